@@ -41,9 +41,11 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     let least = outcomes.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
     let queue = if links.len() > 1 { format!("{} queue", links[0]) } else { "queue".to_owned() };
     let ms = |value: f64| format!("{} ms", significant(value, 3));
+    // With several links, some of the traffic may not cross the first one.
+    let whose = if links.len() > 1 { " of all traffic" } else { "" };
     let rate = |o: &Outcome<'_>| format!("{} {unit}", significant(o.goodput * factor, 3));
     let mut text = format!(
-        "Of those with at least 97 % of the highest goodput, {} has the shortest {queue}: {} on average and {} at the 99th percentile, at {}.",
+        "Of those with at least 97 % of the highest goodput, {} has the shortest {queue}: {} on average and {} at the 99th percentile, at {}{whose}.",
         best.label,
         ms(best.mean_ms),
         ms(best.p99_ms),

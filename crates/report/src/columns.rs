@@ -134,7 +134,7 @@ impl Builder<'_> {
                 let better = if class == "other" { Better::Neither } else { kind.better };
                 let kind = Kind { better, ..kind };
                 let kind = match metric.unit.dimension {
-                    Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 3, ..kind },
+                    Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 2, ..kind },
                     Dimension::Rate => Kind { unit, factor, ..kind },
                     // Losses and latency matter only for classes that the experiment names.
                     _ if matches!(class.as_str(), "tcp" | "other") => Kind { rank: kind.rank + 2, ..kind },
@@ -155,11 +155,16 @@ impl Builder<'_> {
     fn apps(&mut self) {
         for app in names(&self.paths, "apps.") {
             let kinds = names(&self.paths, &format!("apps.{app}.response_time_ms."));
+            // Late frames and segments of a video matter as far as it stalls.
+            let stalls = self.paths.contains(format!("apps.{app}.stalled").as_str());
             for metric in METRICS.iter().filter(|metric| metric.path.starts_with("apps.") && !metric.shown.is_empty()) {
                 // Each kind of exchange has its own columns of response times.
-                let own = if metric.path.matches('*').count() > 1 { &kinds[..] } else { &[String::new()] };
-                for (kind, shown) in own.iter().flat_map(|kind| metric.shown.iter().map(move |shown| (kind, shown))) {
-                    self.owned(metric, shown, &[&app, kind], Kind::of(metric, shown));
+                let exchanges = metric.path.matches('*').count() > 1;
+                let own = if exchanges { &kinds[..] } else { &[String::new()] };
+                for (exchange, shown) in own.iter().flat_map(|own| metric.shown.iter().map(move |shown| (own, shown))) {
+                    let later = if exchanges && stalls { 2 } else { 0 };
+                    let kind = Kind { rank: shown.rank + later, ..Kind::of(metric, shown) };
+                    self.owned(metric, shown, &[&app, exchange], kind);
                 }
             }
         }

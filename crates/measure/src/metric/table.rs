@@ -327,7 +327,7 @@ pub const METRICS: &[Metric] = &[
             DISTRIBUTION,
         ),
         &[
-            statistic("p50", column("response time, p50", "p50", 4, RESPONSE)),
+            statistic("p50", column("response time, p50", "p50", 2, RESPONSE)),
             statistic("p99", column("response time, p99", "p99", 5, RESPONSE)),
         ],
     ),

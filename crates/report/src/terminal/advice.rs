@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment};
 use super::screen::{Screen, drawn, head};
 use crate::format::significant;
 
-/// What is advised, how it compares with the others, and what to type.
+/// The recommendation, the comparison with the others, and the commands to type.
 #[must_use]
 pub fn advice(advice: &Advice, screen: Screen) -> String {
     let mut text = format!("{}\n", screen.bold(&format!("Advice for {}", advice.link)));

@@ -122,8 +122,11 @@ fn legend(grid: &Grid, all: &[Column], shown: &[&Column], width: usize) -> Strin
     }
     let widest = terms.iter().map(|(word, _)| word.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
+    let indent = " ".repeat(widest + 2);
     for (word, meaning) in terms {
-        let _ = writeln!(text, "{word:widest$}  {meaning}");
+        let first = format!("{word:widest$}  ");
+        let options = textwrap::Options::new(width).initial_indent(&first).subsequent_indent(&indent);
+        let _ = writeln!(text, "{}", textwrap::fill(meaning, options));
     }
     if grid.repeats > 1 {
         let _ = writeln!(text, "Means over {} runs with different seeds.", grid.repeats);
