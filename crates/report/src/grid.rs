@@ -74,6 +74,12 @@ impl Grid {
         Grid::along(results, focus(results))
     }
 
+    /// The name of a window, for a heading; empty if there is only one.
+    #[must_use]
+    pub(crate) fn named(&self, window: &str) -> String {
+        if self.windows.len() > 1 { window.to_owned() } else { String::new() }
+    }
+
     /// Arranges `results` to compare along `focus`.
     #[must_use]
     pub(crate) fn along(results: &Results, focus: Axis) -> Grid {

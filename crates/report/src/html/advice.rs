@@ -9,7 +9,7 @@ use crate::format::{significant, thousands};
 /// The page.
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
-    /// What is advised.
+    /// The recommendation.
     title: String,
     meets: bool,
     /// Whether there are bounds at all.

@@ -83,7 +83,7 @@ fn table(grid: &Grid, table: &Table, columns: &[Column], swatches: &[Swatch]) ->
     let head =
         |column: &&Column| Head { name: column.name.clone(), unit: column.kind.unit, meaning: column.kind.term.1 };
     GlanceTable {
-        window: table.window.clone(),
+        window: grid.named(&table.window),
         queues: !grid.queues.is_empty(),
         heads: shown.iter().map(head).collect(),
         rows: table.rows.iter().map(row).collect(),

@@ -51,6 +51,8 @@ pub(super) struct Page {
     /// The number of missing runs.
     missing: usize,
     repeats: usize,
+    /// Whether runs have several windows.
+    windowed: bool,
     /// The noun for the rows of the tables.
     focus: String,
     swatches: Vec<Swatch>,
@@ -159,6 +161,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         warnings: input.warnings.clone(),
         missing: results.planned.saturating_sub(runs(results)),
         repeats: grid.repeats,
+        windowed: grid.windows.len() > 1,
         focus: grid.row_name().to_owned(),
         groups: groups(&grid, &few, &swatches),
         all: if few.len() < columns.len() { groups(&grid, &columns, &swatches) } else { Vec::new() },

@@ -67,7 +67,7 @@ pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch], s
             })
             .collect();
         let windows =
-            grid.windows.iter().map(|window| Curves { window: window.clone(), figures: curves(window, &lines) });
+            grid.windows.iter().map(|window| Curves { window: grid.named(window), figures: curves(window, &lines) });
         let shown: Vec<&str> = lines.iter().map(|line| line.swatch.label.as_str()).collect();
         let overlays = predicted(input, grid, group, &shown);
         let label = format!("Time series of all disciplines {}", group.title());

@@ -14,7 +14,7 @@ const LINE: usize = 34;
 /// The colour of disciplines that did not come far.
 const OTHERS: &str = "#9aa5b088";
 
-/// What the points are drawn against the delay.
+/// The quantity that is drawn against the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::html) enum Against {
     /// The goodput of all traffic.

@@ -4,6 +4,7 @@ mod advice;
 mod card;
 mod curves;
 mod laws;
+mod names;
 mod operating;
 mod palette;
 mod panels;

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::names;
 use super::palette::Swatch;
-use super::plot::{Figure, Plot, literal, titled};
+use super::plot::{Figure, MARGINS, Plot, literal, titled};
 use crate::answer::{Outcome, outcome};
-use crate::columns::names;
+use crate::columns;
 use crate::format::{rate_unit, rounded, significant};
 use crate::grid::{Grid, Row, Table};
 
@@ -33,40 +34,70 @@ struct Point<'a> {
 /// packet waits.
 pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
     let paths = grid.paths();
-    let links = names(&paths, "links.");
+    let links = columns::names(&paths, "links.");
     let link = links.first()?;
-    let classes = names(&paths, "classes.");
-    let mut points: Vec<Point<'_>> = table.rows.iter().filter_map(|row| point(row, link, &classes, swatches)).collect();
+    let classes = columns::names(&paths, "classes.");
+    let points: Vec<Point<'_>> = table.rows.iter().filter_map(|row| point(row, link, &classes, swatches)).collect();
     let queued = points.iter().any(|point| point.delay > SHORTEST);
     if points.len() < 2 || !queued {
         return None;
     }
-    // The names of neighbouring points are placed alternately above and below.
-    points.sort_by(|left, right| left.delay.total_cmp(&right.delay));
     let height = if points.len() > CROWDED.0 { CROWDED.1 } else { HEIGHT };
     let (unit, factor) = rate_unit(points.iter().map(|point| point.goodput).fold(0.0, f64::max));
     let of = if links.len() > 1 { format!("{link}: ") } else { String::new() };
     let mut plot = Plot::new(height);
-    plot.set("xaxis", titled(&format!("{of}queue delay, ms: mean, and line to p99"), delays(&points)));
-    plot.set("yaxis", titled(&format!("goodput, {unit}"), json!({})));
+    let (xs, ys) = (delays(&points), goodputs(&points));
+    let range = [xs[0].log10(), xs[1].log10()];
+    let ticks =
+        json!({"type": "log", "range": range, "tickvals": TICKS, "ticktext": TICKS.map(|tick| significant(tick, 1))});
+    plot.set("xaxis", titled(&format!("{of}queue delay, ms: mean, and line to p99"), ticks));
+    plot.set("yaxis", titled(&format!("goodput, {unit}"), json!({"range": ys.map(|bps| rounded(bps * factor))})));
     plot.set("hovermode", json!("closest"));
-    for (place, point) in points.iter().enumerate() {
-        let side = if place % 2 == 0 { "top center" } else { "bottom center" };
+    let across = |point: &Point<'_>| (point.delay.log10() - range[0]) / (range[1] - range[0]);
+    let down = |point: &Point<'_>| (ys[1] - point.goodput) / (ys[1] - ys[0]);
+    let spots: Vec<(f64, f64)> = points.iter().map(|point| (across(point), down(point))).collect();
+    let labels: Vec<&str> = points.iter().map(|point| point.swatch.label.as_str()).collect();
+    let area = height - MARGINS.0 - MARGINS.1;
+    for sweep in sweeps(&points) {
+        plot.scatter(joined(sweep, factor));
+    }
+    for (point, place) in points.iter().zip(names::places(&spots, &labels, area)) {
         plot.say(format!("{}: {}", point.swatch.label, point.words(unit, factor)));
-        plot.scatter(trace(point, unit, factor, side));
+        plot.scatter(trace(point, unit, factor, place));
     }
     Some(plot.figure(format!("Goodput against queue delay in window {}", table.window)))
 }
 
-/// The delay axis: logarithmic, with short delays on the right.
-fn delays(points: &[Point<'_>]) -> Value {
+/// The ends of the delay axis: the longest, then the shortest.
+fn delays(points: &[Point<'_>]) -> [f64; 2] {
     let shortest = points.iter().map(|point| point.delay).fold(f64::MAX, f64::min);
     let longest = points.iter().map(|point| point.delay_p99).fold(0.0, f64::max);
+    [longest * 1.3, shortest / 1.6]
+}
+
+/// The ends of the goodput axis, with some space around the points.
+fn goodputs(points: &[Point<'_>]) -> [f64; 2] {
+    let lowest = points.iter().map(|point| point.goodput - point.spread).fold(f64::MAX, f64::min);
+    let highest = points.iter().map(|point| point.goodput + point.spread).fold(0.0, f64::max);
+    let space = (0.08 * (highest - lowest)).max(0.01 * highest).max(1.0);
+    [lowest - space, highest + space]
+}
+
+/// The sweeps of one parameter, such as `red max=20`, `red max=40` and so on: neighbouring points whose labels differ in
+/// the value only.
+fn sweeps<'a, 'b>(points: &'a [Point<'b>]) -> impl Iterator<Item = &'a [Point<'b>]> {
+    let swept = |point: &Point<'b>| point.swatch.label.rsplit_once('=').map(|(what, _)| what.to_owned());
+    points.chunk_by(move |one, next| swept(one).is_some() && swept(one) == swept(next)).filter(|sweep| sweep.len() > 1)
+}
+
+/// The line that joins the points of a sweep.
+fn joined(sweep: &[Point<'_>], factor: f64) -> Value {
     json!({
-        "type": "log",
-        "range": [(longest * 1.3).log10(), (shortest / 1.6).log10()],
-        "tickvals": TICKS,
-        "ticktext": TICKS.map(|tick| significant(tick, 1)),
+        "x": sweep.iter().map(|point| rounded(point.delay)).collect::<Vec<_>>(),
+        "y": sweep.iter().map(|point| rounded(point.goodput * factor)).collect::<Vec<_>>(),
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "line": {"color": "#888888", "width": 1.0, "dash": "dot"},
     })
 }
 
@@ -84,16 +115,16 @@ impl Point<'_> {
     }
 }
 
-fn trace(point: &Point<'_>, unit: &str, factor: f64, side: &str) -> Value {
+fn trace(point: &Point<'_>, unit: &str, factor: f64, place: Option<&str>) -> Value {
     let color = point.swatch.color;
     let name = literal(&point.swatch.label);
     json!({
         "x": [rounded(point.delay)],
         "y": [rounded(point.goodput * factor)],
-        "mode": "markers+text",
+        "mode": if place.is_some() { "markers+text" } else { "markers" },
         "name": name,
         "text": name,
-        "textposition": side,
+        "textposition": place.unwrap_or("top center"),
         "textfont": {"size": 10},
         "hovertext": format!("<b>{name}</b><br>{}", point.words(unit, factor)),
         "hoverinfo": "text",

@@ -4,7 +4,8 @@
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const settings = { responsive: true, displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
   // Pixels of a sheet of A4 or letter within its margins: its width, half of it where plots are printed in two columns, and the height of a plot below a heading.
-  const SHEET = { whole: 680, half: 320, height: 820 };
+  // Of the plots of single disciplines, two fit on a sheet.
+  const SHEET = { whole: 680, half: 320, height: 820, shared: 330 };
   const halved = (figure) => document.body.classList.contains("card") || (figure.closest(".grid:not(.wide)") && !figure.closest(".across"));
   const font = getComputedStyle(document.body).fontFamily;
 
@@ -54,12 +55,19 @@
     }, { rootMargin: "600px" });
     figures.forEach((figure) => near.observe(figure));
     dark.addEventListener("change", redraw);
-    addEventListener("beforeprint", () => figures.forEach((figure) => draw(figure, { width: halved(figure) ? SHEET.half : SHEET.whole, height: SHEET.height })));
+    addEventListener("beforeprint", () => figures.forEach((figure) => draw(figure, { width: halved(figure) ? SHEET.half : SHEET.whole, height: figure.closest("#disciplines") ? SHEET.shared : SHEET.height })));
     addEventListener("afterprint", redraw);
   };
   const packed = document.getElementById("plotly").textContent;
   if (packed && figures.length > 0) {
     unpack(packed).then(plot);
+  }
+
+  // On paper, the meanings of columns are shown; other folded parts are left out.
+  const meanings = document.querySelector(".meanings");
+  if (meanings) {
+    addEventListener("beforeprint", () => { meanings.dataset.was = String(meanings.open); meanings.open = true; });
+    addEventListener("afterprint", () => { meanings.open = meanings.dataset.was === "true"; });
   }
 
   const buttons = [...document.querySelectorAll(".filter button")];

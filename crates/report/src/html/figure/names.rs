@@ -1,0 +1,92 @@
+//! Places the names of points in a plot so that they cover neither each other nor another point.
+
+/// The size of a plot's area, in pixels, for which names are placed: that of a wide screen.
+const WIDTH: f64 = 1150.0;
+/// The width of a character and the height of a line, in pixels, of names of 10 pixels.
+const CHARACTER: f64 = 5.6;
+const LINE: f64 = 12.0;
+/// The radius of a point with some space around it, in pixels.
+const RADIUS: f64 = 7.0;
+
+/// The places of a name in the order of preference: Plotly's term, and the offset of its centre from the point, in widths and
+/// heights.
+const PLACES: [(&str, f64, f64); 8] = [
+    ("top center", 0.0, -1.0),
+    ("bottom center", 0.0, 1.0),
+    ("middle right", 1.0, 0.0),
+    ("middle left", -1.0, 0.0),
+    ("top right", 1.0, -1.0),
+    ("top left", -1.0, -1.0),
+    ("bottom right", 1.0, 1.0),
+    ("bottom left", -1.0, 1.0),
+];
+
+/// A rectangle in pixels: left, right, top, bottom.
+type Area = (f64, f64, f64, f64);
+
+/// A place for the name of each point, in Plotly's terms, or none where every place is taken. Points have their
+/// coordinates as fractions of the plot's width and height, from the upper left corner; earlier ones are placed first.
+pub(super) fn places(points: &[(f64, f64)], names: &[&str], height: usize) -> Vec<Option<&'static str>> {
+    let pixels: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x * WIDTH, y * height as f64)).collect();
+    let mut taken: Vec<Area> = pixels.iter().map(|(x, y)| (x - RADIUS, x + RADIUS, y - RADIUS, y + RADIUS)).collect();
+    let mut found = Vec::new();
+    for (own, (point, name)) in pixels.iter().zip(names).enumerate() {
+        let free = |(_, area): &(&'static str, Area)| {
+            let inside = area.0 >= 0.0 && area.1 <= WIDTH && area.2 >= -LINE;
+            inside && taken.iter().enumerate().all(|(i, other)| i == own || !overlap(area, other))
+        };
+        let place = PLACES.iter().map(|(words, x, y)| (*words, area(*point, name, *x, *y))).find(free);
+        taken.extend(place.map(|(_, area)| area));
+        found.push(place.map(|(words, _)| words));
+    }
+    found
+}
+
+/// The area of a name beside a point.
+fn area(point: (f64, f64), name: &str, across: f64, down: f64) -> Area {
+    let width = CHARACTER * name.chars().count() as f64;
+    // Beside the point, the name begins after it.
+    let x = point.0 + across * (width / 2.0 + RADIUS);
+    let y = point.1 + down * (LINE / 2.0 + RADIUS);
+    (x - width / 2.0, x + width / 2.0, y - LINE / 2.0, y + LINE / 2.0)
+}
+
+fn overlap(one: &Area, other: &Area) -> bool {
+    one.0 < other.1 && other.0 < one.1 && one.2 < other.3 && other.2 < one.3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WIDTH, places};
+
+    #[test]
+    fn a_lonely_point_has_its_name_above() {
+        assert_eq!(places(&[(0.5, 0.5)], &["red"], 300), [Some("top center")]);
+    }
+
+    #[test]
+    fn a_name_gives_way_to_names_and_points() {
+        let beside = 20.0 / WIDTH;
+        assert_eq!(
+            places(&[(0.5, 0.5), (0.5 + beside, 0.5)], &["fq-codel", "cake"], 300),
+            [Some("top center"), Some("bottom center")]
+        );
+        let above = places(&[(0.5, 0.5), (0.5, 0.5 - 13.0 / 300.0)], &["red", "pie"], 300);
+        assert_eq!(above, [Some("bottom center"), Some("top center")], "the second point is where the name would be");
+    }
+
+    #[test]
+    fn where_all_places_are_taken_there_is_no_name() {
+        let found = places(&[(0.5, 0.5); 20], &["red"; 20], 300);
+        assert!(found[..4].iter().all(Option::is_some) && found[8..].iter().all(Option::is_none), "{found:?}");
+        let close: Vec<(f64, f64)> = (0..30).map(|i| (0.5 + f64::from(i) * 1e-4, 0.5)).collect();
+        let found = places(&close, &["a-long-name"; 30], 300);
+        assert!(found.iter().any(Option::is_none), "{found:?}");
+    }
+
+    #[test]
+    fn a_name_stays_inside() {
+        assert_eq!(places(&[(0.0, 0.5)], &["fq-codel"], 300), [Some("middle right")]);
+        assert_eq!(places(&[(1.0, 0.5)], &["fq-codel"], 300), [Some("middle left")]);
+    }
+}
