@@ -30,17 +30,18 @@ use super::bench::engine::Name as Scenario;
   aqmkit describe red
 
 Rates, times and sizes take units as in tc: 10mbit, 30ms, 1500b.
-Exit codes: 0 success; 1 a run failed, or with reproduce a published value was missed; 2 wrong usage or a wrong file;
+
+Exit codes: 0 success; 1 a run failed, or with reproduce a published value was missed; 2 wrong usage or a wrong file; \
 3 the environment lacks something; 130 stopped with Ctrl-C, 143 by SIGTERM.")]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
     /// Print results only: no progress, no notes.
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 900)]
     pub quiet: bool,
     /// Report every run when it ends.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 901)]
     pub verbose: bool,
 }
 
@@ -179,7 +180,7 @@ Finished runs are stored: after an interruption, repeat the command to resume.")
 pub struct Run {
     /// An id such as cbt/blast, or a file
     pub experiment: String,
-    /// Change a value by its path
+    /// Change a value by its path, such as topology.rate=20mbit
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
     /// Full (as published) or quick (shortened)
@@ -243,12 +244,12 @@ impl From<Scale> for aqmkit_experiment::Scale {
   aqmkit calibrate my.toml
   aqmkit calibrate my.toml --set traffic.web.load=98%
 
-A load is the throughput of a population on the link without congestion: a percentage of the link's rate, or a
+A load is the throughput of a population on the link without congestion: a percentage of the link's rate, or a \
 rate. `aqmkit run` calibrates populations automatically and stores them.")]
 pub struct Calibrate {
     /// An id such as cbt/blast, or a file
     pub experiment: String,
-    /// Change a value by its path
+    /// Change a value by its path, such as topology.rate=20mbit
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
     /// Full (as published) or quick (shortened)
@@ -371,8 +372,8 @@ pub struct Bench {
   aqmkit link --rate 10mbit --delay 20ms --aqm codel:target=5ms --up-rate 1mbit -- ping -c 5 198.18.0.1
   aqmkit link --cleanup
 
-The command runs in the client's network namespace, that of --server in the server's, whose address is in
-$AQMKIT_BASE (198.18.0.1; fd61:716d:6b69::1 in $AQMKIT_BASE6). Down is from the server to the client. The exit code
+The command runs in the client's network namespace, that of --server in the server's, whose address is in \
+$AQMKIT_BASE (198.18.0.1; fd61:716d:6b69::1 in $AQMKIT_BASE6). Down is from the server to the client. The exit code \
 is that of the command; 1 if the machine could not keep up. docs/guide/live.md has more."
 )]
 pub struct Link {

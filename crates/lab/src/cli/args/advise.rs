@@ -20,12 +20,12 @@ use super::wire::FramingArgs;
 A wish has parts, separated by commas or semicolons:
   video, 2 call, web 30%        traffic that matters: bulk, upload, web, video, call, game, voip, http, mpeg, videoconf
   p99 < 20ms, web page < 1s     a bound, of all traffic that matters or of one kind
-  max goodput, 2 min delay      an aim with a weight; without aims, they are what makes the traffic good
+  max goodput, 2 min delay      an aim with a weight; the default aims are the quality of the traffic
 Quantities: delay p50 p90 p99 loss goodput use fairness page page-p90 page-p99 bitrate stalled missed mos.
 
 Finished runs are kept: after an interruption the same command resumes. docs/guide/advise.md has more.")]
 pub struct Advise {
-    /// What is wished for
+    /// The wish: traffic, bounds and aims
     #[arg(long, value_name = "WISH")]
     pub want: String,
     /// Rate of the link, or of both directions: DOWN/UP, which then both have a queue [default: 10mbit]
@@ -49,10 +49,10 @@ pub struct Advise {
     /// Disciplines to choose from: names, linux (those of tc), kernel (those of tc and of aqmkit kernel), all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
     pub among: Vec<String>,
-    /// How many runs the search may take
+    /// Largest number of runs of the search
     #[arg(long, value_name = "RUNS", default_value_t = 600)]
     pub budget: usize,
-    /// How many fresh seeds the choice is compared with others under
+    /// Number of unused seeds under which the choice is compared with others
     #[arg(long, value_name = "SEEDS", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub fresh: u32,
     /// Capacity of every queue: 1000 (packets) or 90kb; of fifo and others that drop only when full, it is searched [default: 1000, as in tc]

@@ -14,8 +14,8 @@ use super::How;
   aqmkit characterize all --quick
   aqmkit characterize mine.py --quick        a discipline written in Python, with the command of the Python package
 
-Each section of RFC 7928 is an experiment, rfc7928/NAME of `aqmkit list experiments`; fifo and fq-codel are run
-as well, to compare with. The card is one HTML page with a verdict, its rule and a picture for each section.
+Each section of RFC 7928 is an experiment, rfc7928/NAME of `aqmkit list experiments`; fifo and fq-codel are run \
+as well, to compare with. The card is one HTML page with a verdict, its rule and a picture for each section. \
 Finished runs are stored: after an interruption, repeat the command to resume. docs/guide/characterize.md has more.")]
 pub struct Characterize {
     /// Disciplines, each a name or NAME:PARAMETER=VALUE,…; `all` stands for all that need no parameters

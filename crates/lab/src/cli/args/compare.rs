@@ -18,12 +18,12 @@ use super::wire::FramingArgs;
   aqmkit compare dualpi2 --bulk 4 --cc cubic,prague
   aqmkit compare fifo red --bulk 8 --sweep red.max=20..200
 
-Without any traffic, there is that of today: downloads, web pages, a video, a call.
-A discipline may carry parameters after a colon: red:min=5,max=40. With --up, both directions have a queue of
-the discipline. Bulk and web traffic are class tcp, uploads class upload, streamed video class video, calls,
+Without options of traffic, it is that of today: downloads, web pages, a video, calls. \
+A discipline may carry parameters after a colon: red:min=5,max=40. With --up, both directions have a queue of \
+the discipline. Bulk and web traffic are class tcp, uploads class upload, streamed video class video, calls, \
 games and telephony class realtime, mpeg and videoconf class multimedia, cbr class other.
 
-Presets (down, up, round trip): home-dsl 16mbit 1mbit 40ms; cable 200mbit 10mbit 30ms; fibre 500mbit 100mbit
+Presets (down, up, round trip): home-dsl 16mbit 1mbit 40ms; cable 200mbit 10mbit 30ms; fibre 500mbit 100mbit \
 15ms; lte 30mbit 10mbit 60ms; starlink 100mbit 10mbit 50ms; datacentre 10gbit 10gbit 100us.")]
 pub struct Compare {
     /// Disciplines, each a name or NAME:PARAMETER=VALUE,…

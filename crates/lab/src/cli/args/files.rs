@@ -27,8 +27,8 @@ pub struct Init {
   aqmkit play mine.toml --no-open
   aqmkit play --save play.html        # the page as a file, which needs no server
 
-The page has the simulator inside and sends nothing anywhere. It is served to this machine only. What is simulated in it is
-what `aqmkit run` simulates, to the bit: the page shows the digest, and saves what was done as an experiment.")]
+The page has the simulator inside and sends nothing anywhere. It is served to this machine only. It simulates the same \
+packets as `aqmkit run`: the page shows the digest of the run, and saves it with all changes as an experiment.")]
 pub struct Play {
     /// An id such as cbt/blast, or a file, to open (default: a link to configure in the page)
     pub experiment: Option<String>,
@@ -49,12 +49,12 @@ pub struct Play {
   aqmkit check mine.toml
   aqmkit check cbt/blast --set topology.rate=20mbit
 
-Reports the first mistake with its line, warns of what is allowed but doubtful, and lists what would run.
+Reports the first mistake with its line, warns of what is allowed but doubtful, and lists what would run. \
 Exit code 2 if there is a mistake.")]
 pub struct Check {
     /// An id such as cbt/blast, or a file
     pub experiment: String,
-    /// Change a value by its path
+    /// Change a value by its path, such as topology.rate=20mbit
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
     /// Full (as published) or quick (shortened)
@@ -89,7 +89,7 @@ pub struct Man {
   aqmkit run mine.toml --set topology.rate=20mbit --out after
   aqmkit diff before after
 
-Runs with the same seed have the same users and sizes and are compared in pairs; other runs as two samples (Welch). Shown are the
+Runs with the same seed have the same users and sizes and are compared in pairs; other runs as two samples (Welch). Shown are the \
 differences whose 95 % confidence interval excludes zero; without repeats, those above 2 %.")]
 pub struct Diff {
     /// A directory of results

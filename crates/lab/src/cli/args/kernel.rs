@@ -12,8 +12,8 @@ use clap::{Args, Subcommand};
   aqmkit kernel set dev eth0 q_ref=40 rate 30mbit
   aqmkit kernel remove dev eth0
 
-The discipline decides about each packet that leaves the interface, in the kernel, before a shaper (tbf) of the given rate.
-It stays when aqmkit ends. Parameters have the names of aqmkit describe; aqmkit list disciplines says which
+The discipline decides about each packet that leaves the interface, in the kernel, before a shaper (tbf) of the given rate. \
+It stays when aqmkit ends. Parameters have the names of aqmkit describe; aqmkit list disciplines says which \
 disciplines run in the kernel, aqmkit doctor what this kernel can do. docs/guide/kernel.md has more.")]
 pub struct Kernel {
     /// The action.

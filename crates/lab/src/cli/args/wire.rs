@@ -17,7 +17,7 @@ use clap::{Args, Subcommand, ValueEnum};
   aqmkit replay host.pcap --to 192.0.2.0/24 --aqm pie --rate 20mbit
   tcpdump -i eth0 -w - | aqmkit replay - --aqm fq-codel --rate 50mbit --json
 
-Packets arrive as captured, whatever is dropped: a replay shows how a discipline treats given traffic. Ctrl-C ends
+Packets arrive as captured, whatever is dropped: a replay shows how a discipline treats given traffic. Ctrl-C ends \
 the input; the packets read so far are replayed. docs/guide/replay.md has more.")]
 pub struct Replay {
     /// A capture, pcap or pcapng; - is standard input
@@ -136,7 +136,7 @@ impl WireArgs {
   aqmkit bridge --config /etc/aqmkit/wan.toml
   aqmkit bridge --cleanup
 
-Frames from IF1 leave at IF2 through a queue, and vice versa. The bridge runs until Ctrl-C; aqmkit ctl shows and
+Frames from IF1 leave at IF2 through a queue, and vice versa. The bridge runs until Ctrl-C; aqmkit ctl shows and \
 changes it. docs/guide/bridge.md has more."
 )]
 pub struct Bridge {
@@ -190,7 +190,7 @@ pub struct Bridge {
     pub cleanup: bool,
 }
 
-/// What a page may do with a running bottleneck.
+/// The rights of a page on a running bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Access {
     /// Only look at it.
