@@ -1,4 +1,4 @@
-//! What came out: the candidates under seeds that the search did not use, compared pair by pair.
+//! The result: the candidates under seeds that the search did not use, compared pair by pair.
 
 use aqmkit_results::advice::{Advice, Factor, Finalist, Goal as Shown, Role, Tried, Value};
 use aqmkit_results::{Stat, advice};
@@ -21,7 +21,7 @@ pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
 pub struct Contender {
     /// The candidate.
     pub candidate: Candidate,
-    /// What it is there for.
+    /// Its role.
     pub role: Role,
 }
 
@@ -49,7 +49,7 @@ pub fn contenders(found: &Found, spaces: &[Space], references: &[Space]) -> Vec<
     all
 }
 
-/// What is known of the link and the wish, in words.
+/// The link and the wish in words.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     /// The link.
@@ -104,7 +104,7 @@ pub fn advise(
     }
 }
 
-/// Half the width of the confidence interval of a mean; nothing for a single value.
+/// Half the width of the confidence interval of a mean; `None` for a single value.
 fn half_width(stat: &Stat) -> Option<f64> {
     let free = stat.count.checked_sub(1).filter(|free| *free > 0)? as f64;
     let t = StudentsT::new(0.0, 1.0, free).ok()?.inverse_cdf(f64::midpoint(1.0, LEVEL));
@@ -161,7 +161,7 @@ fn finalist(contender: &Contender, own: &[Sample], choice: Option<&Vec<Sample>>,
     }
 }
 
-/// What the advice comes to: whether the wish is met, by whom else, and how sure the choice is.
+/// The conclusion: whether the wish is met, by which others, and how certain the choice is.
 fn summary(choice: &Candidate, finalists: &[Finalist], goals: &[Shown], meets: bool) -> Vec<String> {
     let name = |candidate: &str, parameters: &[(String, String)]| match parameters {
         [] => format!("{candidate} with its defaults"),

@@ -1,12 +1,9 @@
-//! A wish on a link with its traffic: the numbers of a run, and the measure that candidates are compared by.
+//! Evaluates a wish on a link with its traffic: the metrics of a run that it concerns, and the score that compares candidates.
 
 use crate::quantity::{Better, Numbers, Quantity};
 use crate::wish::{Kind, Wish};
 
-/// Groups of traffic whose data flows upwards; the classes of a run are those of the measured direction.
-pub(crate) const UPWARD: [&str; 2] = ["upload", "call-up"];
-
-/// What a candidate pays that could not be measured, as a logarithm: more than any that could.
+/// The cost of a value that could not be measured, as a logarithm: higher than any measured one.
 const UNMEASURED: f64 = 10.0;
 
 /// How much a bound that is missed costs beside the aims: missing it by a tenth costs as much as being twice as bad.
@@ -19,7 +16,7 @@ pub struct Goal {
     pub quantity: &'static Quantity,
     /// The groups of traffic that it is taken of, the worst of which counts; none for the link.
     pub groups: Vec<String>,
-    /// Whose it is, in words: `video`, or nothing for the link.
+    /// Its traffic in words, such as `video`; empty for the link.
     pub of: String,
     /// The bound, in the unit of results.
     pub bound: Option<f64>,
@@ -28,7 +25,7 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// What is bounded or aimed at: `video queue delay p99`.
+    /// The bounded or optimised quantity: `video queue delay p99`.
     #[must_use]
     pub fn words(&self) -> String {
         if self.of.is_empty() { self.quantity.words.to_owned() } else { format!("{} {}", self.of, self.quantity.words) }
@@ -138,8 +135,8 @@ impl Goals {
         self.all.iter().map(|goal| goal.quantity.value(numbers, &goal.groups)).collect()
     }
 
-    /// What a run costs by the aims: the logarithm of the weighted geometric mean of their values, less of which is better. Of two runs, the
-    /// difference says by which factor one is better.
+    /// The cost of a run by the aims: the logarithm of the weighted geometric mean of their values; lower is better. Of two runs, the
+    /// difference is the logarithm of the factor by which one is better.
     #[must_use]
     pub fn cost(&self, values: &[Option<f64>]) -> f64 {
         let weights: f64 = self.all.iter().map(|goal| goal.weight).sum();
@@ -147,7 +144,7 @@ impl Goals {
         if weights > 0.0 { sum / weights } else { 0.0 }
     }
 
-    /// What the bounds add, of the mean values over several runs: zero where all hold.
+    /// The cost of missed bounds, from the mean values over several runs: zero if all hold.
     #[must_use]
     pub fn misses(&self, means: &[Option<f64>]) -> f64 {
         PER_MISS * self.all.iter().zip(means).map(|(goal, value)| goal.miss(*value)).sum::<f64>()

@@ -1,4 +1,4 @@
-//! The commands that put a discipline to work: `tc` where Linux has it, `aqmkit kernel` where it runs there as a BPF program, `aqmkit bridge`
+//! The commands that install a discipline: `tc` where Linux has it, `aqmkit kernel` where it runs inside the kernel as a BPF program, `aqmkit bridge`
 //! everywhere else.
 //!
 //! Names and units are those of the manual pages of iproute2: `tc-red(8)` takes bytes, `tc-choke(8)` packets, `tc-pie(8)` gains in sixteenths.
@@ -183,7 +183,7 @@ fn gred(name: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// The other parameters have no word in `tc`, or are words without a value.
+/// The other parameters do not exist in `tc`, or are keywords without a value.
 fn cake(name: &str, value: &Value) -> Option<String> {
     matches!(name, "rtt" | "memlimit").then(|| plain(name, value))?
 }

@@ -1,17 +1,17 @@
-//! Finds the queue discipline, and its parameters, that serve a wish on a link best, and says how sure that is.
+//! Finds the queue discipline, and its parameters, that serve a wish on a link best, and how certain this is.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`quantity`] | what can be wished for: names, units, and where a run has the number |
-//! | [`wish`] | what a user wishes: traffic, bounds and aims, from `video, web; p99 < 20ms` |
-//! | [`goals`] | a wish on a link with its traffic: the numbers of a run, and the measure that candidates are compared by |
-//! | [`space`] | the parameters of a discipline that are searched, and in which steps |
+//! | [`quantity`] | the quantities that a wish can name: names, units, and the metrics of a run that hold them |
+//! | [`wish`] | a wish: traffic, bounds and aims, from `video, web; p99 < 20ms` |
+//! | [`goals`] | evaluates a wish on a link with its traffic: the metrics that it concerns, and the score that compares candidates |
+//! | [`space`] | the searched parameters of a discipline: their ranges and steps |
 //! | [`search`] | the search: races of disciplines and of their parameters, within a budget of runs |
 //! | [`trials`] | the runs of candidates, on all cores, stored as those of any experiment |
-//! | [`advice`] | what came out, from runs with seeds that the search did not use |
-//! | [`install`] | the commands that put a discipline to work: `tc`, `aqmkit kernel`, `aqmkit bridge` |
+//! | [`advice`] | the result, from runs with seeds that the search did not use |
+//! | [`install`] | the commands that install a discipline: `tc`, `aqmkit kernel`, `aqmkit bridge` |
 //!
-//! The search knows neither links nor disciplines but through [`search::Measure`], so that its tests use functions with known minima.
+//! The search sees links and disciplines only through [`search::Measure`], so its tests can use functions with known minima.
 
 #![forbid(unsafe_code)]
 

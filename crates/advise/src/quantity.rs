@@ -1,8 +1,11 @@
-//! What can be wished for: names, units, and where a run has the number.
+//! The quantities that a wish can name: names, units, and the metrics of a run that hold them.
 
 use std::collections::BTreeMap;
 
 use aqmkit_base::units::{parse_duration, parse_rate};
+
+/// Groups of traffic whose data flows upwards; the classes of a run are those of the measured direction.
+const UPWARD: [&str; 2] = ["upload", "call-up"];
 
 /// The numbers of a run by their paths, as in `results.json`.
 pub type Numbers = BTreeMap<String, f64>;
@@ -77,7 +80,7 @@ enum Of {
     Sum,
 }
 
-/// Where a run has a quantity: the paths of its numbers, in which `*` stands for a link, a class or an application.
+/// The metrics that hold a quantity: paths in which `*` stands for a link, a class or an application.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// Of the whole link; nothing where the quantity is one of applications.
@@ -91,13 +94,13 @@ struct Place {
 pub struct Quantity {
     /// Its name in a wish.
     pub name: &'static str,
-    /// What it is, for tables and messages.
+    /// Its name in tables and messages.
     pub words: &'static str,
     /// Its unit.
     pub unit: Unit,
     /// Whether less or more of it is better.
     pub better: Better,
-    /// What is added before logarithms are taken, in the unit of results: differences below it hardly count.
+    /// A constant that is added before logarithms are taken, in the unit of results: smaller differences hardly count.
     pub floor: f64,
     of: Of,
     place: Place,
@@ -248,7 +251,7 @@ impl Quantity {
             let found =
                 self.place.traffic.iter().filter_map(|path| numbers.get(&path.replace('*', group)).copied()).next();
             // The classes of a run are those that pass the measured link.
-            let upward = crate::goals::UPWARD.contains(&group.as_str())
+            let upward = UPWARD.contains(&group.as_str())
                 && self.of == Of::Worst
                 && self.place.link.first().is_some_and(|path| path.starts_with("links."));
             if upward { of_link("up").first().copied().or(found) } else { found }

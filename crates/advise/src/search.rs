@@ -1,9 +1,9 @@
 //! The search: races of disciplines and of their parameters, within a budget of runs.
 //!
-//! Four rounds share the budget. The first tries every discipline with its defaults and with drawn parameters; the better third goes on to the second,
+//! Four rounds share the budget. The first tries every discipline with its defaults and with random parameters; the better third goes on to the second,
 //! the best three to the third (successive halving: Jamieson and Talwalkar 2016). Within a discipline, a tree of Parzen estimators draws the next parameters
-//! where the good ones lie densely and the others do not (Bergstra et al. 2011). What seems good is run under further seeds, which all candidates share
-//! (common random numbers). The last round races the best parameters of three disciplines under seeds that no draw has seen, and its result is the choice.
+//! where good candidates are dense and the others are not (Bergstra et al. 2011). Good candidates are run under further seeds, which all candidates share
+//! (common random numbers). The last round races the best parameters of three disciplines under seeds that the search has not used, and its winner is the choice.
 //!
 //! The search depends on its seed and on what is measured, not on the number of jobs.
 
@@ -16,12 +16,12 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 use crate::goals::Goals;
 use crate::space::{Candidate, Space};
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// The value of each goal.
     pub values: Vec<Option<f64>>,
-    /// What the pictures show, whatever the wish.
+    /// The values for the pictures, which do not depend on the wish.
     pub outline: Outline,
 }
 
@@ -62,18 +62,18 @@ pub struct Tried {
     pub samples: BTreeMap<u32, Sample>,
 }
 
-/// How a round went.
+/// A round of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
-    /// What it did.
+    /// Its description.
     pub words: String,
-    /// How many disciplines took part.
+    /// The number of disciplines.
     pub disciplines: usize,
-    /// How many runs it took.
+    /// The number of runs.
     pub runs: usize,
 }
 
-/// What the search found.
+/// The result of the search.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The best candidate of each of the disciplines that reached the last round, best first.
@@ -119,7 +119,7 @@ struct Search<'a, M> {
     measure: &'a mut M,
     racers: Vec<Racer>,
     tried: Vec<Tried>,
-    /// What the defaults of the first discipline cost under each repeat: what is easy or hard for all.
+    /// The cost of the first discipline's defaults under each repeat, as a reference: some seeds are easier than others for all.
     levels: BTreeMap<u32, f64>,
     runs: usize,
 }
@@ -224,7 +224,7 @@ impl<M: Measure> Search<'_, M> {
             let known: &[(Vec<f64>, f64)] = if attempt % 4 == 3 { &[] } else { &told };
             let Some(place) = self.racers[racer].ask(known) else { break };
             let Some((candidate, rounded)) = self.racers[racer].space.at(&place) else {
-                // What is refused is as bad as can be, so that the next draws keep away from it.
+                // A refused candidate gets the highest cost, so that the next draws avoid it.
                 self.racers[racer].refused.push(place);
                 continue;
             };

@@ -1,4 +1,4 @@
-//! The parameters of a discipline that are searched, and in which steps.
+//! The searched parameters of a discipline: their ranges and steps.
 
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_base::BitRate;
@@ -9,7 +9,7 @@ use toml::{Table, Value};
 pub struct Candidate {
     /// The name of the discipline.
     pub discipline: String,
-    /// What it is called: the discipline, and what differs from its defaults.
+    /// Its name: the discipline, and the parameters that differ from its defaults.
     pub label: String,
     /// Its parameters, as an experiment has them, without name and label.
     pub parameters: Table,
@@ -191,7 +191,7 @@ const RED: [(&str, &str); 3] = [("limit", "1500000b"), ("min", "7500b"), ("max",
 /// Parameters of `gred` that belong to a virtual queue. It has a single one here, since the links of a search have no classes.
 const OF_VIRTUAL_QUEUE: [&str; 4] = ["min", "max", "max_p", "burst"];
 
-/// What a discipline may be on a link.
+/// The candidates that a discipline has on a link.
 #[derive(Clone, Debug)]
 pub struct Space {
     discipline: String,
@@ -213,7 +213,7 @@ impl Space {
                 let queue = Table::from_iter(RED[1..].iter().map(|(key, value)| ((*key).to_owned(), text(value))));
                 vec![(RED[0].0, text(RED[0].1)), ("classes", Value::Array(vec![Value::Table(queue)]))]
             }
-            // `tc` has no word for its limit.
+            // `tc` has no parameter for its limit.
             "cake" => Vec::new(),
             // A turn of Linux's is a quantum.
             "sfq" => vec![("limit", text(limit)), ("flows", Value::Integer(127)), ("quantum", text("1500b"))],

@@ -30,7 +30,7 @@ pub enum TrialError {
 pub struct Trials<'a> {
     /// The experiment without a sweep.
     pub setting: &'a Table,
-    /// What is wished for.
+    /// The goals of the wish.
     pub goals: &'a Goals,
     /// The seed that the seeds of the repeats are derived from.
     pub seed: u64,
@@ -38,11 +38,11 @@ pub struct Trials<'a> {
     pub jobs: usize,
     /// Where finished runs are kept.
     pub store: &'a Store,
-    /// Who watches.
+    /// The receiver of progress.
     pub watch: &'a dyn Watch,
-    /// Set to stop.
+    /// A request to stop.
     pub cancel: &'a AtomicBool,
-    /// Runs that failed, in words.
+    /// The failed runs and their errors.
     pub failed: Vec<String>,
     /// CPU seconds that the runs took, when they were made.
     pub cpu_s: f64,
@@ -102,7 +102,7 @@ fn key(labels: &BTreeMap<String, String>) -> Option<(&str, u32)> {
     Some((labels.get("aqm")?.as_str(), labels.get("repeat")?.parse().ok()?))
 }
 
-/// What a run measured over all of its time.
+/// The metrics of a run over its whole measured time.
 fn sample(done: &Done, goals: &Goals) -> Sample {
     let whole = done.output.windows.first();
     let numbers = whole.map(|window| flatten(&Entry::of(&done.labels, window, done.output.engine))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a user wishes, as text: `video, 2 web; p99 < 20ms; web page < 1s; max goodput`.
+//! Reads a wish: `video, 2 web; p99 < 20ms; web page < 1s; max goodput`.
 //!
 //! Parts are separated by commas or semicolons. A part names traffic, sets a bound, or states an aim:
 //!
@@ -79,7 +79,7 @@ pub struct Wanted {
 /// A bound on a quantity.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// Of which traffic; nothing for all that matters.
+    /// The traffic it applies to; `None` for all traffic of the wish.
     pub kind: Option<&'static Kind>,
     /// The quantity.
     pub quantity: &'static Quantity,
@@ -92,7 +92,7 @@ pub struct Bound {
 /// A quantity to make small or large.
 #[derive(Clone, Copy, Debug)]
 pub struct Aim {
-    /// Of which traffic; nothing for all that matters.
+    /// The traffic it applies to; `None` for all traffic of the wish.
     pub kind: Option<&'static Kind>,
     /// The quantity.
     pub quantity: &'static Quantity,
@@ -111,10 +111,10 @@ pub struct Wish {
     pub aims: Vec<Aim>,
 }
 
-/// What is wrong with a wish, and what would be right.
+/// An error in a wish, and the correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WishError {
-    /// What is wrong.
+    /// The error.
     pub what: String,
     /// What would be right.
     pub right: String,

@@ -24,7 +24,7 @@ struct Shape {
     time: Option<(Duration, Duration)>,
 }
 
-/// What a claim measures of exchanges.
+/// The quantity of exchanges that a claim measures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// The number of exchanges.

@@ -1,6 +1,6 @@
 //! The keys of an experiment file, and what each applies to.
 
-/// What a key applies to.
+/// The scope of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
     /// The experiment as a whole.

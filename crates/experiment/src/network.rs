@@ -27,7 +27,7 @@ pub(super) struct Route {
     pub(super) reverse_delay: Duration,
 }
 
-/// What a traffic requests of the network: its links and directions.
+/// The links and directions that a traffic uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathRequest<'a> {
     /// The traffic's name.

@@ -21,7 +21,7 @@ use super::resolve::{Resolved, Window};
 const MAX_EXCHANGES: usize = 50_000;
 
 impl RunSpec {
-    /// What the simulator is to run.
+    /// The input of the simulator.
     ///
     /// # Errors
     /// When the parts contradict each other; an experiment that could be read does not let that happen.

@@ -43,7 +43,7 @@ pub struct Direction<D = File> {
 }
 
 impl<D> Direction<D> {
-    /// What is measured of the bottleneck.
+    /// The measurements of the bottleneck.
     pub(crate) fn meter(&self) -> &Meter {
         self.kernel.as_ref().map_or_else(|| self.shaper.meter(), KernelQueue::meter)
     }

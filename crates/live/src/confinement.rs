@@ -1,4 +1,4 @@
-//! Confinement of threads that read packets or requests from anyone, so that an attacker who takes one over gains nothing.
+//! Restricts threads that read untrusted packets or requests, so that an attacker who controls one gains no privileges.
 //!
 //! `no_new_privs` keeps the thread from gaining rights by running a program
 //! (`Documentation/userspace-api/no_new_privs.rst`). A seccomp filter refuses system calls that such a thread never
@@ -71,7 +71,7 @@ const OTHER_INTERFACE: u32 = 0x4000_0000;
 /// for threads that it starts.
 ///
 /// # Errors
-/// When the kernel has neither; the thread goes on as it was.
+/// When the kernel has neither; the thread continues without them.
 pub fn confine(needs: Needs) -> io::Result<()> {
     // SAFETY: numbers only.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {

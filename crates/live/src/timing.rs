@@ -31,7 +31,7 @@ impl Clock {
         self.at_monotonic(monotonic())
     }
 
-    /// What it showed when the machine's monotonic clock stood at so many nanoseconds.
+    /// Its time at this many nanoseconds of the machine's monotonic clock.
     #[must_use]
     pub(crate) fn at_monotonic(&self, nanoseconds: u64) -> Instant {
         Instant::from_nanos(nanoseconds.saturating_sub(self.origin))

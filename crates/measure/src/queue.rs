@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(got.p99, 10.0);
     }
 
-    /// What is longer than the distribution has room for counts as its longest; the mean stays exact.
+    /// Longer values than the distribution can hold are counted as its longest; the mean stays exact.
     #[test]
     fn long_queues_have_their_length() {
         let at = Instant::from_nanos;

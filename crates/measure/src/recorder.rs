@@ -166,7 +166,7 @@ impl Recorder {
         }
         for window in ended.hosts.open_windows().to_vec() {
             ended.plan.windows[window].to = now;
-            // For the links it goes on.
+            // It continues for the links.
             ended.hosts.close(window, now, &ended.plan, counters.to_vec());
         }
         let mut output = ended.output(now);

@@ -123,7 +123,7 @@ impl Times {
 mod tests {
     use super::*;
 
-    /// The bins are those of the library: their edges follow one another, and its histogram tells none of their values apart.
+    /// The bins are those of the library: their edges follow one another, and its histogram does not distinguish values within one.
     #[test]
     fn bins_are_those_of_the_library() {
         let library = Histogram::<u64>::new(3).unwrap();

@@ -25,7 +25,7 @@ pub struct Advice {
     pub tried: Vec<Tried>,
     /// What to type.
     pub install: Install,
-    /// The rounds of the search: what, how many disciplines, how many runs.
+    /// The rounds of the search: description, number of disciplines, number of runs.
     pub rounds: Vec<(String, usize, usize)>,
     /// How it was found, as name and value.
     pub facts: Vec<(String, String)>,
@@ -46,7 +46,7 @@ pub struct Goal {
     pub weight: f64,
 }
 
-/// What a candidate is there for.
+/// The role of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -61,9 +61,9 @@ pub enum Role {
 /// A candidate under fresh seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finalist {
-    /// What it is called.
+    /// Its name.
     pub label: String,
-    /// What it is there for.
+    /// Its role.
     pub role: Role,
     /// The discipline.
     pub discipline: String,
@@ -71,7 +71,7 @@ pub struct Finalist {
     pub parameters: Vec<(String, String)>,
     /// Its values, one for each goal.
     pub values: Vec<Value>,
-    /// By which factor it is worse than the advised one, by the measure of the aims; nothing for that one itself.
+    /// The factor by which it is worse than the recommended one, by the measure of the aims; `None` for that one.
     pub worse: Option<Factor>,
 }
 
@@ -112,7 +112,7 @@ impl Factor {
 pub struct Tried {
     /// Its discipline, by its place in [`Advice::disciplines`].
     pub discipline: usize,
-    /// What it is called.
+    /// Its name.
     pub label: String,
     /// How many runs it had.
     pub runs: usize,
@@ -133,7 +133,7 @@ pub struct Tried {
 pub struct Install {
     /// With what: `tc`, `aqmkit kernel` or `aqmkit bridge`.
     pub with: String,
-    /// What the reader should know before.
+    /// Warnings for the reader.
     pub note: String,
     /// The lines.
     pub lines: Vec<String>,

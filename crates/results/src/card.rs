@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A report card.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Card {
-    /// What it is called.
+    /// Its name.
     pub title: String,
     /// The document by which disciplines are characterised, such as `RFC 7928`.
     pub source: String,

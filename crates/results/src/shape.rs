@@ -107,7 +107,7 @@ impl Agreement {
 /// A published table whose cells are claimed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it is called.
+    /// Its name.
     pub title: String,
     /// The name of the quantity that distinguishes its rows; empty if it has one row.
     pub rows: String,
@@ -155,9 +155,9 @@ pub struct Overlay {
 /// A figure of the report: response times of chosen runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is called.
+    /// Its name.
     pub title: String,
-    /// What it shows.
+    /// Its contents.
     pub kind: FigureKind,
     /// The traffic whose responses it shows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -165,7 +165,7 @@ pub struct Figure {
     /// The kind of exchanges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub response: String,
-    /// What a curve shows.
+    /// The contents of a curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
     /// The end of the time axis, in seconds; `None` for the longest response time.
@@ -179,7 +179,7 @@ pub struct Figure {
     pub note: String,
 }
 
-/// What a figure shows.
+/// The contents of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {

@@ -1,7 +1,7 @@
 //! A deterministic packet-level simulator of congested links.
 //!
-//! [`run`] takes a [`Scenario`] (links, routes, applications, windows) and returns the measurements; a [`Simulation`] is the same
-//! run in the hands of its owner, who advances it, looks at it and changes it. Time
+//! [`run`] takes a [`Scenario`] (links, routes, applications, windows) and returns the measurements; a [`Simulation`] is the
+//! same run under the control of the caller, who can advance, observe and change it. Time
 //! is integer nanoseconds, a run uses one thread, and every random number comes from a stream named after
 //! the object that draws it: the same scenario gives the same [`Output`], bit by bit, on every machine.
 

@@ -45,7 +45,7 @@ pub(crate) struct Link {
     qdisc: Box<dyn Qdisc<Queued>>,
     /// The definition of a flow for this queue.
     pub(crate) flow: FlowKind,
-    /// Whether this queue asks for the hosts of packets and for what they acknowledge.
+    /// Whether this queue needs the hosts and the acknowledgements of packets.
     pub(crate) hosts: bool,
     rng: Rng,
     carry: u64,

@@ -1,4 +1,4 @@
-//! A list of what happened to packets at the queues of links, for whoever draws them.
+//! A log of what happens to packets at the queues of links: arrivals, departures, drops and marks. Displays draw from it.
 
 use std::collections::VecDeque;
 

@@ -26,7 +26,7 @@ pub struct Sighting {
     pub len: u32,
     /// Its ECN field at this moment.
     pub ecn: Ecn,
-    /// What it carries.
+    /// Its contents.
     pub content: Content,
 }
 
@@ -46,7 +46,7 @@ pub struct Parties {
     pub from_client: bool,
 }
 
-/// What a packet carries.
+/// The contents of a packet.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A TCP segment.

@@ -5,7 +5,7 @@ use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
 use aqmkit_measure::Seen;
 use aqmkit_transport::{Flags, Options, Segment, rate};
 
-/// What a packet carries.
+/// The contents of a packet.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// A TCP segment to this side of a connection.
@@ -28,7 +28,7 @@ impl Body {
         }
     }
 
-    /// What a segment acknowledges, without a SYN.
+    /// The acknowledgement of a segment; `None` with a SYN.
     pub(crate) fn ack(&self) -> Option<Ack> {
         let Body::Segment { conn, to, segment, .. } = self else { return None };
         let flags = segment.flags;
@@ -93,7 +93,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// What is in a free slot at first.
+    /// The initial contents of a slot.
     const NOTHING: Flight = Flight {
         body: Body::NOTHING,
         sent: Instant::ZERO,
@@ -109,7 +109,7 @@ impl Flight {
         app: 0,
     };
 
-    /// What the measurements of links need to know of it.
+    /// The fields of the packet that the measurements of links need.
     #[inline]
     pub(crate) fn seen(&self) -> Seen {
         Seen { class: self.class, len: self.len, payload: self.payload }
@@ -123,7 +123,7 @@ pub(crate) struct Queued {
     pub(crate) id: u32,
     pub(crate) len: u32,
     pub(crate) label: f32,
-    /// Its hosts and what it acknowledges, for a queue that asks for them.
+    /// Its hosts and its acknowledgement, for a queue that needs them.
     pub(crate) ends: Ends,
     pub(crate) ack: Option<Ack>,
     pub(crate) class: ClassId,

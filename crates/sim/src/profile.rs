@@ -1,4 +1,4 @@
-//! Where the time of a run goes, by kind of event.
+//! The computing time of a run by kind of event.
 
 /// What happens in an event, as far as its cost depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -52,7 +52,7 @@ pub struct Link {
     pub trace: Option<Arc<Trace>>,
     /// Its propagation delay.
     pub delay: Duration,
-    /// What it sends for each packet beside the packet.
+    /// The framing that the link adds to each packet.
     pub framing: Framing,
     /// The size of a typical packet, for disciplines that need one.
     pub mean_packet: Bytes,
@@ -133,7 +133,7 @@ impl Group {
 }
 
 impl Scenario {
-    /// What a run of it measures.
+    /// The measurements of a run.
     #[must_use]
     pub fn plan(&self) -> Plan {
         let link = |l: &Link| LinkInfo {

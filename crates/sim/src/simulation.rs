@@ -1,4 +1,4 @@
-//! A run that its owner advances, looks at and changes.
+//! A run that the caller advances, observes and changes.
 
 use std::collections::VecDeque;
 
@@ -182,7 +182,7 @@ impl<'o> Simulation<'o> {
         &self.links
     }
 
-    /// What a link does at the moment.
+    /// The current state of a link.
     ///
     /// # Panics
     /// When there is no such link.

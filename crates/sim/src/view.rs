@@ -1,4 +1,4 @@
-//! What can be seen of a run in progress.
+//! The observable state of a run in progress: queues, senders, gauges.
 
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Backlog, InnerQueue, ParamError, Stats};
@@ -63,7 +63,7 @@ impl<'a, 'o> LinkView<'a, 'o> {
         });
     }
 
-    /// What it has transmitted since the start, as a share of what it could have.
+    /// Utilisation since the start.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
         let (capacity, seconds) = (self.world.capacity_bps(self.link), self.world.now().as_secs_f64());
@@ -111,7 +111,7 @@ pub struct FlowView {
     pub in_flight: Option<u64>,
     /// The rate at which a rate-based transport sends, in bits per second.
     pub rate: Option<f64>,
-    /// What the sender does: see [`aqmkit_transport::Tcp::phase`]; empty without a connection.
+    /// The phase of the sender: see [`aqmkit_transport::Tcp::phase`]; empty without a connection.
     pub phase: &'static str,
 }
 

@@ -179,7 +179,7 @@ fn directory(args: &args::Advise, setting: &Setting) -> PathBuf {
     Path::new("results/advise").join(format!("{}-{}", setting.short(), &hash[..6]))
 }
 
-/// Says how many runs there will be and about how long they take.
+/// Prints the number of runs and an estimate of their duration.
 fn tell_beforehand(
     args: &args::Advise,
     setting: &Setting,

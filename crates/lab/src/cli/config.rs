@@ -256,7 +256,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever stands in a file, it is read, or refused with words.
+        /// Any text is either read or refused with a message.
         #[test]
         fn a_damaged_file_is_read_or_refused(
             at in 0..WAN.len(), cut in 0..12_usize, splinter in "[-0-9a-z.,\"=\\[\\]{} \n]{0,6}", table in "bridge|link|run",

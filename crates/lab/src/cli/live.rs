@@ -46,7 +46,7 @@ pub(super) fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), 
     let real = args.real.places();
     let dir = directory(args.how.out.as_deref(), &beside(&exp.id, &real));
     let performed = perform(exp, &real, &dir, talk)?;
-    // A run that failed is told of at the end; what the others say is shown all the same.
+    // A failed run is reported at the end, after the results of the others.
     let shown = show(&performed, &dir, args.how.json);
     let list = &performed.results.agreements;
     if !args.how.json {

@@ -1,4 +1,4 @@
-//! The queue of the arguments of `replay`, `bridge` and `link`.
+//! Reads the settings of a queue from the arguments of `replay`, `bridge` and `link`.
 
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::registry::{self, Spec};

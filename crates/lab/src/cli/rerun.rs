@@ -13,7 +13,7 @@ use super::library;
 /// The name of these tables among the numbers of documents.
 pub(super) const NAME: &str = "rerun";
 
-/// How a document asks for one.
+/// The marker of such a table in a document.
 pub(super) const KNOWN: &str = "or rerun EXPERIMENT ID…, a table with links that measure these claims again";
 
 /// The page, as documents in `docs/` find it on the documentation site.

@@ -1,7 +1,6 @@
-//! Live links as the laboratory sees them: experiments over the kernel's own TCP, with results in the form of
-//! simulated runs.
+//! Experiments on live links, over the kernel's own TCP, with results in the form of simulated runs.
 //!
-//! A run's scenario -> [`plan`]: the link that it asks for -> [`hosts`]: its applications over real sockets ->
+//! A run's scenario -> [`plan`]: the settings of the link -> [`hosts`]: its applications over real sockets ->
 //! [`run`]: its output -> [`aqmkit_study::agree`]: beside the simulated one.
 
 pub(crate) mod hosts;

@@ -1,4 +1,4 @@
-//! What live link a simulated scenario asks for.
+//! Translates a simulated scenario into the settings of a live link.
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
@@ -49,7 +49,7 @@ impl On {
 pub(crate) enum NotLive {
     /// The machine lacks something.
     Lacks(String),
-    /// The experiment asks for what a live link does not do.
+    /// The experiment needs something that a live link cannot do.
     Unfit(String),
 }
 
@@ -65,10 +65,10 @@ pub(crate) fn on_the_clock(at: Instant) -> Instant {
     at + START
 }
 
-/// The link that a scenario asks for, with the queue in this process or inside the kernel.
+/// The live link of a scenario, with the queue in this process or inside the kernel.
 ///
 /// # Errors
-/// When a live link cannot do what it asks for, or the kernel lacks a congestion control.
+/// When a live link cannot do what the scenario needs, or the kernel lacks a congestion control.
 pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
         return Err(NotLive::Unfit("it has no measured link".to_owned()));
@@ -110,7 +110,7 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
     })
 }
 
-/// What a live run measures, in the time of the scenario: its links are the two directions.
+/// The measurements of a live run, in the time of the scenario: its links are the two directions.
 #[must_use]
 pub(crate) fn measures(scenario: &Scenario, back: &str) -> Plan {
     let plan = scenario.plan();

@@ -1,4 +1,4 @@
-//! A run on a live link: what the simulator would be told, done by the kernel in real time.
+//! Runs a scenario on a live link, in real time and with the kernel's TCP.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,7 +46,7 @@ impl Placed {
         self.on
     }
 
-    /// Whether it can be done here: what a live link and this machine do not do is told before anything is run.
+    /// Checks that a live link and this machine can do everything that the experiment needs, before anything is run.
     ///
     /// # Errors
     /// When it cannot.
@@ -106,7 +106,7 @@ fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> 
     Ok(Output { engine: Engine { events: output.engine.packets, ..output.engine }, ..output })
 }
 
-/// Lets the hosts live on a thread of their own, inside the clients' namespace; progress is told on this one.
+/// Runs the hosts on a thread of their own, inside the clients' namespace; this thread reports progress.
 fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
     let (tell, told) = channel();
     let stop = AtomicBool::new(false);

@@ -15,7 +15,7 @@ pub(crate) enum Reg {
 /// An operand: a register or a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand {
-    /// What a register holds.
+    /// The contents of a register.
     Of(Reg),
     /// This number.
     Is(i32),

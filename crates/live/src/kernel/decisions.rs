@@ -1,4 +1,4 @@
-//! The decisions of a classifier as it writes them down, for whoever measures the queue behind it.
+//! The log of a classifier's decisions, from which the queue behind it is measured.
 
 use std::io;
 

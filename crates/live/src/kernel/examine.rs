@@ -47,7 +47,7 @@ pub fn examine() -> Vec<Found> {
     ]
 }
 
-/// What the machine or the user's rights lack for any classifier, if anything: a program that the kernel refuses is not among it.
+/// What the machine or the user's rights lack for any classifier, if anything; refusals of single programs are not included.
 #[must_use]
 pub fn lacking() -> Option<String> {
     if !may_make_links() {
@@ -102,7 +102,7 @@ fn classifier() -> Result<(), String> {
 /// Whether the kernel verifies a discipline's program.
 ///
 /// # Errors
-/// When it refuses; the error says why.
+/// When the kernel refuses; the error gives its reason.
 pub fn verifies(name: &str) -> Result<(), crate::LiveError> {
     let classifier = aqmkit_kernel::classifier(name)
         .map_err(|error| crate::LiveError::Parameter { direction: "kernel".to_owned(), error })?;

@@ -1,4 +1,4 @@
-//! The maps of a program: what it is told, and what it tells.
+//! The maps of a program: its settings and its counters.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,7 +21,7 @@ const WORDS: usize = FIRST_REASON + 2 * Why::COUNT + GAUGES;
 const FIRST_REASON: usize = 6;
 const GAUGES: usize = aqmkit_kernel::GAUGES;
 
-/// What a program has counted since it was installed, and how its law stands.
+/// The counters of a program since it was installed, and the state of its law.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Statistics {
     /// Packets that came.
@@ -120,7 +120,7 @@ impl Maps {
         })
     }
 
-    /// Puts settings in force: they are written where the program does not look, and then it is told to look there.
+    /// Makes settings effective: they are written to the unused one of two entries, and then the program is switched to it.
     pub(super) fn write_settings(&self, words: &[u64]) -> io::Result<()> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let mut active = [0; 8];
@@ -130,12 +130,12 @@ impl Maps {
         update(self.active.fd().as_fd(), &[0; 4], &other.to_ne_bytes())
     }
 
-    /// Writes what was installed.
+    /// Writes the record of the installation.
     pub(super) fn write_about(&self, text: &[u8]) -> io::Result<()> {
         update(self.about.fd().as_fd(), &[0; 4], text)
     }
 
-    /// What was installed.
+    /// The record of the installation.
     pub(super) fn about(&self) -> io::Result<Vec<u8>> {
         let mut text = vec![0; ABOUT];
         look_up(self.about.fd().as_fd(), 0, &mut text)?;

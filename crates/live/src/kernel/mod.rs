@@ -2,7 +2,8 @@
 //!
 //! The classifier stands at the interface's egress (`clsact`), and behind it a shaper of the kernel (`tbf`), whose queue it
 //! reads. The kernel holds both until they are removed, with or without aqmkit: the filter holds the program, the program
-//! its maps, and one of these says what was installed. Nothing else is kept anywhere, so nothing can be left behind.
+//! its maps, and one map
+//! records what was installed. Nothing else is stored, so nothing can remain after the removal.
 //!
 //! [`install`], [`installed`] and [`remove`] act in the network namespace of the calling thread.
 
@@ -34,7 +35,7 @@ use crate::LiveError;
 use crate::capabilities::may_make_links;
 use crate::netlink::Netlink;
 
-/// What stands before an interface: it is written into a map of the program.
+/// The record of what is installed on an interface: it is in a map of the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct About {
     discipline: String,
@@ -68,13 +69,13 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// The link that the discipline stands at.
+    /// The link of the discipline.
     #[must_use]
     pub fn link(&self) -> Link {
         Link { mean_packet: self.mean_packet, classes: self.classes.names().to_vec(), ..Link::new(self.rate) }
     }
 
-    /// What the program is told, with this version.
+    /// The settings of the program, in this version of their layout.
     ///
     /// # Errors
     /// When a parameter or a rule of a class cannot be used in the kernel.
@@ -135,7 +136,7 @@ fn rules(classes: &Classes) -> Result<Vec<aqmkit_kernel::Rule>, ParamError> {
 const FLOW_KIND: usize = 3;
 const WATCHED: u64 = 256;
 
-/// What is installed on an interface.
+/// The discipline that is installed on an interface.
 #[derive(Debug)]
 pub struct Installed {
     device: String,
@@ -233,7 +234,7 @@ fn take_leftovers(tc: &mut Tc) -> io::Result<bool> {
     Ok(true)
 }
 
-/// What is installed on an interface.
+/// The discipline that is installed on an interface.
 ///
 /// # Errors
 /// When the process may not ask, there is no such interface, or nothing of ours is on it.

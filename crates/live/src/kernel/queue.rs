@@ -1,7 +1,7 @@
-//! What is measured of a queue inside the kernel, packet by packet, as a [`Meter`] measures one of this process.
+//! Measures a queue inside the kernel packet by packet, as a [`Meter`] measures a queue of this process.
 //!
-//! The classifier writes down each decision with the time of the arrival. The shaper behind it keeps the order of packets, and what
-//! leaves it comes out of a TUN device: so each packet that comes out is the oldest one that was let through.
+//! The classifier logs each decision with the time of the arrival. The shaper behind it keeps the order of packets and sends to a
+//! TUN device, so a packet read from this device is the oldest one that the classifier passed.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ pub(crate) struct KernelQueue {
     /// When a link that sends packet by packet would have sent all that came out, no earlier than it came out.
     sent_at: Instant,
     gauges: Vec<(String, f64)>,
-    /// The time of the last event: the meter is told of events in their order.
+    /// The time of the last event: the meter takes events in their order.
     last: Instant,
     unknown: u64,
 }

@@ -1,4 +1,4 @@
-//! The verified program on given arrivals, without a device: its decisions, and how long they take.
+//! Runs the verified program on given arrivals without a device: its decisions and their duration.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -11,7 +11,7 @@ use super::program::{self, Room};
 use crate::LiveError;
 use crate::bpf::{look_up, test_run, update};
 
-/// A program in the kernel that is told of arrivals by us (`BPF_PROG_TEST_RUN`).
+/// A program in the kernel whose arrivals come from this process (`BPF_PROG_TEST_RUN`).
 #[derive(Debug)]
 pub struct Replay {
     program: OwnedFd,

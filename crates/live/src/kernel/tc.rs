@@ -23,7 +23,7 @@ const INGRESS: TcHandle = TcHandle { major: 0xffff, minor: 0xfff2 };
 /// Longest packets of Ethernet beside their IP packet: header and one VLAN tag.
 const FRAMING: u32 = 18;
 
-/// What the kernel's `tbf` is told (`net/sched/sch_tbf.c`).
+/// The parameters of the kernel's `tbf` (`net/sched/sch_tbf.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shaper {
     rate: BitRate,
@@ -241,6 +241,6 @@ pub(super) struct Parts {
     pub(super) shaper: bool,
 }
 
-/// What a kernel lacks that does not know a queue discipline or filter.
+/// The error for a kernel without a queue discipline or filter.
 const LACKING: &str = "the kernel lacks tbf (CONFIG_NET_SCH_TBF; modprobe sch_tbf), clsact (CONFIG_NET_SCH_INGRESS; modprobe sch_ingress) or \
                        bpf filters (CONFIG_NET_CLS_BPF; modprobe cls_bpf)";

@@ -7,8 +7,8 @@
 //!                        ◀── delay alone ──  aqmkitM  ◀ tbf ◀ classifier ◀ server  ◀──
 //! ```
 //!
-//! Without the router the server's TCP would learn at once of each drop, and hand over packets joined. Between the two stands a pair of
-//! Ethernet devices without offloads, so that single packets come to the router, as from a network.
+//! Without the router, the kernel would report each drop to the server's TCP at once, and TCP would send large packets (GSO). A pair of
+//! Ethernet devices without offloads connects the two, so that the router receives single packets, as from a network.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -42,7 +42,7 @@ pub(super) fn addresses(number: u8) -> [IpAddr; 2] {
     addresses_of(number, ROUTER)
 }
 
-/// The classifier and the rate that a direction asks for.
+/// The classifier and the rate of a direction.
 ///
 /// # Errors
 /// When the discipline or a parameter cannot be used inside the kernel, or the direction has what the kernel's shaper does not do.

@@ -93,7 +93,7 @@ impl Connection {
     }
 }
 
-/// What is counted of an end of a connection: in total, or by one call.
+/// The counters of one end of a connection: in total, or of one call.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     /// Bytes from server to client that are known to have arrived.
@@ -166,7 +166,7 @@ impl World<'_> {
         self.conns[conn as usize].extra = extra;
     }
 
-    /// The sender of a connection's data, for whoever looks at it.
+    /// The sender of a connection's data, for displays.
     pub(super) fn sender_view(&self, conn: u32) -> SenderView {
         let connection = &self.conns[conn as usize];
         connection.ends[Side::Server as usize].view(&self.groups[usize::from(connection.group)].profile, self.now)

@@ -1,4 +1,4 @@
-//! What can be seen of the run in progress.
+//! Reads the observable state of the run in progress.
 
 use aqmkit_base::Instant;
 use aqmkit_measure::output::Engine;
@@ -41,7 +41,7 @@ impl<'o> World<'o> {
         self.meter.passed_bytes(link, self.now)
     }
 
-    /// What a link could have sent since the start, in bits per second.
+    /// The mean capacity of a link since the start, in bits per second.
     pub(crate) fn capacity_bps(&self, link: usize) -> f64 {
         self.meter.plan().links[link].capacity_so_far_bps(Instant::ZERO, self.now)
     }

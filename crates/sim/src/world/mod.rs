@@ -2,8 +2,8 @@
 //!
 //! The path of a packet: an application issues an action ([`apps`]), its connection creates segments
 //! ([`connections`]), a packet passes from link to link (here) and is delivered ([`connections`] again).
-//! With many connections their state is prefetched ([`ahead`]). The owner of the run looks at it ([`look`]) and
-//! changes it ([`changes`]).
+//! With many connections their state is prefetched ([`ahead`]). The caller observes
+//! the run ([`look`]) and changes it ([`changes`]).
 
 mod ahead;
 mod apps;
@@ -88,7 +88,7 @@ struct Path {
     to_client: bool,
 }
 
-/// What the applications of a group share.
+/// The state that the applications of a group share.
 struct Group {
     profile: Profile,
     class: aqmkit_base::ClassId,

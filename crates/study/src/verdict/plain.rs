@@ -16,7 +16,7 @@ pub struct Plain {
     pub metric: String,
     /// The statistic of the values over time.
     pub seconds: Option<Statistic>,
-    /// What the number is multiplied by to have the unit of the published row.
+    /// The factor that converts the number to the unit of the published row.
     pub factor: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The link of an advice and its traffic, as an experiment without disciplines.
+//! The link and the traffic of `advise`, as an experiment without disciplines.
 
 use aqmkit_advise::install::Rates;
 use aqmkit_advise::wish::{AmountOf, KINDS, Wish};
@@ -24,7 +24,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// What the arguments and the wish ask for.
+    /// The traffic of the arguments and of the wish.
     ///
     /// # Errors
     /// When a rate, a round trip, the preset or an amount of traffic is wrong.

@@ -119,7 +119,7 @@ fn failed(error: &aqmkit_sim::Error) -> Failure {
     Failure::Environment(error.to_string())
 }
 
-/// Where the time of a packet goes on a scenario.
+/// The computing time of a packet on a scenario, by kind of event.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::cli) struct Profiled {
     pub(in crate::cli) scenario: &'static str,

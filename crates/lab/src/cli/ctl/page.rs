@@ -1,7 +1,7 @@
 //! `ctl play`, and `--play` of `link` and `bridge`: a running bottleneck in the page of `aqmkit play`.
 //!
-//! The page is served by a process of its own, which asks over the control socket as every other client does: it has no
-//! rights, and what happens in it does not delay a packet.
+//! The page is served by a process of its own, a client of the control socket like any other:
+//! it has no privileges, and it cannot delay packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -48,7 +48,7 @@ pub(super) fn serve(client: &Client, access: Access, port: u16, no_open: bool) -
     while client.report().is_ok() {
         std::thread::sleep(PULSE);
     }
-    // The page is told of the end.
+    // The end is passed on to the page.
     std::thread::sleep(PULSE);
     Ok(())
 }
@@ -102,7 +102,7 @@ fn bottleneck(client: &Client, access: Access, token: String) -> Bottleneck {
     Bottleneck { token, states: Box::new(states), change: writable.then_some(change) }
 }
 
-/// What the page shows of a bottleneck.
+/// The state of a bottleneck that the page shows.
 #[derive(Serialize)]
 struct State<'a> {
     kind: &'a str,
@@ -115,7 +115,7 @@ struct State<'a> {
     directions: Vec<DirectionState<'a>>,
 }
 
-/// What it shows of a direction. Counters count from the start.
+/// The state of a direction that it shows. Counters start with the bottleneck.
 #[derive(Serialize)]
 struct DirectionState<'a> {
     name: &'a str,

@@ -1,4 +1,4 @@
-//! The link of the command's arguments.
+//! Reads the settings of a link from the command's arguments.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

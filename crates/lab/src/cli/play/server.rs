@@ -2,8 +2,7 @@
 //!
 //! A request has at most [`LONGEST`] bytes and must be there within [`PATIENCE`]; at most [`MOST`] are answered at the same
 //! time. Every answer closes its connection. A request that names another host is refused, so that no web site can
-//! read the experiment by pointing its own name at this address. What is known of a running bottleneck is told only to
-//! those who know its token, and no other site can use that: see [`watched`](super::watched).
+//! read the experiment by pointing its own name at this address. The state of a running bottleneck is served only to requests with its token: see [`watched`](super::watched).
 
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
@@ -26,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Requests that are answered at the same time.
 const MOST: usize = 16;
 
-/// What is served.
+/// The content that is served.
 struct Content {
     page: &'static str,
     /// The page for browsers that accept zstd.

@@ -1,14 +1,14 @@
 //! A running bottleneck in the page: its state ten times a second, and changes of its parameters.
 //!
-//! Other sites that a browser shows, and other users of the machine, may reach the address. Requests therefore have to know a
-//! token, which is in the part of the address that browsers do not send, and may not come from a page of another origin.
+//! Pages of other sites in the same browser, and other users of the machine, can reach the address. A request therefore needs a
+//! token, which is in the fragment of the address (browsers do not send it), and must not come from a page of another origin.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use super::server::Request;
 
-/// Where the states are told, as server-sent events.
+/// The path of the states, as server-sent events.
 pub(super) const STATES: &str = "/live";
 
 /// Where changes are sent.
@@ -17,7 +17,7 @@ pub(super) const CHANGES: &str = "/change";
 /// The time between two states.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What tells the states of a bottleneck one after another, as JSON; an error is the end.
+/// The source of the states of a bottleneck, one after another, as JSON; an error ends them.
 pub(crate) type States = Box<dyn FnMut() -> Result<String, String> + Send>;
 
 /// What changes a bottleneck, by a change in JSON.
@@ -25,7 +25,7 @@ pub(crate) type Change = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// A bottleneck that the page shows.
 pub(crate) struct Bottleneck {
-    /// What a request has to know.
+    /// The token that a request needs.
     pub(crate) token: String,
     /// Begins to tell states, for one reader.
     pub(crate) states: Box<dyn Fn() -> States + Send + Sync>,

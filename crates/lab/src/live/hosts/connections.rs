@@ -1,4 +1,4 @@
-//! Connections: both ends, the requests on them, and their ends.
+//! Connections of a live run: their two sockets, the requests on them, and how they end.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -15,7 +15,7 @@ use super::record::{Record, TCP};
 use super::{Due, LISTENER};
 use crate::live::plan::port;
 
-/// The bit that sets the server's end of a connection apart from the client's in what `epoll` tells.
+/// The bit of an `epoll` event that distinguishes the server's end of a connection from the client's.
 const SERVER: u64 = 1 << 60;
 
 /// Bytes written or read at a time.
@@ -33,7 +33,7 @@ pub(super) struct World<'a> {
     pub(super) epoll: &'a rustix::fd::OwnedFd,
 }
 
-/// A request as an application asks for it.
+/// A request of an application.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) request: u64,
@@ -76,7 +76,7 @@ pub(super) struct Connections {
     free: Vec<usize>,
     /// The slots of connections that the server has not accepted yet, by the client's port.
     expected: BTreeMap<SocketAddr, usize>,
-    /// What a server accepted before the client knew of it.
+    /// Sockets that a server accepted before the client saw its connection established.
     early: BTreeMap<SocketAddr, TcpStream>,
     serial: u64,
     buffer: Vec<u8>,
@@ -87,7 +87,7 @@ impl Connections {
     pub(super) fn listen(address: IpAddr, controls: &[String], epoll: &rustix::fd::OwnedFd) -> io::Result<Self> {
         let one = |(group, control): (usize, &String)| {
             let server = TcpListener::bind(SocketAddr::new(address, port(group)))?;
-            // What it accepts inherits this.
+            // Accepted sockets inherit this.
             sockopt::set_tcp_congestion(&server, control)?;
             sockopt::set_tcp_nodelay(&server, true)?;
             server.set_nonblocking(true)?;
@@ -286,7 +286,7 @@ fn begin(to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream, from))
 }
 
-/// What a read or write came to.
+/// The result of a read or write.
 fn blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -300,7 +300,7 @@ fn blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Writes up to `left` zeros; how many are left.
+/// Writes up to `left` zeros; returns the number that remains.
 fn pour(mut stream: &TcpStream, mut left: u64) -> io::Result<u64> {
     while left > 0 {
         let most = left.min(CHUNK as u64) as usize;

@@ -68,7 +68,7 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Opens them; `groups` says of each application which group it is in.
+    /// Opens them; `groups` has the group of each application.
     pub(super) fn open(link: &Link, groups: &[usize], count: usize, epoll: &OwnedFd) -> io::Result<Self> {
         let [client, server] = [link.addresses.client[0], link.addresses.server[0]];
         let receivers = link.client.namespace.inside(|| {

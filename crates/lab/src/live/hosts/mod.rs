@@ -1,8 +1,8 @@
 //! The hosts of a live run: applications over sockets.
 //!
 //! The traffic models are those of the simulator; the kernel sends the data. One thread stands in the
-//! clients' namespace and serves both ends: what a listener of the servers' namespace accepts stays there,
-//! whoever accepts it. Time is that of the scenario, which begins [`plan::START`] after the link's clock.
+//! clients' namespace and serves both ends: a socket
+//! belongs to the namespace of the listener that accepted it, whichever thread accepts. Time is that of the scenario, which begins [`plan::START`] after the link's clock.
 
 mod connections;
 mod datagrams;
@@ -26,16 +26,16 @@ use datagrams::{Arrived, Datagrams};
 use record::Record;
 pub(crate) use record::Recorded;
 
-/// What an `epoll` event is about.
+/// The subject of an `epoll` event.
 const DATAGRAM: u64 = 1 << 62;
 const LISTENER: u64 = 1 << 61;
-/// Of a datagram: that it has come to the server of an application.
+/// Of a datagram: it arrived at the server of an application.
 const REPLY: u64 = 1 << 60;
 
-/// How often whoever waits is told of progress.
+/// The interval of progress reports.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// Something that happens at a time.
+/// A timed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// A window closes; first, so that nothing of the same moment is counted in the wrong one.
@@ -63,12 +63,12 @@ struct App {
     stopped: bool,
 }
 
-/// Applications, sockets and what is to be done.
+/// Applications, sockets and timed events.
 pub(crate) struct Hosts {
     clock: Clock,
-    /// The time that everybody is told.
+    /// The time that applications see.
     now: Instant,
-    /// What the clock said when it was read last.
+    /// The clock at its last reading.
     clock_read: Instant,
     apps: Vec<App>,
     /// For each group its class, the servers it has, and its applications.
@@ -131,10 +131,10 @@ impl Hosts {
         })
     }
 
-    /// Lets the applications live until the end of the scenario. The calling thread stands in the clients' namespace.
+    /// Runs the applications until the end of the scenario. The calling thread must be in the clients' namespace.
     ///
     /// # Errors
-    /// When a socket fails as it should not; `Interrupted` when it was told to stop.
+    /// When a socket fails unexpectedly; `Interrupted` when the run was stopped.
     pub(crate) fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
         let mut beat = Instant::ZERO;
         let mut events = Vec::with_capacity(256);
@@ -169,7 +169,7 @@ impl Hosts {
         }
     }
 
-    /// The scenario's time. Before it begins it stands at zero.
+    /// The scenario's time; zero before it begins.
     fn read_clock(&mut self) -> Instant {
         let now = self.clock.now();
         self.now = Instant::from_nanos(now.as_nanos().saturating_sub(plan::START.as_nanos()));

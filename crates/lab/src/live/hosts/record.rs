@@ -1,4 +1,4 @@
-//! What the hosts of a live run measure: feeds a [`HostRecorder`] with what sockets and models say.
+//! Measures the hosts of a live run: feeds a [`HostRecorder`] with the counters of sockets and the events of traffic models.
 
 use std::net::SocketAddr;
 
@@ -15,15 +15,15 @@ pub(super) struct Record {
     plan: Plan,
     recorder: HostRecorder,
     owners: Owners,
-    /// What the link mixes the keys of flows with.
+    /// The salt that the link adds to the keys of flows.
     salt: u64,
 }
 
-/// What the hosts of a run have measured.
+/// The measurements of the hosts of a run.
 pub(crate) struct Recorded {
     /// The applications' measurements.
     pub recorder: HostRecorder,
-    /// Whose connections there were, in the time of the link's clock.
+    /// The owners of connections, in the time of the link's clock.
     pub owners: Owners,
 }
 
