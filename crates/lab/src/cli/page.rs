@@ -24,7 +24,7 @@ pub(super) fn render(page: &str, width: u16) -> String {
             paragraph.flush(&mut text, width);
             in_code = !in_code;
         } else if in_code {
-            text.push_str(&format!("    {line}\n"));
+            text.push_str(&code(line, width));
         } else if let Some(heading) = heading(line) {
             paragraph.flush(&mut text, width);
             text.push_str(&format!("{}\n", say::bold(&plain(heading))));
@@ -96,12 +96,65 @@ fn plain(text: &str) -> String {
     text.replace("**", "").replace('`', "").replace("\\|", "|").replace("\\[", "[").replace("\\]", "]")
 }
 
+/// A line of code or of a law. If it is too long, its reference in brackets moves to the left, and then it is broken.
+fn code(line: &str, width: u16) -> String {
+    let width = usize::from(width);
+    let mut line = format!("    {line}");
+    if line.chars().count() > width
+        && let Some((law, reference)) = line.rsplit_once("  [")
+    {
+        line = format!("{}  [{reference}", law.trim_end());
+    }
+    let indent = " ".repeat(line.chars().take_while(|c| *c == ' ').count() + 4);
+    let options = textwrap::Options::new(width)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .word_separator(textwrap::WordSeparator::AsciiSpace);
+    textwrap::fill(&line, options) + "\n"
+}
+
+/// The narrowest last column of a table: below this, rows become entries.
+const NARROWEST: usize = 28;
+
+/// The characters between two columns.
+const GAP: usize = 2;
+
+/// The width that the other columns of a table leave for the last one, whose text is the longest.
+fn left_for_last(rows: &[Vec<String>], width: u16) -> usize {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max();
+    let others: usize = (0..columns.saturating_sub(1)).map(|column| widest(column).unwrap_or(0) + GAP).sum();
+    usize::from(width).saturating_sub(others + GAP)
+}
+
+/// A row as an entry: its first cell, the others with their headings, and the last one below them.
+fn entry(head: &[String], row: &[String], width: u16) -> String {
+    let (Some((first, rest)), names) = (row.split_first(), head.get(1..).unwrap_or_default()) else {
+        return String::new();
+    };
+    let (last, between) = rest.split_last().map_or(("", rest), |(last, between)| (last.as_str(), between));
+    let named = names.iter().zip(between).filter(|(_, cell)| !cell.is_empty());
+    let facts = named.map(|(name, cell)| format!("{name} {cell}")).collect::<Vec<_>>().join(", ");
+    let first = format!("{first}{}{facts}", if facts.is_empty() { "" } else { ": " });
+    let wrapped = |text: &str, indent: &str| {
+        let options = textwrap::Options::new(width.into()).initial_indent(indent).subsequent_indent("    ");
+        textwrap::fill(text, options.word_splitter(textwrap::WordSplitter::NoHyphenation)) + "\n"
+    };
+    format!("{}{}", wrapped(&first, ""), wrapped(last, "    "))
+}
+
 fn flush(text: &mut String, lines: &mut Vec<&str>, width: u16) {
-    let mut rows = lines.drain(..).filter(|l| !is_rule(l)).map(cells);
-    let Some(head) = rows.next() else { return };
+    let all: Vec<Vec<String>> = lines.drain(..).filter(|l| !is_rule(l)).map(cells).collect();
+    let Some((head, rows)) = all.split_first() else { return };
+    let longest = rows.iter().filter_map(|row| row.last()).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    if left_for_last(&all, width) < NARROWEST.min(longest) {
+        text.extend(rows.iter().map(|row| entry(head, row, width)));
+        return;
+    }
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.force_no_tty().set_header(head).add_rows(rows);
+    table.force_no_tty().set_header(head.clone()).add_rows(rows.to_vec());
     let drawn = table.to_string();
     text.push_str(&drawn.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"));
     text.push('\n');
@@ -132,6 +185,25 @@ mod tests {
             "{text}"
         );
     }
+    #[test]
+    fn rows_become_entries_where_the_last_column_is_too_narrow() {
+        let page = "| field | unit | default | meaning |\n|---|---|---|---|\n| `max` | queue length | 3 min, or 15 | average above which all packets are dropped |\n| `ecn` | | | marks packets in place of drops, if senders can take it |\n";
+        assert_eq!(
+            render(page, 50),
+            "max: unit queue length, default 3 min, or 15\n    average above which all packets are dropped\n\
+             ecn\n    marks packets in place of drops, if senders\n    can take it\n"
+        );
+        assert!(render(page, 90).contains("══"), "{}", render(page, 90));
+    }
+
+    #[test]
+    fn long_lines_of_a_law_are_broken() {
+        let page = "```text\np_a  = p_b / (1 - count p_b)             drop with p_a            [parris01 eq 3.2]\nx = y\n```\n";
+        let law = "    p_a  = p_b / (1 - count p_b)             drop with p_a  [parris01 eq 3.2]\n    x = y\n";
+        assert_eq!(render(page, 80), law);
+        assert!(render(page, 40).lines().all(|line| line.chars().count() <= 40), "{}", render(page, 40));
+    }
+
     #[test]
     fn paragraphs_and_items_are_broken_anew() {
         let page = "Of one `line`\nand another.\n\n* an item that is longer than\n  that\n12. b, c, d, e, f and g\n\n    x = 1\n";
