@@ -22,10 +22,13 @@
 //! the total of their kind, in proportion to lognormal draws with a coefficient of variation of 1.5 (chosen).
 //!
 //! ```text
-//! document      on the connection to the first domain parsing       exponential, mean 0.13 s (r1-070674) first wave
-//! style sheets, scripts, images parsing       once all style sheets and scripts have arrived second wave   fonts, others;
-//! the page is complete when everything has arrived reading       exponential, mean `think`; then another page, of
-//! other domains, with new connections
+//! document      on the connection to the first domain
+//! parsing       exponential, mean 0.13 s (r1-070674)
+//! first wave    style sheets, scripts, images
+//! parsing       once all style sheets and scripts have arrived
+//! second wave   fonts, others; the page is complete when everything has arrived
+//! reading       exponential, mean `think`; then another page, of other domains,
+//!               with new connections
 //! ```
 //!
 //! Half of the objects, and all style sheets and fonts, are on the first domain; the others are on any of the rest (chosen).

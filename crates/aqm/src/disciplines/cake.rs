@@ -1,33 +1,36 @@
 //! # CAKE: common applications kept enhanced
 //!
-//! What a home router needs in one discipline: a shaper without bursts, *tins* for differentiated services, fairness between hosts and then
+//! The functions of a home router in one discipline: a shaper without bursts, *tins* for differentiated services, fairness between hosts and then
 //! between their flows, COBALT on the queue of each flow, and a filter for acknowledgements.
 //!
 //! ## Law
 //!
 //! ```text
-//! arrival:  tin by codepoint; in it, the queue of the flow's hash, of the 8 of its set the first that is its own, else the first that is
-//!           free, else that of the hash, which it shares                                                    [cake: cake_hash]
-//!           an idle queue joins the new (sparse) ones: deficit = quantum / host load
-//!           over the limit: drop from the head of the longest queue of all tins; COBALT's BLUE rises        [cake_drop]
+//! arrival:  tin: by codepoint
+//!           queue: the flow's hash selects a set of 8; the queue with the flow's tag, else an empty queue,
+//!           else the queue of the hash, which is shared                            [cake: cake_hash]
+//!           an idle queue joins the new (sparse) queues: deficit = quantum / host load
+//!           over the limit: drop from the head of the longest queue of all tins;
+//!           its COBALT's BLUE increases                                            [cake_drop]
 //!
-//! request:  not before time_next, unless failsafe_next has passed                                           [cake_dequeue]
-//!           shaped:   of the tins with packets the last one within its rate, else the one that is due first
-//!           unshaped: the tins take turns by their quanta
-//!           of the tin: once a decaying queue, else the first of the new, else of the old
-//!           deficit <= 0: += quantum / host load; a new queue with packets becomes bulk; to the end of the old, look again
-//!           COBALT's next packet: deficit -= size, send
-//!           empty: out of the lists, or among the decaying ones until COBALT is at rest
+//! request:  not before time_next, unless failsafe_next has passed                  [cake_dequeue]
+//!           shaped:   the last backlogged tin within its rate, else the tin that is due first
+//!           unshaped: tins by deficit round robin
+//!           in a tin: one decaying queue first, then the first new queue, else the first old one
+//!           deficit <= 0: deficit += quantum / host load; a new queue becomes bulk; queue to the end of
+//!                         the old ones, next queue
+//!           deficit > 0:  send COBALT's next packet, deficit -= size
+//!           empty queue:  leaves the lists, or decays until COBALT's state is idle
 //!
-//! size      = overhead, mpu and cells of the packet
-//! sending:  time_next += size / bandwidth;  failsafe_next += 1.5 size / bandwidth                           [cake_advance_shaper]
-//!           tin: time_next += size / tin rate, if that is past, else at least now + size / tin rate
-//! host load = the most bulk flows of its source or destination, those of the two that `isolation` looks at; 1 at least
-//! quantum   = tin rate / 4096 of a second, from 300 to 1514 bytes; divided, a random number decides about the fraction
+//! size      = length with overhead, mpu and cells
+//! sending:  time_next += size / bandwidth;  failsafe_next += 1.5 size / bandwidth  [cake_advance_shaper]
+//!           tin's time_next += size / tin rate if that has passed, else at least now + size / tin rate
+//! host load = bulk flows of its source or destination host, as `isolation` says, the larger; at least 1
+//! quantum   = tin rate / 4096 of a second, from 300 to 1514 bytes; fractions are rounded at random
 //! ```
 //!
-//! Each tin has COBALT's `target` and `interval` for its own rate: see the page `cobalt`. With `ingress` dropped packets are charged too, and no
-//! delay below two packets of each bulk flow is a standing one.
+//! Each tin has COBALT's `target` and `interval` for its own rate: see the page `cobalt`. With `ingress`, dropped packets count as sent, and
+//! only delays above two packets of each bulk flow count as standing.
 //!
 //! ## Parameters
 //!
@@ -35,20 +38,20 @@
 //! |---|---|---|---|---|
 //! | `limit` | | queue length | 10240 | capacity of all queues together |
 //! | `memlimit` (`memory_limit`) | | size | by `bandwidth` | the same limit in bytes: 4 times what `bandwidth` sends in an `rtt`, at least 4mb; without `bandwidth` only `limit` holds |
-//! | `bandwidth` | | rate | no limit | rate of the shaper; it has to be a little below that of the link, or the queue stands elsewhere |
+//! | `bandwidth` | | rate | no limit | rate of the shaper; must be slightly below the rate of the link; otherwise the queue builds up elsewhere |
 //! | `diffserv` | | | diffserv3 | `besteffort`, `precedence`, `diffserv3`, `diffserv4` or `diffserv8`: the tins |
 //! | `isolation` | | | triple-isolate | `flowblind`: one queue per tin. `srchost`, `dsthost`, `hosts`: a queue for each source, destination or pair. `flows`: for each flow. `dual-srchost`, `dual-dsthost`, `triple-isolate`: for each flow, and fair between sources, destinations, or both |
 //! | `rtt` (`interval`) | interval | time | 100ms | about the longest usual round-trip time |
-//! | `target` | target | time | `rtt` / 20 | acceptable standing delay; `tc` has no word for it and derives it from `rtt` |
-//! | `ingress` | | | false | shape what comes in: charge what is dropped, since it has used the link |
+//! | `target` | target | time | `rtt` / 20 | acceptable standing delay; `tc` has no such parameter and derives it from `rtt` |
+//! | `ingress` | | | false | shape incoming traffic: dropped packets count, because they have used the link |
 //! | `ack_filter` | | | off | `on`: drop the older of two superfluous acknowledgements; `aggressive`: keep one |
 //! | `overhead` | | | 0b | bytes that the link adds to each packet |
 //! | `mpu` | | size | 0b | shortest packet of the link |
-//! | `linklayer` (`atm`) | | | ethernet | `ethernet`, `atm` or `ptm`: what the link makes of a packet |
-//! | `mtu` | | size | 1514b | longest packet: sets the least `target` of a tin |
+//! | `linklayer` (`atm`) | | | ethernet | `ethernet`, `atm` or `ptm`: the framing of the link |
+//! | `mtu` | | size | 1514b | longest packet: sets the smallest `target` of a tin |
 //! | `quantum` | | size | by the tin's rate | bytes that a flow sends per round |
 //! | `salt` | | | 0 | salt of the hash: determines which flows share a queue |
-//! | `classes` | | | | codepoints for classes of the link, as of simulated traffic, which has none |
+//! | `classes` | | | | codepoints for classes of traffic: simulated packets have none of their own |
 //! | `class` | | | `"*"` | name of a class, or `"*"` |
 //! | `dscp` | | | be | its codepoint: `ef`, `cs1`, `af41`, or a number |
 //! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
@@ -57,27 +60,24 @@
 //!
 //! 1. Codepoints are not cleared (`wash`), firewall marks and filters do not choose tins, addresses are not looked up in
 //!    connection tracking (`nat`), and the rate is not estimated (`autorate-ingress`).
-//! 2. A packet that would not fit into empty queues is dropped alone. Lengths are those on the wire; Linux counts buffer memory.
-//! 3. The longest queue is known to 256 bytes; Linux's heap is exact, and is made anew after a pause.
-//! 4. `1/sqrt(count)` and quotients of rates and quanta are exact, in the place of tables and shifts.
+//! 2. A packet that is larger than the limit is dropped itself. Lengths are those on the wire; Linux counts buffer memory.
+//! 3. The longest queue is determined to 256 bytes; Linux's heap is exact.
+//! 4. `1/sqrt(count)` and quotients of rates and quanta are exact; Linux uses tables and shifts.
 //! 5. Linux compares SACK blocks one by one; here an acknowledgement with blocks is superfluous once a later one acknowledges all of
 //!    them. Timestamps, which only grow on one connection, are not compared.
-//! 6. The salt is a parameter, so that runs are repeatable. Large packets of segmentation offload come here in single packets.
+//! 6. The salt is a parameter, so that runs are repeatable. Large packets of segmentation offload arrive here as single packets.
 //!
 //! ## Limits
 //!
-//! A flow that changes its codepoint changes its tin and may be reordered. Priority ends at a tin's part of the rate: beyond, a tin only
-//! gets what others leave. Without `bandwidth`, the link's own queue has to be short. An acknowledgement filter saves an
-//! upstream link, and hides how many segments arrived from the sender. State: 1024 queues and twice as many hosts for each
-//! tin, about 150 kB. Per packet: a look at up to 8 tags, the turns of queues whose deficit is used up, and with the filter the
-//! packets of the queue.
+//! A flow that changes its codepoint changes its tin and may be reordered. A tin has priority up to its share of the rate; above it, it gets only the capacity that others leave. Without `bandwidth`, the queue of the link itself must be short. An acknowledgement filter saves capacity of an upstream link, but
+//! the sender sees fewer acknowledgements. State: 1024 queues and twice as many hosts for each
+//! tin, about 150 kB. Per packet: up to 8 tags, the queues whose deficit is used up, and with the filter the packets of
+//! the queue.
 //!
 //! ## Evidence
 //!
 //! `tests/oracle/cake.rs` transcribes `cake_enqueue`, `cake_dequeue` and `cake_hash` of `sch_cake.c` with plain lists, shaped and not, with tins and all kinds
-//! of isolation, with equal decisions on random and bursty traces. `tests/cake.rs` works shaper, tins, hosts and filter by hand and
-//! compares with runs without the law. Wrong variants that were seen to fail: sets of one place, host loads that count sparse flows, a shaper that
-//! saves up while it is idle.
+//! of isolation, with equal decisions on random and bursty traces. `tests/cake.rs` checks shaper, tins, hosts and filter by hand and compares with runs without each rule. Wrong variants that were seen to fail: sets of one place, host loads that count sparse flows, a shaper that accumulates credit while idle.
 //!
 //! ## References
 //!

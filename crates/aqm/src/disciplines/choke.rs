@@ -55,15 +55,13 @@
 //!    network, 300 packets at 1 Mb/s; `weight` and `max_p` are RED's of the time. `tc`'s are a quarter of `limit`
 //!    and a third of that, its `burst` is `(2 min + max) / 3`; it has no `gentle`, `byte_mode`, `nodrop`.
 //!
-//! 6. Beside Linux's `sch_choke` the law is the same; what a comparison has to set is the averaging and the unit. `tc` derives the weight
+//! 6. The law is that of Linux's `sch_choke`; a comparison must set the same averaging and unit. `tc` derives the weight
 //!    from `burst`, which for `min 10 max 30` gives 1/8 where the default here is RED's 1/512; and Linux's queue counts a super-packet of
-//!    several segments (GSO) as one packet. One thing moved at a time: four flows of cubic, `linux-6`, 40 Mbit/s, 20 ms, `limit` 100, mean
+//!    several segments (GSO) as one packet. One change at a time, four flows of cubic, `linux-6`, 40 Mbit/s, 20 ms, `limit` 100, mean
 //!    delay in ms and packets lost in %: 2.58 and 2.5 with a weight of 1/512, 2.28 and 1.4 with 1/64, 1.90 and 0.9 with 1/8; 1.63 and 0.9 with
-//!    the thresholds one lower too, as the packet in transmission still waits in a queue below `tbf`; and with packets of two segments 5.4 and
+//!    the thresholds one lower too, because below `tbf` the packet in transmission still waits in the queue; and with packets of two segments 5.4 and
 //!    4.4 (weight 1/512), 4.5 and 2.1 (1/8). (`aqmkit compare choke:limit=100,min=10,max=30,weight=0.125 --rate 40mbit --rtt 20ms --bulk 4
-//!    --cc cubic --transport linux-6`.) Give `burst` and switch GSO off to compare. A live link, whose packets are cut before its queue, keeps
-//!    2.4 ms and loses 2.0 % with 1/512; so does a simulation whose flows have different round trips, 19 to 21 ms: flows with exactly the same one
-//!    stay side by side in the queue, where a drawn packet matches more often (`experiments/live/README.md`).
+//!    --cc cubic --transport linux-6`.) Give `burst` and switch GSO off to compare. A live link, where packets are segmented before the queue, has a delay of 2.4 ms and loses 2.0 % with 1/512; so does a simulation whose flows have different round trips, 19 to 21 ms: packets of flows with equal round trips stay together in the queue, so that a drawn packet matches more often (`experiments/live/README.md`).
 //!
 //! ## Limits
 //!

@@ -9,12 +9,13 @@
 //! In each interval, of the flows in the unrestricted queue, with its drop rate `p` and arrivals `A` (bytes/s):
 //!
 //! ```text
-//! metric = e (early drops_i / early drops) + (1 - e) (forced bytes_i / forced bytes)   [fall97] e      =
-//! early drops / drops;  rate_i = metric_i A;  i: the flow with the largest metric T      = 1.5 sqrt(2/3) B
-//! / (R sqrt(p))                                         [floyd99, parris01 eq 3.1] not TCP-friendly:
-//! rate > safety T unresponsive:       p > loss_factor p' and rate > rate_factor rate', twice: p', rate'
-//! from when the flow was last the largest at the lowest p; then again with factor `again`
-//! disproportionate:   rate > ln(3n)/n A and rate sqrt(p) > c                     n flows had drops
+//! metric = e (early drops_i / early drops) + (1 - e) (forced bytes_i / forced bytes)   [fall97]
+//! e      = early drops / drops;  rate_i = metric_i A;  i: the flow with the largest metric
+//! T      = 1.5 sqrt(2/3) B / (R sqrt(p))                     [floyd99, parris01 eq 3.1]
+//! not TCP-friendly:   rate > safety T
+//! unresponsive:       p > loss_factor p' and rate > rate_factor rate', twice: p', rate' from when
+//!                     the flow was last the largest at the lowest p; then again with factor `again`
+//! disproportionate:   rate > ln(3n)/n A and rate sqrt(p) > c    n flows had drops
 //! ```
 //!
 //! A flow that fails is restricted. The class then has `half (T or rate) n_r` for `n_r` restricted flows,

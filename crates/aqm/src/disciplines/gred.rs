@@ -6,7 +6,7 @@
 //!
 //! ## Law
 //!
-//! On arrival of a packet of virtual queue `v`, with `q_v` what `v` has waiting and `q` what all have:
+//! On arrival of a packet of virtual queue `v`, with `q_v` the backlog of `v` and `q` that of all:
 //!
 //! ```text
 //! own average:      avg_v <- (1 - w) avg_v + w q_v                   where v was not idle     [gred, red.h]
@@ -28,7 +28,7 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | `limit` | queue length | 1000 | capacity of the queue, and of a virtual queue that has no own; its unit is the unit of all averages |
+//! | `limit` | `limit` | queue length | 1000 | capacity of the queue, and of a virtual queue without a limit of its own; its unit is the unit of all averages |
 //! | `grio` | | | false | add the averages of more important virtual queues, as RIO does |
 //! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | false | with `ecn`: drop even ECN-capable packets from `max` on |
@@ -43,28 +43,27 @@
 //! | `avpkt` | | size | the link's mean | typical packet size: with `bandwidth` it sets how fast an idle average decays |
 //! | `bandwidth` | | rate | the link's | how fast an idle virtual queue would have drained |
 //!
-//! An entry of `classes` may have its own `limit`, too: what this virtual queue may hold.
+//! An entry of `classes` may also have a `limit`: the capacity of this virtual queue.
 //!
 //! ## Deviations
 //!
-//! 1. `tc` needs all of `limit`, `min`, `max`, `avpkt` and `burst`, in bytes; here they may be left open, and lengths may be in
-//!    packets.
-//! 2. Linux holds only virtual queues to a limit, so together they may exceed `limit`; here the whole queue keeps it too.
-//! 3. A virtual queue is chosen by the class of a packet, not by the last four bits of `tc_index`; it has a name, not a number.
+//! 1. `tc` needs all of `limit`, `min`, `max`, `avpkt` and `burst`, in bytes; here they are optional, and lengths may be in packets.
+//! 2. Linux limits virtual queues only, so that together they may exceed `limit`; here `limit` also holds for the whole queue.
+//! 3. A virtual queue is chosen by the class of a packet, not by the last four bits of `tc_index`; it is identified by a name, not by a number.
 //! 4. The idle decay is exact; Linux reads powers of two from a table, rounds averages, and cuts the number `count p_b` to whole bytes.
 //! 5. `ecn` and `harddrop` are those of the table; Linux 4.20 and later can also set them for each virtual queue.
 //!
 //! ## Limits
 //!
-//! A class that floods is held by its own `limit` and `max` only: without `grio` it does not hurt the averages of others, but its
-//! packets stand before theirs in the one FIFO. Drops come by class, not by flow. State: an average, a count and a random number
+//! A class that floods is limited only by its own `limit` and `max`: without `grio` it does not raise the averages of others, but their packets
+//! wait behind its packets in the FIFO. Drops are decided per class, not per flow. State: an average, a count and a random number
 //! for each virtual queue. Per packet: as RED; with `grio` one addition per virtual queue.
 //!
 //! ## Evidence
 //!
 //! `tests/oracle/gred.rs` transcribes the arrival and departure of `sch_gred.c` with `red_action` of `red.h`, in all three modes, with equal
-//! decisions on random and bursty traces. `tests/linux_and_docsis.rs` works averages and the sum of `grio` by hand, checks the uniform gaps, and
-//! compares with the same queue without thresholds. Wrong variants that were seen to fail: averages that idle queues still add, a
+//! decisions on random and bursty traces. `tests/linux_and_docsis.rs` checks averages and the sum of `grio` by hand, checks the uniform gaps, and
+//! compares with the same queue without thresholds. Wrong variants that were seen to fail: idle queues that still count in averages, a
 //! sum over equal `prio`, a new random number for each packet.
 //!
 //! ## References

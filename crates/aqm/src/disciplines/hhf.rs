@@ -1,7 +1,7 @@
 //! # HHF: heavy-hitter filter
 //!
-//! Two queues: one for the few flows that send much, one for all others, which gets `non_hh_weight` times as much of the link and is
-//! served first after a pause. A flow begins as light; a multi-stage filter of four arrays of counters
+//! Two queues: one for the few flows that send much, one for all others, which gets `non_hh_weight` times as much of the
+//! link and is served first when it becomes backlogged. Every flow starts in the light queue; a multi-stage filter of four arrays of counters
 //! recognises it when it has sent more than `admit_bytes` within `reset_timeout`.
 //!
 //! ## Law
@@ -11,7 +11,7 @@
 //! ```text
 //! every reset_timeout, at an arrival: all counters are 0
 //! h in the table of heavy hitters:    last seen = now, to the heavy queue                    [hhf]
-//! else  the four counters: three of ten bits of h each, one of their exclusive or with what is left
+//! else  the four counters: three of ten bits of h each, one of their exclusive or with the remaining two bits
 //!       low = the least of the four + size
 //!       low > admit_bytes and room in the table:  f becomes a heavy hitter, to the heavy queue
 //!       else every counter below low is set to low, to the light queue                       [estan02 sec 3.3]
@@ -35,34 +35,31 @@
 //! | `quantum` | | size | 1514b | bytes that the heavy queue sends per round: one full-size packet, at least 256b |
 //! | `hh_limit` (`hh_flows_limit`) | | | 2048 | most heavy hitters, at most 2048; further ones stay light |
 //! | `reset_timeout` | | time | 40ms | time in which `admit_bytes` are counted; too long: many short flows fill the counters |
-//! | `admit_bytes` | | size | 128kb | bytes within it from which a flow is heavy; on a link slower than `admit_bytes / reset_timeout` no flow ever is |
+//! | `admit_bytes` | | size | 128kb | bytes within `reset_timeout` that make a flow heavy; on a link slower than `admit_bytes / reset_timeout` no flow ever is |
 //! | `evict_timeout` | | time | 1s | silence after which a heavy hitter is forgotten |
-//! | `non_hh_weight` | | 1 | 2 | share of the light queue for 1 of the heavy one |
+//! | `non_hh_weight` | | 1 | 2 | weight of the light queue; that of the heavy one is 1 |
 //! | `salt` | | | 0 | salt of the hash: determines which flows share counters |
 //! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
 //! 1. Times are exact; Linux counts in jiffies of 1 to 10 ms.
-//! 2. `limit` may be in bytes; then more than one packet may go for one that comes. A packet that would not fit into empty queues is
-//!    dropped alone.
-//! 3. The salt is a parameter, so that runs are repeatable; Linux draws a key.
-//! 4. Counters of an earlier period are recognised by its number; Linux keeps a bit for each counter.
+//! 2. `limit` may be in bytes; then one arrival can cause several drops. A packet that is larger than `limit` is dropped itself.
+//! 3. The salt is a parameter, so that runs are repeatable; Linux uses a random key.
+//! 4. Counters of an earlier period are recognised by the number of the period; Linux has a valid bit for each counter.
 //!
 //! ## Limits
 //!
-//! There is no management of the delay within a queue: drops come at `limit` only, so light flows wait as long as their
-//! queue is. All heavy hitters share one FIFO, without fairness among them. A light flow whose four counters are all shared with
-//! others may be taken for a heavy one. A flow whose class changes is sent on in another queue, and may be reordered once, as in
-//! Linux. State: 4096 counters, at most `hh_limit` entries. Per packet: four counters, the entries with
+//! There is no management of the delay within a queue: packets are dropped only at `limit`, so light flows wait for their whole queue. All heavy hitters share one FIFO, without fairness among them. A light flow that shares all four counters with others may be classified as heavy. When a flow moves to the other queue,
+//! its packets may be reordered once, as in Linux. State: 4096 counters, at most `hh_limit` entries. Per packet: four counters, the entries with
 //! one hash.
 //!
 //! ## Evidence
 //!
 //! `tests/oracle/hhf.rs` transcribes classification and scheduler of `sch_hhf.c` with plain lists and bits, with equal decisions on random and
-//! bursty traces. `tests/linux_and_docsis.rs` works the admission of one flow, its eviction and the weights by hand, and compares the delay
-//! of a light flow with that of a queue that admits nobody. Wrong variants that were seen to fail: counters that a heavy hitter still
-//! raises (no shielding), an ordinary update in the place of the conservative one, the heavy queue among the new ones.
+//! bursty traces. `tests/linux_and_docsis.rs` checks the admission of one flow, its eviction and the weights by hand, and compares the delay
+//! of a light flow with that in a queue without heavy hitters. Wrong variants that were seen to fail: counters that heavy hitters still increase (no shielding), a plain update instead of the conservative one, the heavy queue in
+//! the list of new queues.
 //!
 //! ## References
 //!

@@ -6,9 +6,11 @@
 //! ## Law
 //!
 //! ```text
-//! each packet:  n_f <- n_f + 1;  IN where n_f <= L_t, else OUT;  then as RIO      [guo01] flows idle for
-//! longer than T_u are removed every T_c:    with s and l the flows with n_f <= L_t and n_f > L_t: s > SLR
-//! l:   L_t <- max(L_t - 1, 1) s < SLR l:   L_t <- L_t + 1
+//! each packet:  n_f <- n_f + 1;  IN where n_f <= L_t, else OUT;  then as RIO      [guo01]
+//! flows idle for longer than T_u are removed
+//! every T_c:    with s and l the flows with n_f <= L_t and n_f > L_t:
+//!               s > SLR l:   L_t <- max(L_t - 1, 1)
+//!               s < SLR l:   L_t <- L_t + 1
 //! ```
 //!
 //! In the paper the edge of the network counts packets and sets IN or OUT, and the core drops; here one
