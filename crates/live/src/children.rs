@@ -11,7 +11,7 @@ use rustix::process::{
     Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, set_parent_process_death_signal, waitpid,
 };
 
-use crate::netns::Netns;
+use crate::netns::{Netns, processes};
 use crate::user::User;
 
 /// The time between the request to end and the kill of a process.
@@ -138,12 +138,6 @@ fn descendants() -> Vec<Pid> {
         next += 1;
     }
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
-}
-
-/// The ids of all processes.
-pub(crate) fn processes() -> Vec<i32> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The parent of a process; `None` for zombies, which need not be killed.

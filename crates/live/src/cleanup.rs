@@ -15,9 +15,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::children::processes;
 use crate::ctl::{is_safe, prepare};
-use crate::netns::Netns;
+use crate::netns::{Netns, processes};
 use crate::offload::SwitchedOff;
 
 /// The state of a link or a bridge, for other processes.

@@ -7,8 +7,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use crate::children::processes;
-
 /// A network namespace. It exists as long as this value, a process inside, or a file of one of its devices.
 #[derive(Debug)]
 pub struct Netns {
@@ -155,4 +153,10 @@ pub fn sysctl(name: &str) -> io::Result<String> {
 
 pub(crate) fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+/// The ids of all processes.
+pub(crate) fn processes() -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
 }

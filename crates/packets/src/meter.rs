@@ -5,7 +5,22 @@ use aqmkit_base::{ClassId, Duration, FlowKey, Instant};
 use aqmkit_measure::{DropLog, LinkRecorder, Passed, Seen, Traffic, Transmission, WindowSpec};
 
 use crate::buckets::Buckets;
-use crate::shaper::Watch;
+
+/// An observer of packet events, usually a [`Meter`].
+pub trait Watch<P> {
+    /// A packet arrived.
+    fn offered(&mut self, packet: &P, now: Instant);
+    /// The transmission of a packet started, after it waited for this time.
+    fn departed(&mut self, packet: &P, waited: Duration, transmission: Transmission, now: Instant);
+    /// The rate changed: the rest of the packet in transmission takes until `until`.
+    fn continued(&mut self, until: Instant, now: Instant);
+    /// A packet that arrived at `arrived` was dropped.
+    fn dropped(&mut self, packet: P, why: Why, arrived: Instant, now: Instant);
+    /// A packet that arrived at `arrived` was marked and stays in the queue.
+    fn marked(&mut self, packet: &P, why: Why, arrived: Instant, now: Instant);
+    /// The length of the queue changed.
+    fn queue(&mut self, backlog: Backlog, now: Instant);
+}
 
 /// A packet that a [`Meter`] can count.
 pub trait Measured: Packet {

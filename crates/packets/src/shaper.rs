@@ -15,7 +15,7 @@ use aqmkit_base::wire::{Propagation, Wire};
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, FlowKind, Framing, Instant, Rng};
 use aqmkit_measure::Transmission;
 
-use crate::meter::Meter;
+use crate::meter::{Meter, Watch};
 
 /// The settings of one direction of a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,22 +110,6 @@ impl<P: Packet> Packet for Waiting<P> {
     fn set_ce(&mut self) {
         self.packet.set_ce();
     }
-}
-
-/// An observer of packet events, usually a [`Meter`].
-pub trait Watch<P> {
-    /// A packet arrived.
-    fn offered(&mut self, packet: &P, now: Instant);
-    /// The transmission of a packet started, after it waited for this time.
-    fn departed(&mut self, packet: &P, waited: Duration, transmission: Transmission, now: Instant);
-    /// The rate changed: the rest of the packet in transmission takes until `until`.
-    fn continued(&mut self, until: Instant, now: Instant);
-    /// A packet that arrived at `arrived` was dropped.
-    fn dropped(&mut self, packet: P, why: Why, arrived: Instant, now: Instant);
-    /// A packet that arrived at `arrived` was marked and stays in the queue.
-    fn marked(&mut self, packet: &P, why: Why, arrived: Instant, now: Instant);
-    /// The length of the queue changed.
-    fn queue(&mut self, backlog: Backlog, now: Instant);
 }
 
 /// Reports the discipline's drops and marks to the observer.

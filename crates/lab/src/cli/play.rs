@@ -1,6 +1,7 @@
 //! `play`: a running link in the browser, from a page that has the simulator inside.
 
 pub(super) mod links;
+mod request;
 pub(super) mod server;
 pub(super) mod watched;
 

@@ -10,7 +10,7 @@ use aqmkit_base::{BitRate, Bytes, FlowKind, Instant};
 use aqmkit_measure::Transmission;
 use aqmkit_packets::frame::{Frame, Keys, Reader};
 use aqmkit_packets::meter::Meter;
-use aqmkit_packets::shaper::Watch;
+use aqmkit_packets::meter::Watch;
 use aqmkit_packets::wire::View;
 
 use super::decisions::{Decision, Decisions, HEADERS};

@@ -26,8 +26,9 @@ pub use selection::Selection;
 use aqmkit_measure::{Passed, Transmission};
 
 use crate::frame::Keys;
+use crate::meter::Watch;
 use crate::meter::{Measured, Meter};
-use crate::shaper::{Setup, Shaper, Watch};
+use crate::shaper::{Setup, Shaper};
 use crate::wire::{Classes, Flow, View};
 use packet::{Captured, Passage};
 use segments::Cut;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::request::Request;
 use super::watched::{self, Bottleneck};
 
 /// The longest request with its headers and its body, in bytes.
@@ -137,43 +138,6 @@ fn whole(request: &[u8]) -> bool {
     request.len() >= (end + 4).saturating_add(length.unwrap_or(0))
 }
 
-/// A request in its parts.
-pub(super) struct Request<'a> {
-    pub(super) method: &'a str,
-    pub(super) path: &'a str,
-    /// What follows the `?`.
-    pub(super) query: &'a str,
-    headers: &'a str,
-    pub(super) body: &'a str,
-}
-
-impl<'a> Request<'a> {
-    pub(super) fn parse(text: &'a str) -> Self {
-        let (first, rest) = text.split_once("\r\n").unwrap_or((text, ""));
-        let (headers, body) = rest.split_once("\r\n\r\n").unwrap_or((rest, ""));
-        let mut words = first.split_whitespace();
-        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        Request { method, path, query, headers, body }
-    }
-
-    /// The value of a header, by its name in small letters.
-    pub(super) fn header(&self, name: &str) -> Option<&'a str> {
-        let mut fields = self.headers.lines().filter_map(|line| line.split_once(':'));
-        fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
-    }
-
-    /// Whether it names this machine, and not a site whose name was pointed at this address.
-    fn is_for(&self, port: u16) -> bool {
-        let host = self.header("host").unwrap_or_default();
-        ["127.0.0.1", "localhost"].iter().any(|name| host == format!("{name}:{port}"))
-    }
-
-    fn accepts_zstd(&self) -> bool {
-        self.header("accept-encoding").is_some_and(|all| all.split(',').any(|one| one.trim() == "zstd"))
-    }
-}
-
 /// Headers and body of the answer to a request.
 fn respond<'a>(request: &Request<'_>, content: &'a Content) -> (String, Cow<'a, [u8]>) {
     let text = |body: &'a str| Cow::Borrowed(body.as_bytes());
@@ -212,7 +176,8 @@ fn head(status: &str, kind: &str, length: Option<usize>, content: &Content, codi
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, Request, policy_of, respond, whole};
+    use super::{Content, policy_of, respond, whole};
+    use crate::cli::play::request::Request;
 
     fn content(experiment: Option<&str>) -> Content {
         Content {

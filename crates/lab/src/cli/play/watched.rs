@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::server::Request;
+use super::request::Request;
 
 /// The path of the states, as server-sent events.
 pub(super) const STATES: &str = "/live";
