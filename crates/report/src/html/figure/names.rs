@@ -80,8 +80,8 @@ mod tests {
         let found = places(&[(0.5, 0.5); 20], &["red"; 20], 300);
         assert!(found[..4].iter().all(Option::is_some) && found[8..].iter().all(Option::is_none), "{found:?}");
         let close: Vec<(f64, f64)> = (0..30).map(|i| (0.5 + f64::from(i) * 1e-4, 0.5)).collect();
-        let found = places(&close, &["a-long-name"; 30], 300);
-        assert!(found.iter().any(Option::is_none), "{found:?}");
+        let crowded = places(&close, &["a-long-name"; 30], 300);
+        assert!(crowded.iter().any(Option::is_none), "{crowded:?}");
     }
 
     #[test]

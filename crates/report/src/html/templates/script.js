@@ -5,7 +5,7 @@
   const settings = { responsive: true, displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
   // Pixels of a sheet of A4 or letter within its margins: its width, half of it where plots are printed in two columns, and the height of a plot below a heading.
   // Of the plots of single disciplines, two fit on a sheet.
-  const SHEET = { whole: 680, half: 320, height: 820, shared: 330 };
+  const SHEET = { whole: 680, half: 320, height: 820, shared: 270 };
   const halved = (figure) => document.body.classList.contains("card") || (figure.closest(".grid:not(.wide)") && !figure.closest(".across"));
   const font = getComputedStyle(document.body).fontFamily;
 
