@@ -1,23 +1,27 @@
 //! What a packet costs on the dumbbell on which simulators are compared, and a digest of the output that must not change with it.
 //!
 //! ```text
-//! cargo run --release -p aqmkit-sim --example dumbbell -- 200 newreno sack cubic
+//! cargo run --release -p aqmkit-sim --example dumbbell -- long 200 newreno sack cubic
+//! cargo run --release -p aqmkit-sim --example dumbbell -- short 200 newreno
 //! ```
 //!
-//! Fifty bulk connections over 100 Mbit/s with RED, as `aqmkit bench` has it, for so many seconds with each congestion control.
+//! Over 100 Mbit/s with RED, for so many seconds with each congestion control: fifty connections that always send, or 940 short transfers
+//! in a second with a connection each. Nearly the scenarios S1 and S3 of `aqmkit bench`; the crate has no experiment files.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it is a command")]
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant, Rng};
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Output, Scenario, run};
-use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
+use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event, Model, short_flows};
 use aqmkit_transport::Profile;
 
-/// Connections, and the seconds over which they begin.
+/// Connections that always send, and the seconds over which they begin.
 const FLOWS: u64 = 50;
 const STAGGER_S: f64 = 1.0;
+/// Sources of short transfers.
+const SOURCES: usize = 94;
 const RTT: Duration = Duration::from_millis(100);
 
 /// Data for ever on one connection.
@@ -41,7 +45,22 @@ impl Application for Bulk {
     }
 }
 
-fn scenario(control: &str, seconds: u64) -> Scenario {
+/// The applications of one kind of traffic.
+fn applications(kind: &str) -> Vec<Box<dyn Application>> {
+    match kind {
+        "long" => (0..FLOWS).map(|_| Box::new(Bulk) as _).collect(),
+        "short" => {
+            let size_max = Some(Bytes(1_000_000));
+            let params = short_flows::Params { sources: SOURCES, size_max, ..short_flows::Params::default() };
+            let population = params.prepare(&[]).unwrap();
+            let mut rng = Rng::stream(1, "short");
+            (0..SOURCES).map(|index| population.make(index, &mut rng)).collect()
+        }
+        _ => panic!("the kind of traffic is long or short, not {kind}"),
+    }
+}
+
+fn scenario(kind: &str, control: &str, seconds: u64) -> Scenario {
     let duration = Duration::from_secs(seconds);
     let red = serde_json::json!({ "limit": 500, "min": 30, "max": 90, "weight": 0.001_953_125, "max_p": 0.1 });
     let link = Link {
@@ -59,7 +78,7 @@ fn scenario(control: &str, seconds: u64) -> Scenario {
     let group = Group {
         name: "bulk".into(),
         class: ClassId(0),
-        apps: (0..FLOWS).map(|_| Box::new(Bulk) as _).collect(),
+        apps: applications(kind),
         profile: Profile { mss: Bytes(1460), header: Bytes(40), congestion, ..Profile::ns2() },
         start: Instant::ZERO,
         stop: Instant::FAR_FUTURE,
@@ -99,11 +118,12 @@ fn digest(out: &Output) -> u64 {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
+    let kind = arguments.next().expect("long or short");
     let seconds = arguments.next().and_then(|a| a.parse().ok()).expect("a number of seconds");
     println!("control         packets   ns per packet   packets per CPU second   digest");
     for control in arguments {
         let before = cpu_ns();
-        let out = run(scenario(&control, seconds), &mut |_| Control::Continue).unwrap();
+        let out = run(scenario(&kind, &control, seconds), &mut |_| Control::Continue).unwrap();
         let ns = (cpu_ns() - before) as f64;
         let packets = out.engine.packets as f64;
         let (each, rate) = (ns / packets, packets * 1e9 / ns);
