@@ -28,9 +28,11 @@ const SPAN_BITS: u32 = 13;
 const LEVEL_BITS: u32 = 8;
 const WIDTH: usize = 1 << LEVEL_BITS;
 const LEVELS: usize = (u64::BITS - SPAN_BITS).div_ceil(LEVEL_BITS) as usize;
-/// Maximum size of a list that is sorted without further distribution; inserting into longer sorted lists
-/// is slow.
+/// Maximum number of events that are sorted together without further distribution: inserting an event among many sorted ones is slow.
 const FEW: usize = 32;
+/// Maximum size of a list of the second level that is sorted. It spans too little time for most new events to be inserted into
+/// it, so sorting takes less than distributing.
+const FEW_OF_SECOND: usize = 128;
 /// If the current list is longer than this (many events at one instant), events inserted between them go to
 /// a heap.
 const CROWD: usize = 1024;
@@ -173,7 +175,7 @@ impl<E: Copy + Ord> EventQueue<E> {
     /// If there are no current events, loads the next list, or several with up to `together` events.
     /// Returns whether it did.
     pub fn turn(&mut self, together: usize) -> bool {
-        self.hand.is_empty() && self.between.is_empty() && self.advance(together).is_some()
+        self.hand.is_empty() && self.between.is_empty() && self.advance(together, together).is_some()
     }
 
     /// The current events, latest first. Events that they cause may still be inserted between them.
@@ -187,7 +189,7 @@ impl<E: Copy + Ord> EventQueue<E> {
             return self.take_of_crowd(end);
         }
         if self.hand.is_empty() {
-            self.advance(FEW)?;
+            self.advance(FEW, FEW_OF_SECOND)?;
         }
         let entry = self.hand.pop_if(|entry| entry.at <= end.as_nanos())?;
         Some((Instant::from_nanos(entry.at), entry.what))
@@ -223,13 +225,13 @@ impl<E: Copy + Ord> EventQueue<E> {
         self.len() == 0
     }
 
-    /// Loads the next events: the first list, distributed until it has at most `together` events, and
-    /// following lists while the total is at most that. Each list is sorted separately, because small sorts
-    /// are fast.
-    fn advance(&mut self, together: usize) -> Option<()> {
+    /// Loads the next events: the first list, distributed until it has at most `together` events, or `of_second` on the second level,
+    /// and following lists while the total is at most `together`. Each list is sorted separately, because small sorts are fast.
+    fn advance(&mut self, together: usize, of_second: usize) -> Option<()> {
         let (level, first) = loop {
             let (level, index) = self.first()?;
-            if level == 0 || self.levels[level].lists[index].len() <= together {
+            let few = if level == 1 { of_second } else { together };
+            if level == 0 || self.levels[level].lists[index].len() <= few {
                 break (level, index);
             }
             self.deal_out(level, index);
