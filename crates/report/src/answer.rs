@@ -44,13 +44,20 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     // With several links, some of the traffic may not cross the first one.
     let whose = if links.len() > 1 { " of all traffic" } else { "" };
     let rate = |o: &Outcome<'_>| format!("{} {unit}", significant(o.goodput * factor, 3));
-    let mut text = format!(
-        "Of those with at least 97 % of the highest goodput, {} has the shortest {queue}: {} on average and {} at the 99th percentile, at {}{whose}.",
-        best.label,
+    let alike: Vec<&str> = good.iter().filter(|o| ms(o.mean_ms) == ms(best.mean_ms)).map(|o| o.label).collect();
+    let numbers = format!(
+        "{} on average and {} at the 99th percentile, at {}{whose}",
         ms(best.mean_ms),
         ms(best.p99_ms),
         rate(best)
     );
+    if alike.len() == outcomes.len() {
+        return Some(format!("All disciplines have the same {queue}: {numbers}."));
+    }
+    let have = if alike.len() == 1 { "has" } else { "have" };
+    let named = listed(&alike);
+    let mut text =
+        format!("Of those with at least 97 % of the highest goodput, {named} {have} the shortest {queue}: {numbers}.");
     if longest.mean_ms > 1.5 * best.mean_ms {
         text += &format!(" {} has the longest: {} at {}.", longest.label, ms(longest.mean_ms), rate(longest));
     }
@@ -58,6 +65,14 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
         text += &format!(" {} has an even shorter one, {}, but only {}.", least.label, ms(least.mean_ms), rate(least));
     }
     Some(text)
+}
+
+/// Names in a sentence: `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        names => names.concat(),
+    }
 }
 
 /// The delay of the queue of `link` and the goodput of a row; `None` if they were not measured.
@@ -109,6 +124,16 @@ mod tests {
              99th percentile, at 47.8 Mbit/s. fifo has the longest: 200 ms at 48 Mbit/s. red has an even shorter one, 0.6 ms, but \
              only 40 Mbit/s."
         );
+    }
+
+    #[test]
+    fn equal_queues_are_named_together() {
+        let numbers = "4 ms on average and 8 ms at the 99th percentile, at 48 Mbit/s.";
+        let all = vec![row("fifo", 4.0, 48e6), row("red", 4.0001, 48e6)];
+        assert_eq!(told(all).unwrap(), format!("All disciplines have the same queue: {numbers}"));
+        let some = vec![row("fifo", 5.0, 48e6), row("red", 4.0, 48e6), row("pie", 4.0, 48e6)];
+        let start = "Of those with at least 97 % of the highest goodput, red and pie have the shortest queue";
+        assert_eq!(told(some).unwrap(), format!("{start}: {numbers}"));
     }
 
     #[test]
