@@ -11,7 +11,7 @@ use aqmkit_experiment::{Experiment, Overrides, Problem, RunSpec, Scale};
 use aqmkit_lab::cli::compare::idle;
 use aqmkit_lab::cli::fail::Failure;
 use aqmkit_lab::cli::library;
-use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, write};
+use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, queues, write};
 use aqmkit_runs::calibrate::{Failed, calibrated};
 use aqmkit_runs::run::{self, Done, How, Stop, Work};
 use aqmkit_runs::store::{Kept, Players, Store};
@@ -96,7 +96,9 @@ impl Plan {
         let plan: Vec<Job<'_>> = experiment.plan().into_iter().map(|spec| Job { spec, customs, control }).collect();
         let (mut results, outcome) = run_all(&experiment, &plan, &[], &published, how)?;
         null_test.mark(&experiment.id, &mut results.expectations);
-        write(&store, &results, &outcome, &parameters(&experiment), &Players::new())?;
+        let parameters = parameters(&experiment);
+        results.queues = queues(&parameters);
+        write(&store, &results, &outcome, &parameters, &Players::new())?;
         if outcome.cancelled {
             return Err(Failure::Stopped(format!(
                 "Stopped. {} of {} runs are done and kept in {}; the same call resumes.",

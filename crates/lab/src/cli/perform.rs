@@ -151,7 +151,8 @@ pub fn parameters(exp: &Experiment) -> Parameters {
 }
 
 /// The queue limit for each label, if its discipline has a single limit.
-fn queues(parameters: &Parameters) -> BTreeMap<String, String> {
+#[must_use]
+pub fn queues(parameters: &Parameters) -> BTreeMap<String, String> {
     let limit = |list: &[(String, String)]| list.iter().find(|(name, _)| name == "limit").map(|(_, v)| v.clone());
     parameters.iter().filter_map(|(label, list)| Some((label.clone(), capacity(&limit(list)?)))).collect()
 }
