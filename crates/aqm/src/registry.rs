@@ -306,7 +306,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
     match canonical(name).as_str() {
         "erd" | "red" | "ared" | "pi" | "rem" | "blue" | "step" | "sred" | "afd" | "dcn" | "cbt" | "rio" | "wred"
-        | "fred" | "sfb" | "codel" | "pie" => Ok(()),
+        | "fred" | "sfb" | "codel" | "pie" | "csfq" => Ok(()),
         "fifo" => Err("the kernel has it: tc qdisc add dev eth0 root tbf"),
         "cbq" | "drr" | "sfq" | "fq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
             Err("it schedules several queues, and a classifier stands before one")

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
 use aqmkit_kernel_laws::disciplines::{
-    afd, ared, blue, cbt, codel, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred,
+    afd, ared, blue, cbt, codel, csfq, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred,
 };
 use aqmkit_kernel_laws::law::{Law, Program};
 
@@ -30,4 +30,5 @@ fn main() {
     tell::<pie::Pie>("pie");
     tell::<sred::Sred>("sred");
     tell::<afd::Afd>("afd");
+    tell::<csfq::Csfq>("csfq");
 }

@@ -1,6 +1,6 @@
 //! Numbers without floating point: the kernel's BPF programs have none.
 
-use crate::verifier::masked;
+use crate::verifier::{masked, opaque};
 
 /// The bits after the point of a [`Fixed`] number.
 pub const FRACTION_BITS: u32 = 32;
@@ -25,6 +25,13 @@ impl Fraction {
         Fraction { low: bits as u32, high: (bits >> 32) as u32 }
     }
 
+    /// The same of bits that were computed. The compiler must not see that both halves come from one number.
+    #[inline(always)]
+    #[must_use]
+    pub fn computed(bits: u64) -> Fraction {
+        Fraction { low: opaque(bits as u32), high: opaque((bits >> 32) as u32) }
+    }
+
     /// This fraction of `x`, rounded down: the upper half of a product, from four products of 32 bits.
     #[inline(always)]
     #[must_use]
@@ -34,6 +41,13 @@ impl Fraction {
         let (middle, other) = (x1 * low, x0 * high);
         let carry = ((x0 * low) >> 32) + (middle & 0xffff_ffff) + (other & 0xffff_ffff);
         x1 * high + (middle >> 32) + (other >> 32) + (carry >> 32)
+    }
+
+    /// What this fraction leaves of one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn rest(self) -> Fraction {
+        Fraction { low: !self.low, high: !self.high }
     }
 }
 
@@ -200,6 +214,19 @@ pub const fn remainder(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { a % b }
 }
 
+/// `a / b` with so many octets after the point, rounded down, where `b` is below 2^56 and the ratio fits; 0 where `b` is 0.
+#[inline(always)]
+#[must_use]
+pub fn ratio(a: u64, b: u64, octets: u32) -> u64 {
+    let (mut ratio, mut rest) = (quotient(a, b), remainder(a, b));
+    for _ in 0..octets {
+        rest <<= 8;
+        ratio = ratio << 8 | quotient(rest, b);
+        rest = remainder(rest, b);
+    }
+    ratio
+}
+
 /// More bits after the point, for probabilities that move in small steps: a [`Fixed`] times 2 to this.
 pub const FINER: u32 = 24;
 
@@ -251,6 +278,22 @@ mod tests {
             let wanted = ((u128::from(number) * u128::from(part)) >> 32) as i64;
             assert_eq!(Fixed(number as i64).part(part), Fixed(wanted), "{number} {part}");
         }
+    }
+
+    #[test]
+    fn ratios_are_those_of_128_bits() {
+        let mut x = 0x1234_5678_9abc_def1_u64;
+        for _ in 0..100_000 {
+            x = spread(x, 1);
+            let (a, b) = (x >> 40, 1 + (spread(x, 2) >> (8 + x % 50)));
+            for octets in [0, 4, 7] {
+                let wanted = (u128::from(a) << (8 * octets)) / u128::from(b);
+                if let Ok(wanted) = u64::try_from(wanted) {
+                    assert_eq!(ratio(a, b, octets), wanted, "{a} / {b} to {octets}");
+                }
+            }
+        }
+        assert_eq!(ratio(5, 0, 4), 0);
     }
 
     #[test]

@@ -177,6 +177,9 @@ pub trait Law: Sized {
     /// The name of each gauge.
     const GAUGES: &'static [&'static str];
 
+    /// How many of them, from the first on, are rates in Mbit/s; they are shown in bits per second.
+    const RATES: usize = 0;
+
     /// What the queue may hold.
     fn limit(config: &Self::Config) -> &Limit;
 

@@ -13,11 +13,13 @@ pub mod adaptive;
 pub mod average;
 #[cfg(target_arch = "bpf")]
 mod bpf;
+pub mod cache;
 pub mod disciplines;
 pub mod early;
 pub mod fixed;
 pub mod law;
 pub mod part;
+pub mod rate;
 pub mod table;
 mod verifier;
 pub mod waiting;

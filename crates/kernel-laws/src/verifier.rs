@@ -20,6 +20,13 @@ pub(crate) fn reread_mut<T>(value: &mut T) -> &mut T {
     black_box(value)
 }
 
+/// The same bits, of which the compiler knows nothing.
+#[inline(always)]
+#[must_use]
+pub(crate) fn opaque(bits: u32) -> u32 {
+    black_box(bits)
+}
+
 /// `at`, which is below `SIZE`, a power of two: masked in a way that the compiler keeps.
 #[inline(always)]
 #[must_use]

@@ -18,7 +18,7 @@ use aqmkit_kernel_laws::law::{Arrival, Law, Program, Surroundings};
 use aqmkit_kernel_laws::words::Words;
 
 pub use classes::{Match, RULES, Rule};
-pub use laws::{afd, ared, blue, cbt, codel, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred};
+pub use laws::{afd, ared, blue, cbt, codel, csfq, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred};
 
 /// A discipline as a BPF program before a stock queue discipline.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,8 @@ pub struct Classifier {
     pub object: &'static [u8],
     /// The names of the gauges that it keeps, in order.
     pub gauges: &'static [&'static str],
+    /// How many of them, from the first on, are rates, which it keeps in Mbit/s.
+    rates: usize,
     /// 64-bit words of its state.
     pub state_words: usize,
     /// 64-bit words of its parameters.
@@ -42,6 +44,7 @@ macro_rules! classifiers {
             name: $name,
             object: include_bytes!(concat!("../programs/", $name, ".bpf.o")),
             gauges: <fixed::$module::$law as Law>::GAUGES,
+            rates: <fixed::$module::$law as Law>::RATES,
             state_words: size_of::<Program<fixed::$module::$law>>() / 8,
             config_words: size_of::<<fixed::$module::$law as Law>::Config>() / 8,
         },)*];
@@ -69,6 +72,7 @@ classifiers! {
     Wred = wred::Wred, "wred";
     Sred = sred::Sred, "sred";
     Afd = afd::Afd, "afd";
+    Csfq = csfq::Csfq, "csfq";
     Fred = fred::Fred, "fred";
     Sfb = sfb::Sfb, "sfb";
     Codel = codel::Codel, "codel";
@@ -119,10 +123,16 @@ pub const SETTINGS_BEFORE: usize = <Surroundings as Words>::COUNT + RULES;
 /// How many gauges a program has room for.
 pub const GAUGES: usize = aqmkit_kernel_laws::law::GAUGES;
 
-/// A gauge from the word in which the program keeps it.
-#[must_use]
-pub fn gauge(word: u64) -> f64 {
-    number::float(aqmkit_kernel_laws::fixed::Fixed(word as i64))
+impl Classifier {
+    /// The gauges under their names, from the words in which the program keeps them; rates in bits per second.
+    pub fn read_gauges(&self, words: [u64; GAUGES]) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+        let rates = self.rates;
+        let read = move |(i, (name, word)): (usize, (&'static str, u64))| {
+            let unit = if i < rates { 1e6 } else { 1.0 };
+            (name, number::float(aqmkit_kernel_laws::fixed::Fixed(word as i64)) * unit)
+        };
+        self.gauges.iter().copied().zip(words).enumerate().map(read)
+    }
 }
 
 /// Bytes of an arrival, and of the verdict after it.

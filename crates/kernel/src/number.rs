@@ -5,6 +5,7 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Duration};
 use aqmkit_kernel_laws::fixed::{DIGIT, FINER, Factor, Fixed, Fraction, ONE, Powers};
 use aqmkit_kernel_laws::law::Limit;
+use aqmkit_kernel_laws::rate;
 
 /// Lengths, counts and rates end here: 2^31 less one.
 const MOST: f64 = 2_147_483_647.0;
@@ -86,6 +87,19 @@ pub fn powers(x: f64) -> Powers {
         }
     }
     powers
+}
+
+/// How a rate is averaged over a time.
+#[must_use]
+pub fn averaging(k: Duration) -> rate::Averaging {
+    let mut decay = rate::Exponential::default();
+    for (digit, table) in decay.0.iter_mut().enumerate() {
+        for (i, power) in table.iter_mut().enumerate() {
+            let time = ((i as u64) << (rate::DIGIT * digit as u32)) as f64;
+            *power = fraction(libm::exp(-time / k.as_nanos() as f64));
+        }
+    }
+    rate::Averaging { k: nanos(k), decay }
 }
 
 /// Nanoseconds, at most some 146 years: sums of two must not overflow.

@@ -131,6 +131,8 @@ fn the_verified_programs_decide_as_the_laws() {
     hold!(Codel, codel, { "limit": 200, "interval": "20ms" } { "limit": 200, "ecn": true, "ce_threshold": "3ms" });
     hold!(Pie, pie, { "limit": 200, "target": "2ms", "alpha": 1.0, "beta": 2.0, "max_burst": "5ms" }
         { "limit": 200, "ecn": true, "target": "3ms", "derandomize": false, "alpha": 1.5 });
+    hold!(Csfq, csfq, { "limit": 200, "threshold": 10 } { "limit": 200, "ecn": true, "threshold": 0, "k_c": "20ms", "flows": 16,
+        "classes": [{ "class": "tcp", "weight": 3 }, { "class": "*", "weight": 0.7 }] });
     hold!(Sred, sred, { "limit": 100, "zombies": 50, "max_p": 0.5 });
     hold!(Afd, afd, { "limit": 200, "q_target": 10, "buffer": 100 });
     hold!(Dcn, dcn, { "limit": 200 } { "limit": 200, "ecn": true, "q_ref": 5, "counting": "bytes" });

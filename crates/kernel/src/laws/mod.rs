@@ -5,6 +5,7 @@ pub mod ared;
 pub mod blue;
 pub mod cbt;
 pub mod codel;
+pub mod csfq;
 pub mod dcn;
 pub mod erd;
 pub mod fred;

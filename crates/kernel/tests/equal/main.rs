@@ -8,6 +8,7 @@ mod ared;
 mod blue;
 mod cbt;
 mod codel;
+mod csfq;
 mod dcn;
 mod erd;
 mod fred;

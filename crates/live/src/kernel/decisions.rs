@@ -3,6 +3,7 @@
 use std::io;
 
 use aqmkit_aqm::Why;
+use aqmkit_kernel::Classifier;
 use aya::maps::{MapData, RingBuf};
 
 use super::maps::lacking;
@@ -48,20 +49,20 @@ impl Decision {
 /// Where a classifier writes its decisions.
 pub(crate) struct Decisions {
     ring: RingBuf<MapData>,
-    gauges: &'static [&'static str],
+    classifier: &'static Classifier,
 }
 
 impl std::fmt::Debug for Decisions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Decisions").field("gauges", &self.gauges).finish_non_exhaustive()
+        f.debug_struct("Decisions").field("classifier", &self.classifier.name).finish_non_exhaustive()
     }
 }
 
 impl Decisions {
     /// Those of a program whose map of decisions this is.
-    pub(super) fn of(map: MapData, gauges: &'static [&'static str]) -> io::Result<Decisions> {
+    pub(super) fn of(map: MapData, classifier: &'static Classifier) -> io::Result<Decisions> {
         let ring = RingBuf::try_from(aya::maps::Map::RingBuf(map)).map_err(|_| lacking("decisions"))?;
-        Ok(Decisions { ring, gauges })
+        Ok(Decisions { ring, classifier })
     }
 
     /// The next one, if there is one.
@@ -72,6 +73,6 @@ impl Decisions {
 
     /// The law's gauges after a decision, with their names.
     pub(crate) fn gauges(&self, decision: &Decision) -> impl Iterator<Item = (&'static str, f64)> {
-        self.gauges.iter().copied().zip(decision.gauges.map(aqmkit_kernel::gauge))
+        self.classifier.read_gauges(decision.gauges)
     }
 }

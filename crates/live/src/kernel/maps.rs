@@ -5,6 +5,7 @@ use std::io;
 
 use aqmkit_aqm::Why;
 use aqmkit_base::{BitRate, Duration};
+use aqmkit_kernel::Classifier;
 use aya::Ebpf;
 use aya::maps::{Map, MapData};
 use aya::programs::loaded_programs;
@@ -144,7 +145,7 @@ impl Maps {
     }
 
     /// Counters, and gauges under their names.
-    pub(super) fn statistics(&self, gauges: &[&'static str]) -> io::Result<Statistics> {
+    pub(super) fn statistics(&self, classifier: Option<&Classifier>) -> io::Result<Statistics> {
         let mut bytes = [0; 8 * WORDS];
         look_up(self.statistics.fd().as_fd(), 0, &mut bytes)?;
         let word = |i: usize| bytes.get(8 * i..8 * i + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_ne_bytes);
@@ -162,11 +163,9 @@ impl Maps {
             found_bytes: word(5),
             marks: by_reason(FIRST_REASON),
             drops: by_reason(FIRST_REASON + Why::COUNT),
-            gauges: gauges
-                .iter()
-                .enumerate()
-                .map(|(i, name)| (*name, aqmkit_kernel::gauge(word(first_gauge + i))))
-                .collect(),
+            gauges: classifier
+                .map(|c| c.read_gauges(std::array::from_fn(|i| word(first_gauge + i))).collect())
+                .unwrap_or_default(),
         })
     }
 }

@@ -184,7 +184,7 @@ pub fn install(device: &str, wanted: &Wanted) -> Result<Installed, LiveError> {
 pub(crate) fn install_watched(device: &str, wanted: &Wanted) -> Result<Decisions, LiveError> {
     let (classifier, mut maps) = put(device, wanted, true)?;
     let map = maps.take_decisions().map_err(failed(device))?;
-    Decisions::of(map, classifier.gauges).map_err(failed(device))
+    Decisions::of(map, classifier).map_err(failed(device))
 }
 
 /// Loads the program and puts it and the shaper before an interface; a kill of the process leaves all of it there, or nothing.
@@ -324,8 +324,8 @@ impl Installed {
     /// # Errors
     /// When the kernel does not tell.
     pub fn statistics(&self) -> Result<Statistics, LiveError> {
-        let gauges = aqmkit_kernel::classifier(&self.about.discipline).map(|c| c.gauges).unwrap_or_default();
-        self.maps.statistics(gauges).map_err(LiveError::while_doing(format!("asking {}", self.device)))
+        let classifier = aqmkit_kernel::classifier(&self.about.discipline).ok();
+        self.maps.statistics(classifier).map_err(LiveError::while_doing(format!("asking {}", self.device)))
     }
 
     /// How long the program took for a packet on average, in nanoseconds, with reading its headers and the queue. The kernel measures
