@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code, reason = "the callers are in C; each passes what its map holds")]
 
-use crate::disciplines::{afd, ared, blue, cbt, codel, csfq, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred};
+use crate::disciplines::{
+    afd, ared, blue, cbt, codel, csfq, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred,
+};
 use crate::fixed::Fixed;
 use crate::law::{GAUGES, Law, Program, Surroundings};
 use crate::verifier::reread_mut;

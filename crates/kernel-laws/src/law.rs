@@ -216,6 +216,8 @@ pub struct Program<L> {
     version: u64,
     /// When what waits behind will have left.
     empty_at: u64,
+    /// Whether the arrival exceeds the limit; in memory, where the verifier joins the paths.
+    full: u64,
     /// The arrival that is being decided about.
     pub arrival: Arrival,
     /// The law's own state.
@@ -224,7 +226,7 @@ pub struct Program<L> {
 
 impl<L: Law> Default for Program<L> {
     fn default() -> Self {
-        Program { version: 0, empty_at: 0, arrival: Arrival::default(), law: L::ZERO }
+        Program { version: 0, empty_at: 0, full: 0, arrival: Arrival::default(), law: L::ZERO }
     }
 }
 
@@ -247,7 +249,9 @@ impl<L: Law> Program<L> {
         this.arrival.empty_since = if this.empty_at < this.arrival.now { this.empty_at } else { this.arrival.now };
         this.arrival.leaves_at =
             this.arrival.now + around.byte_time.of(this.arrival.waiting_bytes + this.arrival.bytes);
-        let full = L::limit(config).exceeded(&this.arrival);
+        this.full = u64::from(L::limit(config).exceeded(&this.arrival));
+        let this = reread_mut(this);
+        let full = this.full != 0;
         let decided = this.law.on_arrival(config, &this.arrival, full);
         let verdict = match decided {
             Verdict::Drop(why) => Verdict::Drop(why),

@@ -40,8 +40,15 @@ struct net_device {
 };
 struct sk_buff {
 	struct net_device *dev;
+	__u16 network_header;
+	unsigned char *head, *data;
 };
 #pragma clang attribute pop
+
+// In the place of these two numbers the loader writes the kernel's function bpf_cast_to_kern_ctx, and whether there is one
+// (crates/live/src/kernel/typed.rs). Where there is none, what depends on it is dead code, which the verifier removes.
+#define CAST "4279121"
+#define HAS_CAST "4279122"
 
 // `Arrival` of crates/kernel-laws/src/law.rs.
 struct arrival {
@@ -59,10 +66,12 @@ struct settings {
 struct state {
 	struct bpf_spin_lock lock;
 	__u32 unused;
-	// `Program` of crates/kernel-laws/src/law.rs: two words, the arrival, and the law's own state.
-	__u64 before[2];
+	// `Program` of crates/kernel-laws/src/law.rs: three words, the arrival, and the law's own state.
+	__u64 before[3];
 	struct arrival arrival;
-	__u64 law[STATE - 2 - sizeof(struct arrival) / 8];
+	__u64 law[STATE - 3 - sizeof(struct arrival) / 8];
+	// Of the generator of random numbers; 0 before the first packet.
+	__u64 random;
 };
 
 struct statistics {
@@ -158,63 +167,101 @@ struct headers {
 	__u16 source_port, destination_port;
 };
 
+// The kernel's own view of a packet, whose fields are read without a function call; none before Linux 6.2.
+static __always_inline struct sk_buff *cast(struct __sk_buff *skb)
+{
+	register struct __sk_buff *context asm("r1") = skb;
+	register struct sk_buff *kernel asm("r0");
+	__u64 has;
+
+	asm volatile("%0 = " HAS_CAST : "=r"(has));
+	if (!has)
+		return 0;
+	asm volatile("call " CAST : "=r"(kernel), "+r"(context) : : "r2", "r3", "r4", "r5", "memory");
+	return kernel;
+}
+
 // Bytes from the network header on, wherever that is: some devices have no link layer, and VLAN tags are of any number.
 static __always_inline long load(struct __sk_buff *skb, __u32 at, void *to, __u32 length)
 {
 	return bpf_skb_load_bytes_relative(skb, at, to, length, BPF_HDR_START_NET);
 }
 
-// Reads the flow and the ECN bits of an IP packet.
-static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, struct arrival *arrival, struct headers *h)
+// 32-bit words of an IPv6 header and the ports behind it.
+#define WORDS 11
+
+// Copies the first words from the network header on, with zeros behind the end of a short packet; gives how many there are for certain.
+static __always_inline __u32 first_words(struct __sk_buff *skb, struct sk_buff *kernel, __u32 *words)
 {
-	__u32 at = 0;
-	__u64 words[5] = {};
-	__u64 hash = 0;
-	__u32 ports = 0;
-	__u8 version;
+	if (kernel) {
+		__u64 at = (__u64)kernel->head + kernel->network_header - (__u64)kernel->data;
+		void *end = (void *)(long)skb->data_end;
 
-	if (load(skb, at, &version, 1) < 0)
-		return;
-	if (version >> 4 == 4) {
-		__u32 ip[5];
+		if (at < 256) {
+			__u32 *from = (void *)(long)skb->data + at;
 
-		if (load(skb, at, ip, sizeof(ip)) < 0)
-			return;
-		h->ecn = (bpf_ntohl(ip[0]) >> 16) & 3;
-		h->dscp = (bpf_ntohl(ip[0]) >> 18) & 63;
-		h->protocol = (bpf_ntohl(ip[2]) >> 16) & 0xff;
-		words[0] = ip[3];
-		words[2] = ip[4];
+			if ((void *)(from + WORDS) <= end) {
+				for (int i = 0; i < WORDS; i++)
+					words[i] = from[i];
+				return WORDS;
+			}
+		}
+	}
+	// A read beyond the end fails as a whole, and leaves zeros.
+	if (load(skb, 0, words, 4 * WORDS) == 0)
+		return WORDS;
+	if (load(skb, 0, words, 24) == 0)
+		return 6;
+	return load(skb, 0, words, 20) == 0 ? 5 : 0;
+}
+
+// Reads the flow and the ECN bits of an IP packet.
+static __always_inline void read_headers(struct __sk_buff *skb, struct sk_buff *kernel, __u64 kind, struct arrival *arrival,
+					 struct headers *h)
+{
+	__u32 words[WORDS] = {}, ports = 0, known = first_words(skb, kernel, words), top = bpf_ntohl(words[0]);
+	__u64 from[2] = {}, to[2] = {}, hash = 0;
+
+	if (known >= 5 && top >> 28 == 4) {
+		h->ecn = (top >> 16) & 3;
+		h->dscp = (top >> 18) & 63;
+		h->protocol = (bpf_ntohl(words[2]) >> 16) & 0xff;
+		from[0] = words[3];
+		to[0] = words[4];
 		// Only the first fragment has ports: no fragment's are used.
-		if (!(bpf_ntohl(ip[1]) & 0x3fff))
-			at += (version & 15) * 4;
-	} else if (version >> 4 == 6) {
-		__u64 ip[5];
-
-		if (load(skb, at, ip, sizeof(ip)) < 0)
-			return;
-		h->ecn = (bpf_be64_to_cpu(ip[0]) >> 52) & 3;
-		h->dscp = (bpf_be64_to_cpu(ip[0]) >> 54) & 63;
-		h->protocol = (bpf_be64_to_cpu(ip[0]) >> 8) & 0xff;
-		words[0] = ip[1];
-		words[1] = ip[2];
-		words[2] = ip[3];
-		words[3] = ip[4];
-		at += 40;
+		if (bpf_ntohl(words[1]) & 0x3fff)
+			known = 0;
+		else if (((top >> 24) & 15) == 5)
+			ports = words[5];
+		else if (load(skb, ((top >> 24) & 15) * 4, &ports, sizeof(ports)) < 0)
+			known = 0;
+		h->has_ports = known > 5;
+	} else if (known >= WORDS && top >> 28 == 6) {
+		h->ecn = (top >> 20) & 3;
+		h->dscp = (top >> 22) & 63;
+		h->protocol = (bpf_ntohl(words[1]) >> 8) & 0xff;
+		from[0] = (__u64)words[3] << 32 | words[2];
+		from[1] = (__u64)words[5] << 32 | words[4];
+		to[0] = (__u64)words[7] << 32 | words[6];
+		to[1] = (__u64)words[9] << 32 | words[8];
+		ports = words[10];
+		h->has_ports = 1;
 	} else {
 		return;
 	}
 	h->known = 1;
-	if (at && (h->protocol == 6 || h->protocol == 17 || h->protocol == 132) &&
-	    load(skb, at, &ports, sizeof(ports)) == 0) {
-		h->has_ports = 1;
+	if (h->protocol != 6 && h->protocol != 17 && h->protocol != 132)
+		h->has_ports = 0;
+	if (h->has_ports) {
 		h->source_port = bpf_ntohl(ports) >> 16;
 		h->destination_port = bpf_ntohl(ports);
+	} else {
+		ports = 0;
 	}
 	if (kind != DESTINATION)
-		hash = mixed(mixed(hash, words[0]), words[1]);
+		hash = mixed(mixed(hash, from[0]), from[1]);
 	if (kind != SOURCE)
-		hash = mixed(mixed(hash + 1, words[2]), words[3]);
+		hash = mixed(mixed(hash + 1, to[0]), to[1]);
 	if (kind == CONNECTION)
 		hash = mixed(mixed(hash, ports), h->protocol);
 	arrival->flow = hash ? hash : 1;
@@ -261,32 +308,66 @@ static __always_inline __u64 class_of(const __u64 *rules, const struct headers *
 
 // Reads the queue of the discipline behind. Packets that wait joined (GSO) count as what they carry: no packet on the
 // wire is longer than the device allows.
-static __always_inline void read_queue(struct __sk_buff *skb, struct arrival *arrival)
+static __always_inline void read_queue(struct __sk_buff *skb, struct sk_buff *kernel, struct arrival *arrival)
 {
-	struct sk_buff *kernel_skb = (void *)skb;
-	struct net_device *dev;
-	struct Qdisc *qdisc;
 	__u32 packets = 0, bytes = 0, mtu = 0, by_size;
 
-	if (bpf_probe_read_kernel(&dev, sizeof(dev), &kernel_skb->dev) < 0)
-		return;
-	bpf_probe_read_kernel(&qdisc, sizeof(qdisc), &dev->qdisc);
-	bpf_probe_read_kernel(&mtu, sizeof(mtu), &dev->mtu);
-	bpf_probe_read_kernel(&packets, sizeof(packets), &qdisc->q.qlen);
-	bpf_probe_read_kernel(&bytes, sizeof(bytes), &qdisc->qstats.backlog);
+	if (kernel) {
+		struct net_device *dev = kernel->dev;
+		struct Qdisc *qdisc = dev->qdisc;
+
+		mtu = dev->mtu;
+		packets = qdisc->q.qlen;
+		bytes = qdisc->qstats.backlog;
+	} else {
+		struct sk_buff *unknown = (void *)skb;
+		struct net_device *dev;
+		struct Qdisc *qdisc;
+
+		if (bpf_probe_read_kernel(&dev, sizeof(dev), &unknown->dev) < 0)
+			return;
+		bpf_probe_read_kernel(&qdisc, sizeof(qdisc), &dev->qdisc);
+		bpf_probe_read_kernel(&mtu, sizeof(mtu), &dev->mtu);
+		bpf_probe_read_kernel(&packets, sizeof(packets), &qdisc->q.qlen);
+		bpf_probe_read_kernel(&bytes, sizeof(bytes), &qdisc->qstats.backlog);
+	}
 	by_size = (bytes + mtu + 17) / (mtu + 18);
 	arrival->waiting_packets = packets > by_size ? packets : by_size;
 	arrival->waiting_bytes = bytes;
 }
 
-// The verdict of the law: 0 to pass, else 1 to mark or 2 to drop in the lowest byte and the reason in the next one.
+// The finaliser of SplitMix64.
+static __always_inline __u64 finalised(__u64 z)
+{
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+// The next random numbers, by SplitMix64 in the place of a call for each.
+static __always_inline void draw(struct state *s, __u64 seed)
+{
+	__u64 first, second;
+
+	s->random = (s->random ? s->random : seed) + 2 * 0x9e3779b97f4a7c15ULL;
+	first = finalised(s->random);
+	second = finalised(s->random + 0x9e3779b97f4a7c15ULL);
+	s->arrival.draws[0] = first;
+	s->arrival.draws[1] = first >> 32;
+	s->arrival.draws[2] = second;
+	s->arrival.draws[3] = second >> 32;
+}
+
+// Draws random numbers if there is a seed for them, and gives the verdict of the law: 0 to pass, else 1 to mark or 2 to drop in the lowest byte and the reason in the next one.
 static __always_inline __u32 decide(struct state *s, const struct settings *in_force, struct statistics *count,
-				    struct arrival *arrival)
+				    struct arrival *arrival, __u64 seed)
 {
 	__u32 verdict, reason;
 
 	bpf_spin_lock(&s->lock);
 	s->arrival = *arrival;
+	if (seed)
+		draw(s, seed);
 	verdict = LAW(s->before, in_force->around, in_force->config, count->gauges);
 	count->packets += arrival->packets;
 	count->bytes += arrival->bytes;
@@ -349,6 +430,8 @@ int classify(struct __sk_buff *skb)
 	struct state *s;
 	struct arrival arrival = {};
 	struct headers headers = {};
+	struct sk_buff *kernel = cast(skb);
+	__u64 seed = 1;
 	__u32 zero = 0, verdict;
 
 	if (!look_up(&s, &in_force, &count) || !bpf_map_lookup_elem(&about, &zero))
@@ -357,12 +440,12 @@ int classify(struct __sk_buff *skb)
 	arrival.flow = 1;
 	arrival.bytes = skb->wire_len;
 	arrival.packets = skb->gso_segs ? skb->gso_segs : 1;
-	read_headers(skb, in_force->around[3] & 255, &arrival, &headers);
+	read_headers(skb, kernel, in_force->around[3] & 255, &arrival, &headers);
 	arrival.class = class_of(in_force->rules, &headers);
-	read_queue(skb, &arrival);
-	for (int i = 0; i < DRAWS; i++)
-		arrival.draws[i] = bpf_get_prandom_u32();
-	verdict = decide(s, in_force, count, &arrival);
+	read_queue(skb, kernel, &arrival);
+	if (!s->random)
+		seed = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	verdict = decide(s, in_force, count, &arrival, seed);
 	if (in_force->around[3] & WATCHED)
 		note(skb, &arrival, verdict, count);
 	switch (verdict & 255) {
@@ -398,7 +481,7 @@ int replay(struct __sk_buff *skb)
 		return 0;
 	(*next)++;
 	arrival = event->arrival;
-	event->verdict = decide(s, in_force, count, &arrival);
+	event->verdict = decide(s, in_force, count, &arrival, 0);
 	return 0;
 }
 

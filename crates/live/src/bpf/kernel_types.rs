@@ -51,6 +51,11 @@ pub(super) struct Member {
     kind: u32,
 }
 
+/// The number of a function's type in the running kernel, if it has the function and tells its types.
+pub(crate) fn kernel_function(name: &str) -> Option<u32> {
+    Btf::of_kernel().ok()?.function(name)
+}
+
 impl Btf {
     /// The types of the running kernel.
     ///

@@ -14,6 +14,7 @@ mod program;
 pub(crate) mod queue;
 pub mod replay;
 mod tc;
+mod typed;
 
 use std::io;
 
