@@ -8,7 +8,8 @@
 # over a pair of devices and through a shaper of 10 Gbit/s, which never has to hold them, as fast as one sender makes them. A line has the
 # packets that arrived per second and the processor time of the sender for each packet, with all that the kernel does for it; for a
 # classifier also how long the program took, as the kernel measures it (`kernel.bpf_stats_enabled`). Least and median of the rounds, because other
-# work on the machine only adds. What the kernel does not have is said.
+# work on the machine only adds. The measurement itself and the call of a program take time too: where clang and bpftool are, a program that
+# does nothing shows how much. What is not there is said.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-2}
@@ -77,6 +78,23 @@ for own in "red limit 1000000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 
         printf '%-24s not in this kernel\n' "tbf, kernel's $name"
     fi
 done
+# What measuring and calling a program takes.
+printf 'int empty(void *skb) { return -1; }\n' > "$work/empty.c"
+clang=$(command -v clang || command -v clang-19 || true)
+if [ -n "$clang" ] && command -v bpftool > /dev/null && "$clang" -O2 -target bpf -c "$work/empty.c" -o "$work/empty.o" 2>/dev/null &&
+    tc -n "$left" qdisc add dev l0 clsact && tc -n "$left" filter add dev l0 egress bpf da obj "$work/empty.o" sec .text; then
+    id=$(tc -n "$left" filter show dev l0 egress | grep -o ' id [0-9]*' | tail -n 1 | cut -d ' ' -f 3)
+    for _ in $(seq "$rounds"); do
+        before=$(bpftool prog show id "$id" -j)
+        ip netns exec "$left" iperf3 -u -b 0 -l 18 -c 10.7.0.2 -t "$seconds" > /dev/null
+        bpftool prog show id "$id" -j | jq --argjson before "$before" \
+            '((.run_time_ns - ($before.run_time_ns // 0)) / (.run_cnt - ($before.run_cnt // 0))) | round'
+    done > "$work/run"
+    printf '%-24s program %s ns\n' "a program that does nothing" "$(spread "$work/run")"
+    tc -n "$left" qdisc del dev l0 clsact
+else
+    printf '%-24s not measured: it needs clang and bpftool\n' "a program that does nothing"
+fi
 tc -n "$left" qdisc del dev l0 root
 
 for discipline in $("$AQMKIT" list disciplines --json | jq -r '.[] | select(.runs | index("kernel")) | .name'); do
