@@ -312,6 +312,9 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
             Err("it schedules several queues, and a classifier stands before one")
         }
         "choke" => Err("it drops packets that wait, and a classifier sees only those that arrive"),
+        "red-pd" => Err(
+            "what it does for each flow at the end of an interval is more than the kernel lets a program do for one packet",
+        ),
         _ => Err("its law has not been written in fixed point"),
     }
 }
