@@ -68,10 +68,10 @@ pub fn examine() -> Vec<Check> {
     checks.push(tried(
         "namespaces",
         namespace.as_ref().map_err(|e| io::Error::from(e.kind())),
-        "can be made",
+        "can be created",
         "root, and a kernel with CONFIG_NET_NS",
     ));
-    checks.push(tried("TUN", tun, "devices can be made", "root, and the module tun: modprobe tun"));
+    checks.push(tried("TUN", tun, "devices can be created", "root, and the module tun: modprobe tun"));
     checks.extend(sockets());
     checks.push(congestion());
     checks.push(ecn(namespace.ok().as_ref()));
@@ -83,7 +83,7 @@ pub fn examine() -> Vec<Check> {
 
 fn rights() -> Check {
     let state = if may_make_links() { State::Good } else { State::Missing };
-    let found = if state == State::Good { "may make links" } else { "CAP_SYS_ADMIN or CAP_NET_ADMIN is missing" };
+    let found = if state == State::Good { "links can be set up" } else { "CAP_SYS_ADMIN or CAP_NET_ADMIN is missing" };
     check("rights", state, found, WITHOUT_ROOT)
 }
 
@@ -94,11 +94,11 @@ fn sockets() -> Vec<Check> {
     let packet = open(libc::AF_PACKET as u16);
     let xdp = open(libc::AF_XDP as u16);
     vec![
-        tried("AF_PACKET", packet, "sockets can be made", "root, and a kernel with CONFIG_PACKET"),
+        tried("AF_PACKET", packet, "sockets can be opened", "root, and a kernel with CONFIG_PACKET"),
         tried(
             "AF_XDP",
             xdp,
-            "sockets can be made (bridge --io af-xdp)",
+            "sockets can be opened (bridge --io af-xdp)",
             "only for bridge --io af-xdp: root, and a kernel with CONFIG_XDP_SOCKETS",
         ),
     ]
@@ -109,7 +109,7 @@ fn congestion() -> Check {
     let default = sysctl("net.ipv4.tcp_congestion_control").unwrap_or_default();
     let state = if known.iter().any(|k| k == "cubic") { State::Good } else { State::Poor };
     let added: String = congestion::addable().iter().map(|name| format!("; {name} can be added")).collect();
-    let found = format!("{}{added}; {default} where none is named", known.join(", "));
+    let found = format!("{}{added}; the default is {default}", known.join(", "));
     check("congestion control", state, found, "load modules, such as with modprobe tcp_cubic tcp_dctcp")
 }
 

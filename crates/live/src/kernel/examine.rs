@@ -11,7 +11,7 @@ use crate::capabilities::may_make_links;
 use crate::netns::Netns;
 use crate::tun::Tun;
 
-/// What was found of one thing: that it is there, or why not.
+/// The finding about one thing: available, or the reason why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// What.
@@ -25,7 +25,7 @@ pub struct Found {
 /// Tries everything that `aqmkit kernel` needs, in a namespace where it disturbs nobody.
 #[must_use]
 pub fn examine() -> Vec<Found> {
-    let types = fs::metadata("/sys/kernel/btf/vmlinux").map(|m| format!("there, {} KiB", m.len() / 1024));
+    let types = fs::metadata("/sys/kernel/btf/vmlinux").map(|m| format!("available, {} KiB", m.len() / 1024));
     let jit = fs::read_to_string("/proc/sys/net/core/bpf_jit_enable").unwrap_or_default();
     let jit = match jit.trim() {
         "0" | "" => Err("off: each decision takes several times as long".to_owned()),
@@ -71,9 +71,9 @@ fn queues() -> &'static str {
     const NAME: &[u8] = b"\0bpf_struct_ops_Qdisc_ops\0";
     let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
     if types.windows(NAME.len()).any(|name| name == NAME) {
-        "this kernel takes whole queue disciplines as BPF programs; aqmkit kernel does not use that"
+        "available; aqmkit kernel does not use them"
     } else {
-        "this kernel takes no whole queue disciplines as BPF programs (NET_SCH_BPF, Linux 6.16); aqmkit kernel needs none"
+        "not in this kernel (NET_SCH_BPF, Linux 6.16); aqmkit kernel does not need them"
     }
 }
 
