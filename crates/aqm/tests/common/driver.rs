@@ -88,7 +88,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// On a link that takes twice as long, in a time that passes half as fast.
+    /// On a link of half the rate, with all times doubled.
     pub fn slow(mut self) -> Self {
         self.link = half_as_fast(&self.link);
         self.stretch = 2;

@@ -1,4 +1,4 @@
-//! A discipline in a time that passes half as fast.
+//! A discipline with all times doubled: each trace at half speed.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ pub fn half_as_fast(link: &Link) -> Link {
     Link { rate: BitRate::from_bps(link.rate.as_bps() / 2), ..link.clone() }
 }
 
-/// The same discipline in a time that passes half as fast: each time among its parameters is twice as long,
-/// and what its page gives in a unit per time is half as much. That includes what is left open and follows
-/// from a time in the code, not from the link.
+/// The same discipline with all times doubled: each time among its parameters is twice as long,
+/// and each rate per time is halved. This includes omitted parameters whose default is a time in the code
+/// and does not follow from the link.
 pub fn slowed(spec: &Spec, link: &Link) -> Spec {
     let filled = |at: &Link| plain(&spec.effective(at).unwrap_or_else(|e| panic!("{spec:?}: {e}")));
     let (full, full_slow) = (filled(link), filled(&half_as_fast(link)));

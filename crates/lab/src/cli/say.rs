@@ -1,6 +1,8 @@
 //! Output of the command: results on standard output, everything else on standard error.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+
+use aqmkit_report::terminal::Screen;
 
 /// Prints results. A closed pipe is not an error.
 ///
@@ -21,14 +23,8 @@ pub(super) fn tell(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Whether standard output may carry colour: on a terminal, without `NO_COLOR`.
-#[must_use]
-pub(super) fn coloured() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-}
-
 /// Bold text where colour is allowed.
 #[must_use]
 pub(super) fn bold(text: &str) -> String {
-    if coloured() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    if Screen::of_stdout().color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
 }
