@@ -6,6 +6,7 @@ use std::path::Path;
 use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_files::{bounded, put};
 
+#[cfg(live)]
 use super::args::Command;
 use super::args::files::{Check, Init};
 use super::config::{self, Config};

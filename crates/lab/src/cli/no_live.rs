@@ -7,7 +7,7 @@ use super::fail::Failure;
 use super::progress::Talk;
 
 /// The error that live links are not available, with advice.
-pub fn absent() -> Failure {
+pub(super) fn absent() -> Failure {
     let right = match cfg!(target_os = "linux") {
         true => "this aqmkit was built without live links: build it with the feature live",
         false => "use aqmkit on Linux for that; simulations and replay work here",
@@ -19,7 +19,7 @@ pub fn absent() -> Failure {
 ///
 /// # Errors
 /// Always.
-pub fn run(_exp: &Experiment, _args: &args::Run, _talk: Talk) -> Result<(), Failure> {
+pub(super) fn run(_exp: &Experiment, _args: &args::Run, _talk: Talk) -> Result<(), Failure> {
     Err(absent())
 }
 
@@ -27,6 +27,6 @@ pub fn run(_exp: &Experiment, _args: &args::Run, _talk: Talk) -> Result<(), Fail
 ///
 /// # Errors
 /// Always.
-pub fn reproduce(_experiments: &[Experiment], _args: &args::Reproduce, _talk: Talk) -> Result<(), Failure> {
+pub(super) fn reproduce(_experiments: &[Experiment], _args: &args::Reproduce, _talk: Talk) -> Result<(), Failure> {
     Err(absent())
 }

@@ -33,6 +33,7 @@ pub(super) fn listen() -> Result<(), Failure> {
 ///
 /// # Errors
 /// When it cannot be caught.
+#[cfg(live)]
 pub(super) fn listen_once() -> Result<(), Failure> {
     catch(true, || STOP.store(true, Ordering::Relaxed))
 }
