@@ -353,7 +353,9 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             self.qdisc.reconfigure(&setup.aqm, &setup.link(), &mut cx)?;
         } else {
             let old = std::mem::replace(&mut self.qdisc, setup.aqm.build(&setup.link(), now)?);
-            self.replaced.push_back(old);
+            if old.backlog().packets > 0 {
+                self.replaced.push_back(old);
+            }
             self.name = setup.aqm.name();
         }
         // Waiting packets keep the keys of their arrival.
