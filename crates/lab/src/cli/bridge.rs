@@ -10,7 +10,7 @@ use aqmkit_aqm::Catalogue;
 use aqmkit_base::near::closest;
 use aqmkit_live::LiveError;
 use aqmkit_live::bottleneck::Measured;
-use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io, kernel_bridge_of};
+use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io, kernel_bridge_of, remove_kernel_bridge};
 use aqmkit_live::capabilities::keep_none;
 use aqmkit_live::cleanup::{self, Held, Record, Taken};
 use aqmkit_live::confinement::{Needs, confine};
@@ -55,7 +55,7 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
     let place = cookie().unwrap_or_default();
     alone(&directory, place, &setup.interfaces)?;
     if !setup.fail_open {
-        leave_kernel_bridges(&directory, &setup.interfaces, talk)?;
+        leave_kernel_bridges(&setup.interfaces, talk)?;
     }
     // The bridge restores the interfaces at its end; a second Ctrl-C must not prevent this.
     stop::listen_once()?;
@@ -168,33 +168,30 @@ fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), F
     }
 }
 
-/// The interfaces of all running bridges.
-fn in_use(directory: &Path) -> Vec<String> {
-    let running = cleanup::records(directory).into_iter().filter(|f| f.running);
-    running.filter_map(|f| f.record.bridge).flat_map(|taken| taken.interfaces).collect()
-}
-
 /// Removes the kernel's bridges that took over for bridges which have ended.
 fn remove_kernel_bridges(directory: &Path) -> Result<(), Failure> {
+    let place = cookie().unwrap_or_default();
+    let running = cleanup::records(directory).into_iter().filter(|f| f.running).filter_map(|f| f.record.bridge);
+    let in_use: Vec<String> = running.filter(|taken| taken.place == place).flat_map(|t| t.interfaces).collect();
     let cannot = LiveError::while_doing("cannot remove the kernel's bridges");
-    for name in aqmkit_live::bridge::remove_kernel_bridges(&in_use(directory)).map_err(cannot)? {
+    for name in aqmkit_live::bridge::remove_kernel_bridges(&in_use).map_err(cannot)? {
         say::print(&format!("the kernel's bridge {name} removed"))?;
     }
     Ok(())
 }
 
 /// Without --fail-open, no bridge of the kernel may forward between the interfaces: every frame would arrive twice. Those
-/// of earlier bridges are removed, others are named.
-fn leave_kernel_bridges(directory: &Path, interfaces: &[String; 2], talk: Talk) -> Result<(), Failure> {
+/// of earlier bridges between these interfaces are removed, others are named.
+fn leave_kernel_bridges(interfaces: &[String; 2], talk: Talk) -> Result<(), Failure> {
     for interface in interfaces {
         let cannot = LiveError::while_doing(format!("cannot look at {interface}"));
         match kernel_bridge_of(interface).map_err(cannot)? {
             None => {}
-            Some((_, true)) => {
+            Some((bridge, true)) => {
                 let failed = LiveError::while_doing("cannot remove the kernel's bridge");
-                let removed = aqmkit_live::bridge::remove_kernel_bridges(&in_use(directory)).map_err(failed)?;
+                remove_kernel_bridge(&bridge).map_err(failed)?;
                 if talk != Talk::Quiet {
-                    say::tell(&format!("note: the kernel's bridge {} is removed", removed.join(", ")));
+                    say::tell(&format!("note: the kernel's bridge {bridge} is removed"));
                 }
             }
             Some((bridge, false)) => {

@@ -320,6 +320,9 @@ fn after_a_kill_the_kernel_forwards_until_the_next_bridge_or_a_cleanup() {
     signal(&bridge, "-KILL");
     bridge.wait().unwrap();
     assert!(reaches(&hosts, 10), "the kernel forwards");
+    // One that forwards for two other interfaces is left alone below.
+    let ip = |line: &str| Command::new("ip").args(line.split(' ')).status().map(|told| told.success());
+    assert!(place.inside(|| ip("link add aqmkit-900 type bridge")).unwrap());
     // Without --fail-open its bridge has to go, or every frame would pass twice.
     let second = start(&[]);
     until("it runs", || reaches(&hosts, 1) && desk.path().join(format!("run/{}.json", second.id())).exists());
@@ -327,6 +330,7 @@ fn after_a_kill_the_kernel_forwards_until_the_next_bridge_or_a_cleanup() {
     let said = text(&second.wait_with_output().unwrap().stderr);
     assert!(said.contains("note: the kernel's bridge aqmkit-") && said.contains(" is removed"), "{said}");
     assert!(!reaches(&hosts, 1));
+    assert!(place.inside(|| ip("link show aqmkit-900")).unwrap());
     let third = start(&["--fail-open"]);
     until("it runs", || reaches(&hosts, 1));
     signal(&third, "-TERM");

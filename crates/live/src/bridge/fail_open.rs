@@ -188,6 +188,16 @@ pub fn kernel_bridge_of(name: &str) -> io::Result<Option<(String, bool)>> {
     Ok(bridge.map(|b| (b.name.clone(), b.name.starts_with(PREFIX))))
 }
 
+/// Removes one bridge device.
+///
+/// # Errors
+/// When there is none of this name, or the process may not.
+pub fn remove_kernel_bridge(name: &str) -> io::Result<()> {
+    let mut netlink = Netlink::open()?;
+    let index = netlink.interface(name)?.index;
+    netlink.delete(index)
+}
+
 /// Removes the bridge devices that were made here, but those of which one of the interfaces `in_use` is a port, and
 /// returns their names.
 ///

@@ -43,7 +43,7 @@ use aqmkit_packets::shaper::{Setup, Shaper};
 use aqmkit_packets::wire::{Classes, Encapsulation};
 
 pub use crate::port::Counts;
-pub use fail_open::{kernel_bridge_of, remove_kernel_bridges};
+pub use fail_open::{kernel_bridge_of, remove_kernel_bridge, remove_kernel_bridges};
 use interface::Opening;
 pub use interface::{Interface, Io};
 
