@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aqmkit_measure::metric::Metric;
 use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats, Summary, Window};
 use serde_json::{Value, json};
 
@@ -91,14 +92,21 @@ fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>>
 fn sample() -> Value {
     let any = || Some(Summary::default());
     let drops = || BTreeMap::from([(ANY.to_owned(), 0)]);
-    let link = LinkStats { drops: drops(), queue_delay_ms: any(), ..LinkStats::default() };
-    let class = ClassStats { drops: drops(), queue_delay_ms: any(), latency_ms: any(), ..ClassStats::default() };
+    let computed = |level| Metric::computed(level).map(|name| (name.to_owned(), 0.0)).collect();
+    let link = LinkStats { drops: drops(), queue_delay_ms: any(), computed: computed("links"), ..LinkStats::default() };
+    let class = ClassStats {
+        drops: drops(),
+        queue_delay_ms: any(),
+        latency_ms: any(),
+        computed: computed("classes"),
+        ..ClassStats::default()
+    };
     let app = AppStats {
         response_time_ms: BTreeMap::from([(ANY.to_owned(), Summary::default())]),
         counters: BTreeMap::from([(ANY.to_owned(), 0.0)]),
         frame_rate: Some(0.0),
         playable_frame_rate: Some(0.0),
-        quality: aqmkit_measure::quality::names().map(|name| (name.to_owned(), 0.0)).collect(),
+        computed: computed("apps"),
         ..AppStats::default()
     };
     let window = Window {

@@ -4,9 +4,10 @@ use aqmkit_base::{Duration, Instant};
 
 use crate::arithmetic::{bits_per_s, mean_ms};
 use crate::counters::{Received, Sent};
+use crate::metric::METRICS;
+use crate::metric::value::of_traffic;
 use crate::output::{ExchangeRecord, Grid};
 use crate::plan::{GroupInfo, Plan};
-use crate::quality;
 use crate::series::Columns;
 use crate::times::Times;
 
@@ -233,7 +234,7 @@ impl HostRecorder {
                     self.series.set(format!("{path}.{name}"), value);
                 }
             }
-            for (name, value) in quality::of(group.counters, &rates) {
+            for (name, value) in of_traffic(METRICS, group.counters, &rates) {
                 self.series.set(format!("{path}.{name}"), value);
             }
         }

@@ -8,12 +8,13 @@ use crate::arithmetic::{bits_per_s, per_second, share};
 use crate::counters::Sent;
 use crate::hosts::{HostRecorder, WindowMeter};
 use crate::link::{LinkRecorder, Passed};
+use crate::metric::value::{known, of_class, of_traffic};
+use crate::metric::{Counted, METRICS};
 use crate::output::{
     AppStats, ClassStats, Distribution, Engine, FlowRecord, FlowStats, LinkStats, Output, Range, Responses, Summary,
     Window,
 };
 use crate::plan::{GroupInfo, Plan};
-use crate::quality;
 use crate::series::Columns;
 use crate::times::Times;
 
@@ -75,11 +76,14 @@ fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
         let received = hosts.closed.classes[i].since(&hosts.opened.classes[i]);
         let total = measured.classes.get(i).map(|c| c.total).unwrap_or_default();
         let flows = plan.flows_of_class(i);
+        let passed_bytes = measured.classes.get(i).map_or(0.0, |c| c.passed_bytes);
+        let counted = Counted { seconds, traffic: total, passed_bytes, received, flows };
         ClassStats {
             goodput_bps: bits_per_s(received.bytes as f64, seconds),
             loss_rate_pps: if flows == 0 { 0.0 } else { per_second(total.drops() as f64, seconds) / flows as f64 },
             efficiency: share(received.bytes, total.offered_payload),
             latency_ms: hosts.latencies[i].summary(),
+            computed: known(of_class(METRICS, &counted)),
             ..measured.class_stats(i)
         }
     };
@@ -144,7 +148,7 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         response_time_ms: response,
         frame_rate,
         playable_frame_rate,
-        quality: quality::known(group.counters, &rates),
+        computed: known(of_traffic(METRICS, group.counters, &rates)),
         counters: AppStats::name_counters(group.counters, &rates),
         connections: sent.connections.into(),
         retransmission_rate: share(sent.retransmissions.into(), sent.packets),

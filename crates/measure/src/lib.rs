@@ -18,7 +18,6 @@ mod link;
 pub mod metric;
 pub mod output;
 mod plan;
-pub mod quality;
 mod queue;
 mod recorder;
 mod responses;

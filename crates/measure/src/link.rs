@@ -6,6 +6,8 @@ use aqmkit_base::{ClassId, Duration, Instant};
 use crate::arithmetic::{bits_per_s, by_reason, by_reasons_of, mean_ms, per_second, share, utilization};
 use crate::counters::{Seen, Traffic};
 use crate::fates::{Ended, Fate, Fates};
+use crate::metric::value::{known, of_link};
+use crate::metric::{Counted, METRICS};
 use crate::output::{ClassStats, Length, LinkStats};
 use crate::plan::Plan;
 use crate::queue::{QueueMark, QueueTime};
@@ -418,6 +420,7 @@ impl Passed {
     #[must_use]
     pub fn stats(&self, capacity_bps: f64) -> LinkStats {
         let (t, seconds) = (&self.total, self.span().as_secs_f64());
+        let counted = Counted { seconds, traffic: *t, passed_bytes: self.passed_bytes, ..Counted::default() };
         LinkStats {
             throughput_bps: bits_per_s(self.passed_bytes, seconds),
             offered_bps: bits_per_s(t.offered_bytes as f64, seconds),
@@ -428,6 +431,7 @@ impl Passed {
             drops: by_reason(&t.dropped),
             queue_packets: self.length,
             queue_delay_ms: self.delay.summary(),
+            computed: known(of_link(METRICS, &counted)),
         }
     }
 

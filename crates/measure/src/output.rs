@@ -98,6 +98,9 @@ pub struct LinkStats {
     /// Queueing delay of packets that left, without transmission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_delay_ms: Option<Summary>,
+    /// Metrics that are computed from the link's counters: see [`crate::metric::Value`].
+    #[serde(flatten)]
+    pub computed: BTreeMap<String, f64>,
 }
 
 /// One class at the measured link in one window.
@@ -128,6 +131,9 @@ pub struct ClassStats {
     /// Time from sender to receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<Summary>,
+    /// Metrics that are computed from the counters of the class: see [`crate::metric::Value`].
+    #[serde(flatten)]
+    pub computed: BTreeMap<String, f64>,
 }
 
 /// The applications of one window compared with each other.
@@ -168,9 +174,10 @@ pub struct AppStats {
     /// Frames per second and flow that could be decoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub playable_frame_rate: Option<f64>,
-    /// The quality that users experience, by metric: see [`crate::quality`].
+    /// Metrics that are computed from the model's counters, such as the quality that users experience: see
+    /// [`crate::metric::Value`].
     #[serde(flatten)]
-    pub quality: BTreeMap<String, f64>,
+    pub computed: BTreeMap<String, f64>,
     /// Every counter of the model, per second and flow.
     pub counters: BTreeMap<String, f64>,
     /// Connections opened.

@@ -36,16 +36,16 @@ fn alone_it_uses_most_of_the_link_and_keeps_the_queue_short() {
     let (link, app) = (&all.links["bottleneck"], &all.apps["call"]);
     assert!((0.65..0.98).contains(&link.utilization), "{}", link.utilization);
     assert!(delay_ms(link) < 60.0, "{}", delay_ms(link));
-    assert!(link.drop_rate < 0.005 && app.quality["stalled"] < 0.01, "{app:?}");
+    assert!(link.drop_rate < 0.005 && app.computed["stalled"] < 0.01, "{app:?}");
     assert!((app.frame_rate.unwrap() - 30.0).abs() < 0.5);
     // What the video has is what the link carries, less the headers.
-    assert!((app.quality["video_rate_bps"] / link.throughput_bps - 0.95).abs() < 0.04);
+    assert!((app.computed["video_rate_bps"] / link.throughput_bps - 0.95).abs() < 0.04);
 }
 
 #[test]
 fn on_a_fast_link_it_reaches_its_highest_rate() {
     let all = second_minute(BitRate::from_mbps(20), "fifo", vec![call()]);
-    assert!((all.apps["call"].quality["video_rate_bps"] / 3e6 - 1.0).abs() < 0.03);
+    assert!((all.apps["call"].computed["video_rate_bps"] / 3e6 - 1.0).abs() < 0.03);
     assert!(all.apps["call"].response_time_ms["frame"].p99 < 40.0);
 }
 
@@ -55,7 +55,7 @@ fn beside_tcp_in_a_long_queue_it_lives_and_with_short_queues_it_is_fast() {
         let apps: Vec<Box<dyn Application>> = vec![Box::new(Bulk)];
         let tcp = group("tcp", apps, linux_with(Kind::Cubic), Delays::Each(vec![Duration::from_millis(50)]));
         let all = second_minute(BitRate::from_mbps(4), aqm, vec![call(), tcp]);
-        (all.apps["call"].quality["video_rate_bps"], all.apps["call"].response_time_ms["frame"].mean)
+        (all.apps["call"].computed["video_rate_bps"], all.apps["call"].response_time_ms["frame"].mean)
     };
     let (fifo, fq) = (run("fifo"), run("fq-codel"));
     assert!(fifo.0 > 150e3, "it does not starve: {}", fifo.0);

@@ -32,7 +32,7 @@ fn run(kbit: u64, aqm: &str, parameters: &str, groups: Vec<Group>) -> Window {
 }
 
 fn rate(all: &Window, name: &str) -> f64 {
-    all.apps[name].quality["video_rate_bps"]
+    all.apps[name].computed["video_rate_bps"]
 }
 
 #[test]

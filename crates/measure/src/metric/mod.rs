@@ -1,11 +1,13 @@
 //! Every metric that results have: its path, dimension, unit, label, and which values are better.
 //!
-//! [`METRICS`] is the only list. Reports, exported tables, verdicts, figures and `docs/metrics.md` use this list, so
-//! that a new metric needs one entry here, and the field that holds its value.
+//! [`METRICS`] is the only list. Results, reports, exported tables, verdicts, figures and `docs/metrics.md` use this
+//! list, so that a new metric needs one entry here, which has its value as well.
 
 mod table;
+pub(crate) mod value;
 
 pub use table::METRICS;
+pub use value::{Counted, Ratio, Value};
 
 /// The dimension of a number, which determines its base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +130,7 @@ pub struct Shown {
 }
 
 /// A metric.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Metric {
     /// Its path in results; `*` stands for a name.
     pub path: &'static str,
@@ -150,6 +152,15 @@ pub struct Metric {
     pub shown: &'static [Shown],
     /// Its definition, in a sentence.
     pub meaning: &'static str,
+    /// Where its value comes from.
+    pub value: Value,
+}
+
+/// Metrics with equal paths are equal.
+impl PartialEq for Metric {
+    fn eq(&self, other: &Metric) -> bool {
+        self.path == other.path
+    }
 }
 
 impl Metric {
@@ -163,6 +174,13 @@ impl Metric {
     /// The metrics whose path ends with this part, such as `drop_rate` or `queue_delay_ms`.
     pub fn ending<'a>(field: &'a str) -> impl Iterator<Item = &'static Metric> + 'a {
         METRICS.iter().filter(move |metric| metric.field() == field)
+    }
+
+    /// The metrics without a field of their own in the structure of a level (`links`, `classes`, `apps`), by the names
+    /// that they have there.
+    pub fn computed(level: &str) -> impl Iterator<Item = &'static str> {
+        let computed = METRICS.iter().filter(|metric| !matches!(metric.value, Value::Field));
+        computed.filter(move |metric| metric.path.split('.').next() == Some(level)).map(Metric::field)
     }
 
     /// The last part of the path that is not a star.

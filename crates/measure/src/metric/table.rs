@@ -1,7 +1,7 @@
 //! The list of metrics.
 
 use super::Better::{High, Low, Neither};
-use super::{Better, Dimension, Metric, Panel, Shown, Unit};
+use super::{Better, Dimension, Metric, Panel, Ratio, Shown, Unit, Value};
 
 const fn unit(name: &'static str, dimension: Dimension, scale: f64, shown: &'static str, factor: f64) -> Unit {
     Unit { name, dimension, scale, shown, factor }
@@ -39,7 +39,13 @@ const fn metric(path: &'static str, unit: Unit, label: &'static str, better: Bet
         panel: Panel::Asked,
         shown: &[],
         meaning,
+        value: Value::Field,
     }
+}
+
+/// The same with the value of a sum of a traffic model's counters over another, times a factor.
+const fn ratio(metric: Metric, of: &'static [&'static str], over: &'static [&'static str], times: f64) -> Metric {
+    Metric { value: Value::Traffic(Ratio { of, over, times }), ..metric }
 }
 
 /// The same with a column in the time series.
@@ -268,58 +274,82 @@ pub const METRICS: &[Metric] = &[
         &[column("playable frames", "playable", 4, FRAMES)],
     ),
     shown(
-        over_time(metric(
-            "apps.*.mos",
-            MOS,
-            "MOS",
-            High,
-            "Mean opinion score of calls by the E-model of ITU-T G.107: 1 (bad) to 4.5 (excellent).",
+        over_time(ratio(
+            metric(
+                "apps.*.mos",
+                MOS,
+                "MOS",
+                High,
+                "Mean opinion score of calls by the E-model of ITU-T G.107: 1 (bad) to 4.5 (excellent).",
+            ),
+            &["mos_sum"],
+            &["mos_intervals"],
+            1.0,
         )),
         &[column("MOS", "MOS", 1, ("MOS", "mean opinion score of a call: 1 (bad) to 4.5 (excellent)"))],
     ),
     shown(
-        over_time(metric(
-            "apps.*.missed",
-            SHARE,
-            "missed packets",
-            Low,
-            "Packets of the application that were lost, or came too late to be of use, over packets due.",
+        over_time(ratio(
+            metric(
+                "apps.*.missed",
+                SHARE,
+                "missed packets",
+                Low,
+                "Packets of the application that were lost, or came too late to be of use, over packets due.",
+            ),
+            &["packets_missed"],
+            &["packets_due"],
+            1.0,
         )),
         &[column("missed packets", "missed", 5, ("missed", "share of packets that were lost or came too late"))],
     ),
     shown(
-        over_time(metric(
-            "apps.*.video_rate_bps",
-            BPS,
-            "video bit rate",
-            High,
-            "Mean bit rate of the video received, as it was encoded, without headers.",
+        over_time(ratio(
+            metric(
+                "apps.*.video_rate_bps",
+                BPS,
+                "video bit rate",
+                High,
+                "Mean bit rate of the video received, as it was encoded, without headers.",
+            ),
+            &["video_bits"],
+            &["video_s"],
+            1.0,
         )),
         &[column("video bit rate", "video", 4, ("video", "mean bit rate of the video received"))],
     ),
     shown(
-        over_time(metric(
-            "apps.*.stalled",
-            SHARE,
-            "stalled",
-            Low,
-            "Share of the playing time in which the video stalled: waiting for data, or frozen.",
+        over_time(ratio(
+            metric(
+                "apps.*.stalled",
+                SHARE,
+                "stalled",
+                Low,
+                "Share of the playing time in which the video stalled: waiting for data, or frozen.",
+            ),
+            &["stalled_s"],
+            &["played_s", "stalled_s"],
+            1.0,
         )),
         &[column("stalled", "stalled", 2, ("stalled", "share of the playing time in which the video stalled"))],
     ),
-    over_time(metric(
-        "apps.*.stalls_per_min",
-        PER_MIN,
-        "stalls",
-        Low,
-        "Number of stalls of the video, per minute and flow.",
+    over_time(ratio(
+        metric("apps.*.stalls_per_min", PER_MIN, "stalls", Low, "Number of stalls of the video, per minute and flow."),
+        &["stalls"],
+        &["played_s", "stalled_s"],
+        60.0,
     )),
-    over_time(metric(
-        "apps.*.switches_per_min",
-        PER_MIN,
-        "switches",
-        Low,
-        "Changes of the bit rate from one segment to the next, per minute of video.",
+    over_time(ratio(
+        metric(
+            "apps.*.switches_per_min",
+            PER_MIN,
+            "switches",
+            Low,
+            "Changes of the bit rate from one segment to the next, per minute of video.",
+        ),
+        &["switches"],
+        &["video_s"],
+        60.0,
     )),
     shown(
         of(

@@ -121,7 +121,7 @@ fn what_models_count_is_what_is_reported() {
             let app = &window.apps[*name];
             assert_eq!(app.population, *population as u64);
             let mut reported: BTreeMap<&str, f64> = app.counters.iter().map(|(k, v)| (k.as_str(), *v)).collect();
-            reported.extend(app.quality.iter().map(|(k, v)| (k.as_str(), *v)));
+            reported.extend(app.computed.iter().map(|(k, v)| (k.as_str(), *v)));
             reported.insert("frame_rate", app.frame_rate.unwrap());
             reported.insert("playable_frame_rate", app.playable_frame_rate.unwrap());
             let counted = counted(index, &rises[index], window.from_s + 2.0, window.to_s + 2.0);
