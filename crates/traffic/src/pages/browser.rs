@@ -124,6 +124,11 @@ impl Browser {
             bytes: 0,
         });
         self.ask(document, cx);
+        // Without a connection for it, the other objects stay unknown.
+        if let Some(page) = self.page.as_mut().filter(|page| page.awaited == 0) {
+            page.unknown.clear();
+            self.go_on(cx);
+        }
     }
 
     /// Requests an object on the connection to its domain.
@@ -306,3 +311,6 @@ impl Application for Browser {
 fn number(slot: usize) -> Conn {
     Conn(slot as u16)
 }
+
+#[cfg(test)]
+mod tests;
