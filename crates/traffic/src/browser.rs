@@ -259,3 +259,6 @@ fn whole(drawn: f64) -> u64 {
 fn number(slot: usize) -> Conn {
     Conn(slot as u16)
 }
+
+#[cfg(test)]
+mod tests;

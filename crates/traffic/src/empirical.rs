@@ -262,6 +262,34 @@ mod tests {
         assert_eq!(Empirical::from_counts(&[(5.0, 1.0)]).truncated(4.0), None);
     }
 
+    /// The means of a Pareto piece by their integrals: of exponent 1 `ln (h / l)` over `1 / l - 1 / h`, of exponent 2 that of `2 x^-2`.
+    #[test]
+    fn a_cut_pareto_piece_has_its_mean() {
+        let mean = |shape: f64| Tail { low: 2.0, high: 32.0, shape }.mean();
+        let exact =
+            [(1.0, libm::log(16.0) / (0.5 - 1.0 / 32.0)), (2.0, 2.0 * (0.5 - 1.0 / 32.0) / (0.25 - 1.0 / 1024.0))];
+        for (shape, wanted) in exact {
+            assert!((mean(shape) / wanted - 1.0).abs() < 1e-12, "{shape}: {}", mean(shape));
+            assert!((mean(shape + 1e-6) / wanted - 1.0).abs() < 1e-5, "the formulas meet at {shape}");
+        }
+        let piece = Empirical::with_tail_shape(&[(0.0, 2.0)], 32.0, 2.0);
+        assert_eq!((piece.quantile(0.0), piece.max(), piece.tail_shape()), (2.0, 32.0, Some(2.0)));
+        // P(X > 4) is (1/4 - 1/256) / (1 - 1/256).
+        assert!((piece.quantile(1.0 - (0.25 - 1.0 / 256.0) / (1.0 - 1.0 / 256.0)) - 4.0).abs() < 1e-9);
+        assert!((piece.quantile(1.0) - 32.0).abs() < 1e-9 && (piece.mean() / mean(2.0) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn values_with_counts_have_the_mean_of_a_list() {
+        let counted = Empirical::from_counts(&[(2.0, 1.0), (6.0, 3.0)]);
+        assert_eq!((counted.mean(), counted.max(), counted.tail_shape()), (5.0, 6.0, None));
+        assert_eq!([0.0, 0.25, 0.26, 1.0].map(|u| counted.quantile(u)), [2.0, 2.0, 6.0, 6.0]);
+        let none = Empirical::from_quantiles(&[]);
+        assert_eq!((none.mean(), none.max(), none.quantile(0.3)), (0.0, 0.0, 0.0));
+        assert_eq!(Empirical::with_tail_shape(&[], 9.0, 1.5).quantile(0.0), 1.0);
+        assert!((Empirical::with_tail(&[], 100.0, 3.0).mean() - 3.0).abs() < 1e-9);
+    }
+
     #[test]
     fn errors_name_the_line() {
         let fails = |text: &str| Empirical::parse("x.cdf", text, 1e6).unwrap_err().to_string();
@@ -271,6 +299,12 @@ mod tests {
         );
         assert!(fails("1 3 0.75\nnonsense\n").starts_with("x.cdf line 2 = \"nonsense\" is not valid"));
         assert!(fails("1 3 0.75\n2 1 0.5\n").contains("must rise"));
+        assert!(fails("1 3 0.75\n2 1 0.75\n").contains("must rise") && fails("1 3 0\n2 1 1\n").contains("must rise"));
+        assert!(
+            fails("1 3 0.75\n1 1 1\n").contains("the first must increase") && fails("-1 1 1").contains("non-negative")
+        );
+        assert!(fails("0 3 0.75\n2 1 1.0011\n").contains("up to 1") && fails("0 3 0.998").contains("end at 1"));
+        assert!(fails("1 3 1 4").contains("line 1") && fails("1 3 1 x").contains("three non-negative values"));
         assert!(fails("2 3 0.75\n1 1 1\n").contains("line 2"));
         assert!(fails("1 3 0.75").contains("end at 1"));
         assert!(fails("").contains("at least one line"));
@@ -284,6 +318,27 @@ mod tests {
     }
 
     proptest! {
+        /// Cut at a quantile, a distribution has the quantiles below it, spread over all shares.
+        #[test]
+        fn truncation_is_conditioning(
+            ratios in proptest::collection::vec(1.1..9.0_f64, 1..5), tail in 0.5..3.0_f64, kept in 0.05..0.99_f64, u in 0.0..1.0_f64,
+        ) {
+            let n = ratios.len() as f64;
+            let mut value = 3.0;
+            let points: Vec<(f64, f64)> = std::iter::once((0.0, 3.0))
+                .chain(ratios.iter().zip(1..).map(|(ratio, i)| { value *= ratio; (0.8 * f64::from(i) / n, value) }))
+                .collect();
+            let whole = Empirical::with_tail_shape(&points, 50.0 * value, tail);
+            let cut = whole.truncated(whole.quantile(kept)).unwrap();
+            prop_assert!((cut.quantile(u) / whole.quantile(u * kept) - 1.0).abs() < 1e-6);
+            prop_assert!((cut.max() / whole.quantile(kept) - 1.0).abs() < 1e-9);
+            let counts: Vec<(f64, f64)> = ratios.iter().zip(1..).map(|(ratio, i)| (f64::from(i), *ratio)).collect();
+            let (listed, most) = (Empirical::from_counts(&counts), libm::ceil(kept * n));
+            let below: f64 = ratios.iter().take(most as usize).sum::<f64>() / ratios.iter().sum::<f64>();
+            let short = listed.truncated(most + 0.5).unwrap();
+            prop_assert!(short.max() == most && short.quantile(u) == listed.quantile(u * below * (1.0 - 1e-12)));
+        }
+
         #[test]
         fn no_text_panics(text in "[-0-9.eNaif \n#]*") {
             if let Ok(e) = Empirical::parse("x", &text, 1e12) {

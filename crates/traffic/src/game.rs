@@ -287,3 +287,22 @@ impl Application for Player {
         values.get(index).map_or(0.0, |&n| n as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet has a second to come, and no longer.
+    #[test]
+    fn a_packet_has_missed_after_a_second() {
+        let (mut way, start) = (Way::default(), Instant::ZERO);
+        let number = way.leaves(start, Duration::from_millis(40));
+        assert_eq!((number, way.next), (0, start + Duration::from_millis(40)));
+        way.settle(start + Duration::from_millis(999));
+        assert_eq!((way.due, way.missed), (0, 0));
+        way.settle(start + Duration::from_secs(1));
+        assert_eq!((way.due, way.missed), (1, 1));
+        way.arrives(0);
+        assert_eq!((way.came, way.missed), (1, 1), "too late");
+    }
+}

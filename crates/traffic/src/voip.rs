@@ -51,7 +51,7 @@
 //! | `codec` | | g711 | `g711`, `g711-bare` or `g729` |
 //! | `packet` | time | 20ms | speech in a packet, a multiple of 10ms; longer packets save headers and add delay |
 //! | `vad` | | false | whether nothing is sent in pauses |
-//! | `path_delay` | time | 0 | additional one-way delay in the rating, because the `delays` of a topology are on the reverse path and do not delay datagrams |
+//! | `path_delay` | time | 0s | additional one-way delay in the rating, because the `delays` of a topology are on the reverse path and do not delay datagrams |
 //! | `jitter_buffer` | time | adaptive | time that packets wait in addition to the delay of the first one of their spurt |
 //!
 //! Counters: `packets_sent`, `packets_due` (of rated intervals), `packets_missed` (of these, lost or late), `packets_late`,

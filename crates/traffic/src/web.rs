@@ -206,3 +206,20 @@ impl Population for Sessions {
         Box::new(Session::new(Arc::clone(&self.0), delay))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a heavy tail an object has at most 1e12 packets, and a page 10,000 objects.
+    #[test]
+    fn heavy_tails_are_cut() {
+        let law = Params { size: 1e9, shape: 1.01, objects: 10_000.0, objects_law: Law::ParetoII, ..Params::default() };
+        let mut rng = Rng::stream(1, "web");
+        assert_eq!((0..2_000_000).map(|_| law.object(&mut rng)).max(), Some(1_000_000_000_000 * 500));
+        assert_eq!((0..10_000).map(|_| law.objects(&mut rng)).max(), Some(10_000));
+        let least = Params { size: 1e-3, objects: 1e-3, ..law };
+        assert_eq!((0..1000).map(|_| least.object(&mut rng)).min(), Some(500));
+        assert_eq!((0..1000).map(|_| least.objects(&mut rng)).min(), Some(1));
+    }
+}

@@ -329,6 +329,13 @@ A 6000000 0 0
         {
             let told = fails(&format!("# ids\n{header}\n> 5\n"));
             assert!(told.starts_with("x.cvec line 2") && told.contains("two identifiers, and nothing else"), "{told}");
+            let concurrent = header.starts_with('C');
+            let named = if concurrent {
+                "microseconds, two numbers of data units,"
+            } else {
+                "microseconds, a number of exchanges,"
+            };
+            assert!(told.contains(named), "{told}");
         }
         for header in ["SEQ 0 1 > 5", "SEQ 0 1 1! 1", "SEQ 0 1 1 1!", "CONC 0 1 1 1 c>"] {
             let told = fails(&format!("{header}\n"));
@@ -341,7 +348,9 @@ A 6000000 0 0
         assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two consecutive waits"));
         assert!(fails("SEQ 1 3 1 1\n> 5\n< 5\n").contains("announces 3 exchanges, but 1 follow"));
         assert!(fails("CONC 1 1 1 1 1\nc> 5\n").contains("announces 1 and 1"));
-        assert!(fails("S 1 1 1 1\nI 5 5 5\n").contains("must be 0"));
+        for two in ["S 1 1 1 1\nI 5 5 5\n", "S 1 1 1 1\nI 1 1 5\n", "C 1 1 0 1 1\nI 0 1 5\n"] {
+            assert!(fails(two).contains("must be 0"), "{two}");
+        }
         assert!(fails("S 1 1 1 1\nI 0 0 5\nI 0 0 0\nI 0 0 5\n").starts_with("x.cvec line 4"));
         assert!(fails("SEQ 1 1 1 1\nl 2 0\n").contains("from 0 to 1"));
         assert!(fails("SEQ 1 1 1 1\nw\n").contains("numbers"));
@@ -371,6 +380,113 @@ A 6000000 0 0
         assert_eq!(error("C 1 1 1 1 1\nI 0 0 5\nI 0 0 0\nA 0 0 5\nA 0 0 0\n"), None);
         for text in ["C 1 1 1 1 1\nA 0 0 5\nI 0 0 0\nI 0 0 5\n", "S 1 1 1 1\nI 0 0 5\nI 0 0 0\nA 0 0 5\n"] {
             assert!(error(text).is_some_and(|e| e.starts_with("x line 4") && e.contains("follow the end")), "{text}");
+        }
+    }
+
+    const HEADERS: [(&str, &[&str]); 4] = [
+        ("SEQ 0 1 1 1", &[">", "<", "t"]),
+        ("CONC 0 1 1 1 1", &["c>", "c<", "t>", "t<"]),
+        ("S 0 1 1 1", &["I", "A"]),
+        ("C 0 1 1 1 1", &["I", "A"]),
+    ];
+
+    /// Each form has lines of its own, with a number of numbers of their own; windows, round trips and losses stand in each.
+    #[test]
+    fn every_line_has_its_numbers() {
+        for (header, own) in HEADERS {
+            for keyword in [">", "<", "t", "c>", "c<", "t>", "t<", "I", "A", "w", "m", "r", "l", "x"] {
+                let allowed = match keyword {
+                    "w" | "m" | "l" => 1..=2,
+                    "r" => 1..=1,
+                    _ if !own.contains(&keyword) => 9..=9,
+                    "I" | "A" => 3..=3,
+                    _ => 1..=1,
+                };
+                for n in 0..=4 {
+                    let numbers = if n == 0 { String::new() } else { " 0".repeat(n - 1) + " 1" };
+                    let refused = parse("x", &format!("{header}\n{keyword}{numbers}\n")).err();
+                    let of_line = refused.is_some_and(|e| e.to_string().starts_with("x line 2"));
+                    assert_eq!(of_line, !allowed.contains(&n), "{header}: {keyword}{numbers}");
+                }
+            }
+        }
+    }
+
+    /// A hundred years and a tebibyte are the most.
+    #[test]
+    fn numbers_end_where_they_should() {
+        let (years, tebi) = (100 * 366 * 86_400 * 1_000_000_u64, 1_u64 << 40);
+        type Case = (&'static str, u64, u64);
+        let cases: [Case; 9] = [
+            ("SEQ $ 1 1 1\n> 1\n", 0, years),
+            ("SEQ 0 1 1 1\n> $\n", 1, tebi),
+            ("SEQ 0 1 1 1\n> 1\nt $\n", 0, years),
+            ("CONC 0 1 1 1 1\nc> 1\nt< $\nc< 1\n", 0, years),
+            ("CONC 0 1 1 1 1\nc> 1\nc< $\n", 1, tebi),
+            ("S 0 1 1 1\nI $ 0 1\n", 0, years),
+            ("S 0 1 1 1\nI 0 $ 1\n", 0, years),
+            ("S 0 1 1 1\nI 0 0 1\nA 0 0 $\n", 0, tebi),
+            ("SEQ 0 1 $ $\n> 1\n", 0, u64::MAX),
+        ];
+        for (text, least, most) in cases {
+            let read = |value: u128| parse("x", &text.replace('$', &value.to_string())).is_ok();
+            assert!(read(least.into()) && read(most.into()), "{text}");
+            assert!(!read(u128::from(most) + 1) && (least == 0 || !read(u128::from(least) - 1)), "{text}");
+        }
+        let counted = |n: u64| parse("x", &format!("SEQ 0 {n} 1 1\n> 1\n")).unwrap_err().to_string();
+        assert!(counted(u64::from(u32::MAX)).contains("but 1 follow") && counted(1 << 32).contains("whole number"));
+        for wrong in ["+1", "1.0", "0x1", "１"] {
+            assert!(parse("x", &format!("SEQ 0 1 1 1\n> {wrong}\n")).is_err(), "{wrong}");
+        }
+        for (share, read) in
+            [("0", true), ("1", true), ("0.5 1", true), ("1.01", false), ("0 -0.1", false), ("NaN", false)]
+        {
+            assert_eq!(parse("x", &format!("S 0 1 1 1\nl {share}\nI 0 0 1\n")).is_ok(), read, "{share}");
+        }
+    }
+
+    /// In the original form of a sequential connection, a side that sent last waits from its sending, and the other from receipt.
+    #[test]
+    fn waits_begin_where_the_form_says() {
+        let steps = |text: &str| {
+            let vectors = parse("x", text).unwrap();
+            vectors.steps(&vectors.all[0]).to_vec()
+        };
+        let step = |from, after, wait_us, bytes| Step { from, after, wait_us, bytes };
+        let (i, a, send, receipt) = (Side::Initiator, Side::Acceptor, After::Send, After::Receipt);
+        let twice = [
+            step(a, send, 0, 9),
+            step(i, receipt, 5, 10),
+            step(i, send, 6, 11),
+            step(a, receipt, 7, 12),
+            step(a, send, 8, 13),
+            step(a, send, 20, 0),
+        ];
+        assert_eq!(steps("SEQ 0 3 1 1\n< 9\nt 5\n> 10\nt 6\n> 11\nt 7\n< 12\nt 8\n< 13\nt 20\n"), twice);
+        // A wait from sending is said so, though the other side has sent since.
+        let said = steps("S 0 2 1 1\nI 0 0 10\nA 0 7 12\nI 9 0 11\nI 0 0 0\n");
+        assert_eq!(said[2..], [step(i, send, 9, 11), step(i, send, 0, 0)]);
+        // Each side of a concurrent one has its own waits, and ends after the last of them.
+        let both = steps("CONC 0 2 1 1 1\nt< 4\nc> 10\nt> 5\nc< 11\nc> 12\nt< 6\n");
+        assert_eq!(both, [step(i, send, 0, 10), step(a, send, 4, 11), step(i, send, 5, 12), step(a, send, 6, 0)]);
+        let ends = steps("CONC 0 1 1 1 1\nc> 10\nc< 11\nt< 6\nt> 7\n");
+        assert_eq!(ends[2..], [step(i, send, 7, 0), step(a, send, 6, 0)]);
+    }
+
+    /// The announced exchanges of a sequential connection are the data units of the side that has more; ends are none.
+    #[test]
+    fn announced_numbers_are_those_that_follow() {
+        for (text, right) in [
+            ("SEQ 0 $ 1 1\n> 1\n< 1\n> 1\n", 2),
+            ("SEQ 0 $ 1 1\n< 1\n> 1\n< 1\n< 1\nt 9\n", 3),
+            ("S 0 $ 1 1\nI 0 0 1\nI 0 0 0\n", 1),
+            ("CONC 0 $ 1 1 1\nc> 1\nc> 1\nc< 1\nt< 5\n", 2),
+            ("CONC 0 1 $ 1 1\nc> 1\nt> 5\nc< 1\n", 1),
+        ] {
+            for n in 0..5 {
+                let read = parse("x", &text.replace('$', &n.to_string()));
+                assert_eq!(read.is_ok(), n == right, "{n}: {text}");
+            }
         }
     }
 

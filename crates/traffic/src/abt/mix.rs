@@ -160,6 +160,145 @@ mod tests {
         assert!((objects as f64 / 40_000.0 / (0.85 + 0.15 * 5.7) - 1.0).abs() < 0.02, "{objects}");
     }
 
+    /// The mean and the median of these numbers.
+    fn middle(mut of: Vec<f64>) -> (f64, f64) {
+        of.sort_by(f64::total_cmp);
+        (of.iter().sum::<f64>() / of.len() as f64, of[of.len() / 2])
+    }
+
+    /// Exponential numbers have this mean, and a median of ln 2 of it.
+    fn exponential(of: Vec<f64>, mean: f64) {
+        let found = middle(of);
+        assert!(
+            (found.0 / mean - 1.0).abs() < 0.03 && (found.1 / mean / std::f64::consts::LN_2 - 1.0).abs() < 0.03,
+            "{found:?}, {mean}"
+        );
+    }
+
+    /// The sizes of lognormal numbers whose coefficient of variation is `cv`: the median is the mean over the root of 1 + cv^2.
+    fn lognormal(of: Vec<f64>, mean: f64, cv: f64) {
+        let found = middle(of).1 / mean * (1.0 + cv * cv).sqrt();
+        assert!((found - 1.0).abs() < 0.05, "{found}");
+    }
+
+    /// The waits of some steps in seconds.
+    fn waits<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<f64> {
+        steps.map(|s| s.wait_us as f64 / 1e6).collect()
+    }
+
+    /// A web client asks at once, and then a second on average after each response; a server thinks for 50 ms.
+    #[test]
+    fn web_connections_alternate() {
+        let (tables, mut rng) = (Tables::new(), Rng::stream(4, "mix"));
+        let all: Vec<Vec<Step>> = (0..30_000).map(|_| http(&tables, &mut rng).steps).collect();
+        let (mut thinks, mut gaps) = (Vec::new(), Vec::new());
+        for steps in &all {
+            let first = steps[0];
+            assert_eq!((first.from, first.after, first.wait_us), (Side::Initiator, After::Send, 0));
+            for pair in steps.chunks(2) {
+                assert_eq!([pair[0].from, pair[1].from], [Side::Initiator, Side::Acceptor]);
+                assert!(pair[1].after == After::Receipt && pair.iter().all(|s| s.bytes > 0));
+                thinks.push(pair[1]);
+            }
+            assert!(steps.iter().skip(1).all(|s| s.after == After::Receipt));
+            gaps.extend(steps.iter().skip(2).step_by(2));
+        }
+        exponential(waits(thinks.iter()), 0.05);
+        exponential(waits(gaps.into_iter()), 1.0);
+        let sizes = |from| middle(all.iter().flatten().filter(|s| s.from == from).map(|s| s.bytes as f64).collect());
+        assert!((sizes(Side::Initiator).0 / 337.0 - 1.0).abs() < 0.03, "{:?}", sizes(Side::Initiator));
+        assert!((sizes(Side::Acceptor).1 / tables.response.quantile(0.5) - 1.0).abs() < 0.05);
+    }
+
+    /// A persistent connection has a geometric number of exchanges: one with the chance of 1 / 5.7, and never more than 1000.
+    #[test]
+    fn numbers_of_exchanges_are_geometric() {
+        let mut rng = Rng::stream(5, "mix");
+        let drawn: Vec<u64> = (0..100_000).map(|_| several(&mut rng, 5.7)).collect();
+        for n in 1..8 {
+            let law = (4.7_f64 / 5.7).powi(n - 1) / 5.7;
+            let found = drawn.iter().filter(|&&d| d == n as u64).count() as f64 / 1e5;
+            assert!((found / law - 1.0).abs() < 0.06, "{n}: {found} for {law}");
+        }
+        assert_eq!((0..100).map(|_| several(&mut rng, 1e9)).max(), Some(1000));
+    }
+
+    /// RFC 5321: greeting, EHLO, MAIL, RCPT, DATA, the message and QUIT, each answered before the next.
+    #[test]
+    fn mail_is_the_dialogue_of_smtp() {
+        let (tables, mut rng) = (Tables::new(), Rng::stream(6, "mix"));
+        let all: Vec<Vec<Step>> = (0..20_000).map(|_| smtp(&tables, &mut rng).steps).collect();
+        for steps in &all {
+            let message = steps[9].bytes;
+            let sizes: Vec<u64> = steps.iter().map(|s| s.bytes).collect();
+            assert_eq!(sizes, [80, 25, 120, 40, 30, 40, 30, 6, 40, message, 50, 6, 40]);
+            assert!(message >= 300);
+            for (i, step) in steps.iter().enumerate() {
+                let after = if i == 0 { After::Send } else { After::Receipt };
+                let from = if i % 2 == 0 { Side::Acceptor } else { Side::Initiator };
+                assert_eq!((step.from, step.after), (from, after));
+                assert!(step.wait_us == 0 || i > 0 && i % 2 == 0, "only servers think");
+            }
+        }
+        exponential(waits(all.iter().flat_map(|steps| steps.iter().skip(2).step_by(2))), 0.05);
+        lognormal(all.iter().map(|steps| steps[9].bytes as f64).collect(), 4096.0, 4.0);
+        let least = all.iter().filter(|steps| steps[9].bytes == 300).count() as f64 / 20_000.0;
+        // The median is 4096 / 17^0.5, sigma the root of ln 17: up to ln(301 / 993.4) / 1.683 = -0.71 standard deviations are 23.9 %.
+        assert!((least - 0.239).abs() < 0.01, "{least}");
+    }
+
+    /// Of Pareto sizes with exponent 1.1 above 20 KB, 2^-1.1 are twice as large, and 2500^-1.1 are cut at 50 MB.
+    #[test]
+    fn transfers_are_cut_pareto() {
+        let (tables, mut rng) = (Tables::new(), Rng::stream(7, "mix"));
+        let all: Vec<Vec<Step>> = (0..200_000).map(|_| ftp(&tables, &mut rng).steps).collect();
+        let end = Step { from: Side::Acceptor, after: After::Send, wait_us: 0, bytes: 0 };
+        assert!(all.iter().all(|steps| steps[..] == [Step { bytes: steps[0].bytes, ..end }, end]));
+        let share = |above: u64| all.iter().filter(|steps| steps[0].bytes >= above).count() as f64 / 2e5;
+        assert_eq!((share(20_000), share(50_000_001)), (1.0, 0.0));
+        for times in [2.0_f64, 10.0, 100.0] {
+            let (found, law) = (share((20_000.0 * times) as u64), times.powf(-1.1));
+            assert!((found / law - 1.0).abs() < 0.06, "{times}: {found} for {law}");
+        }
+        assert!((share(50_000_000) / 2500_f64.powf(-1.1) - 1.0).abs() < 0.4, "{}", share(50_000_000));
+    }
+
+    /// Articles of a feed come 0.2 s apart on average, 20 of them; pieces among peers come a second apart, each way.
+    #[test]
+    fn clocks_of_concurrent_dialogues() {
+        let (tables, mut rng) = (Tables::new(), Rng::stream(8, "mix"));
+        let (mut offers, mut feeds) = (Vec::new(), Vec::new());
+        let (mut pieces, mut asked) = (Vec::new(), Vec::new());
+        for _ in 0..5_000 {
+            let feed = nntp(&tables, &mut rng);
+            assert!(feed.concurrent && feed.steps.iter().all(|s| s.after == After::Send));
+            assert!(feed.steps.chunks(2).all(|pair| pair[0].wait_us == pair[1].wait_us));
+            feeds.push(feed.steps.len() as f64 / 2.0);
+            offers.extend(feed.steps.into_iter().filter(|s| s.from == Side::Initiator));
+            let peers = peer_to_peer(&tables, &mut rng);
+            assert!(peers.concurrent && peers.steps.iter().all(|s| s.after == After::Send));
+            assert!(peers.steps[..2].iter().all(|s| s.wait_us == 0));
+            let of = |from| peers.steps.iter().skip(2).filter(move |s| s.from == from).copied();
+            pieces.extend(of(Side::Acceptor));
+            asked.extend(of(Side::Initiator));
+        }
+        assert!((middle(feeds).0 / 20.0 - 1.0).abs() < 0.05);
+        exponential(waits(offers.iter()), 0.2);
+        exponential(waits(pieces.iter()), 1.0);
+        exponential(waits(asked.iter()), 1.0);
+        lognormal(offers.iter().map(|s| s.bytes as f64).collect(), 3000.0, 1.5);
+    }
+
+    /// Connections come as a Poisson process.
+    #[test]
+    fn connections_come_at_random() {
+        let mut mix = Mix { tables: std::sync::Arc::new(Tables::new()), interval: 0.25, elapsed: 0.0 };
+        let mut rng = Rng::stream(9, "mix");
+        let starts: Vec<f64> = (0..20_000).filter_map(|_| mix.next(&mut rng)).map(|(at, _)| at.as_secs_f64()).collect();
+        exponential(starts.windows(2).map(|w| w[1] - w[0]).collect(), 0.25);
+        assert!(starts[0] < 3.0);
+    }
+
     /// Feeds are answered offer by offer; of pieces among peers three go to the end that was asked for ten that come from it.
     #[test]
     fn who_speaks_in_concurrent_dialogues() {

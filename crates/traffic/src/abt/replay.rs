@@ -333,6 +333,70 @@ mod tests {
         actions.len() - 1
     }
 
+    /// Connections of a list, each at its time in seconds.
+    struct Listed(Vec<(u64, Script)>);
+
+    impl Source for Listed {
+        fn next(&mut self, _: &mut Rng) -> Option<(Duration, Script)> {
+            (!self.0.is_empty()).then(|| self.0.remove(0)).map(|(at, script)| (Duration::from_secs(at), script))
+        }
+    }
+
+    /// A connection that failed left a step behind that is due; the next one with its number goes by its own times.
+    #[test]
+    fn a_step_of_a_connection_that_is_gone_is_not_taken() {
+        let step = |wait_us, bytes| Step { from: Side::Initiator, after: After::Send, wait_us, bytes };
+        let slow = |bytes| Script { concurrent: false, steps: vec![step(8_000_000, bytes), step(0, 0)] };
+        let mut host = Host::new(Box::new(Listed(vec![(1, slow(11)), (5, slow(12))])));
+        let mut rng = Rng::stream(1, "abt");
+        let mut tell = |secs: u64, event: Event| {
+            let mut actions = Vec::new();
+            let now = Instant::ZERO + Duration::from_secs(secs);
+            host.on_event(event, &mut Cx { now, servers: 1, rng: &mut rng, actions: &mut actions });
+            actions.retain(|action| !matches!(action, Action::WakeAt(_)));
+            actions
+        };
+        let (conn, at) = (Conn(0), |secs| Instant::ZERO + Duration::from_secs(secs));
+        let (open, close) = (Action::Open { conn, server: 0 }, Action::Close { conn });
+        let ask = |request| Action::Request { conn, request, response: 0, think: Duration::ZERO, close: false };
+        assert_eq!(tell(0, Event::Start), []);
+        assert_eq!((tell(1, Event::Wake), tell(1, Event::Opened(conn))), (vec![open], vec![]));
+        assert_eq!(tell(3, Event::Failed(conn)), []);
+        assert_eq!(
+            (tell(5, Event::Wake), tell(5, Event::Opened(conn))),
+            (vec![open], vec![]),
+            "the number is free again"
+        );
+        assert_eq!(tell(9, Event::Wake), [], "the first step of the failed one was due");
+        assert_eq!(tell(13, Event::Wake), [ask(12), close]);
+        let done = Exchange { kind: CONNECTION, started: at(5), bytes: 0 };
+        assert_eq!(tell(14, Event::Closed(conn)), [Action::Done(done)]);
+        assert_eq!([0, 1, 2, 3, 4].map(|i| host.counter(i)), [2.0, 1.0, 0.0, 0.0, 1.0]);
+    }
+
+    /// A connection is complete if it was closed after its last step, and did not fail in closing.
+    #[test]
+    fn only_what_was_closed_at_its_end_is_complete() {
+        let step = |wait_us, bytes| Step { from: Side::Acceptor, after: After::Send, wait_us, bytes };
+        for (asked, last, complete) in [
+            (true, Event::Closed(Conn(0)), 1.0),
+            (true, Event::Failed(Conn(0)), 0.0),
+            (false, Event::Closed(Conn(0)), 0.0),
+        ] {
+            let script = Script { concurrent: false, steps: vec![step(0, 70), step(0, 0)] };
+            let mut host = Host::new(Box::new(Listed(vec![(0, script)])));
+            let (mut rng, mut actions) = (Rng::stream(1, "abt"), Vec::new());
+            let mut cx = Cx { now: Instant::ZERO, servers: 1, rng: &mut rng, actions: &mut actions };
+            host.on_event(Event::Start, &mut cx);
+            host.on_event(Event::Opened(Conn(0)), &mut cx);
+            if asked {
+                host.on_event(Event::Response(Conn(0)), &mut cx);
+            }
+            host.on_event(last, &mut cx);
+            assert_eq!([1, 3, 4].map(|i| host.counter(i)), [complete, 70.0 * complete, 1.0 - complete], "{last:?}");
+        }
+    }
+
     /// The same connection, again and again.
     struct Again;
 

@@ -92,3 +92,68 @@ impl Vectors {
         &self.steps[vector.first as usize..][..vector.len as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Connections that start at these times, each with one step that tells them apart.
+    fn of(starts: &[u64]) -> Vectors {
+        let mut vectors = Vectors::default();
+        for (&start, bytes) in starts.iter().zip(1..) {
+            assert!(vectors.push(
+                start,
+                false,
+                &[Step { from: Side::Initiator, after: After::Send, wait_us: 0, bytes }]
+            ));
+        }
+        vectors
+    }
+
+    /// The starts in another order of blocks of 100, with the number of each connection.
+    fn moved(starts: &[u64], drawn: bool, seed: u64) -> Vec<(u64, u64)> {
+        let moved = of(starts).in_blocks(100, drawn, &mut Rng::stream(seed, "blocks"));
+        moved.all.iter().map(|v| (v.start_us, moved.steps(v)[0].bytes)).collect()
+    }
+
+    #[test]
+    fn connections_keep_their_steps_in_the_order_of_starts() {
+        let mut vectors = of(&[30, 10, 20]);
+        vectors.sort();
+        let order: Vec<u64> = vectors.all.iter().map(|v| vectors.steps(v)[0].bytes).collect();
+        assert_eq!(order, [2, 3, 1]);
+    }
+
+    /// A block without connections is a block; one that ends within the file is as long as the others.
+    #[test]
+    fn every_order_of_blocks_is_as_likely() {
+        // Blocks 0, 2 and 3 of four; the second is empty.
+        let starts = [5, 99, 200, 310];
+        let mut orders: BTreeMap<Vec<(u64, u64)>, u32> = BTreeMap::new();
+        for seed in 0..4800 {
+            *orders.entry(moved(&starts, false, seed)).or_default() += 1;
+        }
+        assert_eq!(orders.len(), 24);
+        // 200 of each, with a standard deviation of 14.
+        assert!(orders.values().all(|n| (140..=260).contains(n)), "{orders:?}");
+        for order in orders.keys() {
+            let place = |n: u64| order.iter().find(|c| c.1 == n).unwrap().0;
+            assert!(place(2) == place(1) + 94 && place(1) % 100 == 5 && place(3) % 100 == 0 && place(4) % 100 == 10);
+            assert!(order.is_sorted() && order.last().unwrap().0 < 400);
+        }
+    }
+
+    #[test]
+    fn drawn_blocks_are_drawn_each_with_equal_chance() {
+        let starts: Vec<u64> = (0..4).map(|n| n * 100 + 7).collect();
+        let mut seen = BTreeMap::<u64, u32>::new();
+        for seed in 0..1000 {
+            let order = moved(&starts, true, seed);
+            assert_eq!(order.iter().map(|c| c.0).collect::<Vec<_>>(), starts);
+            order.iter().for_each(|c| *seen.entry(c.1).or_default() += 1);
+        }
+        assert!(seen.len() == 4 && seen.values().all(|n| (880..=1120).contains(n)), "{seen:?}");
+    }
+}

@@ -239,6 +239,110 @@ mod tests {
         assert_eq!([lose(1), lose(0)], [1.05e6; 2]);
     }
 
+    /// A second of silence counts no more than a second of growth.
+    #[test]
+    fn it_grows_for_a_second_at_most() {
+        let grown = |ms: f64| {
+            let mut gcc = Gcc::new(300e3, BOUNDS);
+            gcc.increase(ms, Duration::from_millis(50), None);
+            gcc.by_delay / 300e3
+        };
+        for (ms, wanted) in [(0.0, 1.0), (500.0, libm::sqrt(1.08)), (1000.0, 1.08), (5000.0, 1.08)] {
+            assert!((grown(ms) - wanted).abs() < 1e-9, "{ms}: {}", grown(ms));
+        }
+    }
+
+    /// Near the capacity: half a packet in a response time of 100 ms and a round trip, at least 1000 bits, half a packet at most. A frame
+    /// has as many packets as it needs, each as large as the others.
+    #[test]
+    fn near_the_capacity_it_grows_by_half_a_packet() {
+        let step = |rate: f64, ms: f64| {
+            let mut gcc = Gcc::new(rate, BOUNDS);
+            gcc.capacity = Some((rate, 1.0));
+            gcc.increase(ms, Duration::from_millis(50), None);
+            gcc.by_delay - rate
+        };
+        for (rate, ms, wanted) in [
+            (240e3, 150.0, 0.5 * 8000.0),
+            (600e3, 150.0, 0.5 * 20_000.0 / 3.0),
+            (600e3, 75.0, 0.25 * 20_000.0 / 3.0),
+            (600e3, 900.0, 0.5 * 20_000.0 / 3.0),
+            (240e3, 10.0, 1000.0),
+        ] {
+            assert!((step(rate, ms) - wanted).abs() < 1e-6, "{rate} {ms}: {}", step(rate, ms));
+        }
+    }
+
+    /// The capacity is the mean of the rates at decreases, with a weight of 5 % for the newest; within three deviations of it.
+    #[test]
+    fn the_capacity_is_an_average_within_three_deviations() {
+        let mut gcc = Gcc::new(1.4e6, BOUNDS);
+        gcc.decrease(Some(1e6));
+        assert_eq!((gcc.by_delay, gcc.capacity), (0.85e6, Some((1e6, 0.01e12))));
+        gcc.decrease(Some(0.8e6));
+        let (mean, variance) = gcc.capacity.unwrap();
+        assert!((mean - 0.99e6).abs() < 1e-3 && (variance - (0.95 * 0.01e12 + 0.05 * 0.04e12)).abs() < 1.0);
+        assert!((gcc.by_delay - 0.68e6).abs() < 1e-6);
+        // Three deviations of 107 kbit/s below it begins another capacity; above it the rate is unknown again.
+        let three = 3.0 * libm::sqrt(variance);
+        let mut same = gcc.clone();
+        same.decrease(Some(mean - three + 1.0));
+        assert!((same.capacity.unwrap().0 - (mean - 0.05 * (three - 1.0))).abs() < 1e-3);
+        gcc.decrease(Some(mean - three - 1.0));
+        let other = mean - three - 1.0;
+        assert_eq!(gcc.capacity, Some((other, 0.01 * other * other)));
+        for (above, known) in [(-1.0, true), (1.0, false)] {
+            let mut there = Gcc::new(1e6, BOUNDS);
+            there.capacity = Some((mean, variance));
+            there.increase(10.0, Duration::from_millis(50), Some(mean + three + above));
+            assert_eq!(there.capacity.is_some(), known, "{above}");
+        }
+        // Without a measured rate the own one is lowered, and nothing is learnt.
+        let mut unknown = Gcc::new(1e6, BOUNDS);
+        unknown.decrease(None);
+        assert_eq!((unknown.by_delay, unknown.capacity), (0.85e6, None));
+    }
+
+    /// Each second is decided on by its own packets.
+    #[test]
+    fn losses_are_counted_anew_every_second() {
+        let mut gcc = Gcc::new(1e6, BOUNDS);
+        for (second, lost) in [(0, 40), (1, 5), (2, 0)] {
+            for i in 0..10 {
+                gcc.lose(at(1000 * second + 100 * i), 100, lost);
+            }
+        }
+        // The first report of a second still belongs to the one before: of 1000 and the next 100, 400 and 5 are lost.
+        let first = 1e6 * (1.0 - 0.5 * 405.0 / 1100.0);
+        assert!((gcc.by_loss - first).abs() < 1.0, "{}", gcc.by_loss);
+        gcc.lose(at(3000), 100, 0);
+        assert!((gcc.by_loss - 1.05 * first).abs() < 1.0, "{}", gcc.by_loss);
+        // However few or many are lost, it stays within its bounds.
+        for (lost, bound) in [(0, 1.5e6), (100, 150e3)] {
+            let mut bounded = Gcc::new(1e6, BOUNDS);
+            (0..60).for_each(|second| bounded.lose(at(1000 * second), 100, lost));
+            assert_eq!(bounded.by_loss, bound);
+        }
+        // At 2 % exactly it stays.
+        let mut edge = Gcc::new(1e6, BOUNDS);
+        (0..=10).for_each(|i| edge.lose(at(100 * i), 100, 2));
+        assert_eq!(edge.by_loss, 1e6);
+    }
+
+    /// The rate of what arrives is that of half a second, of which at least the half is there.
+    #[test]
+    fn the_received_rate_is_that_of_half_a_second() {
+        let mut gcc = Gcc::new(1e6, BOUNDS);
+        let mut rates = Vec::new();
+        for i in 0..120 {
+            gcc.packet(at(10 * i), at(10 * i + 20), 1250);
+            rates.push(gcc.received_rate());
+        }
+        assert!(rates[..25].iter().all(Option::is_none), "25 gaps of 10 ms are needed");
+        assert!(rates[25..].iter().all(|rate| rate.is_some_and(|rate| (rate - 1e6).abs() < 1e-3)));
+        assert_eq!(gcc.received.len(), 51, "both ends of half a second");
+    }
+
     #[test]
     fn silence_halves_the_rate_down_to_the_least() {
         let mut gcc = Gcc::new(1e6, BOUNDS);

@@ -166,4 +166,41 @@ mod tests {
         assert_eq!(screen.counted.frozen, Duration::from_millis(190));
         assert_eq!(screen.counted.played, Duration::from_millis(39 * 33 + 182));
     }
+
+    /// Of frames 100 ms apart, three times as long is more than 150 ms more.
+    #[test]
+    fn a_freeze_of_slow_frames_is_three_times_the_mean() {
+        let frozen = |gap: u64| {
+            let mut screen = Screen::default();
+            let mut show = |ms: u64| {
+                let frame = screen.expect(at(ms), 100, 1);
+                screen.packet(frame, 0);
+                screen.show(at(ms));
+            };
+            (0..=40).for_each(|i| show(i * 100));
+            show(4000 + gap);
+            (screen.counted.freezes, screen.counted.frozen, screen.counted.played)
+        };
+        let ms = Duration::from_millis;
+        assert_eq!(frozen(299), (0, Duration::ZERO, ms(4299)));
+        assert_eq!(frozen(300), (1, ms(300), ms(4000)));
+    }
+
+    /// The mean is that of the last 30 times between frames.
+    #[test]
+    fn older_gaps_are_forgotten() {
+        let mut screen = Screen::default();
+        let mut now = 0;
+        let mut show = |gap: u64| {
+            now += gap;
+            let frame = screen.expect(at(now), 100, 1);
+            screen.packet(frame, 0);
+            screen.show(at(now));
+            screen.counted.freezes
+        };
+        (0..=20).for_each(|_| _ = show(1000));
+        (0..30).for_each(|_| _ = show(40));
+        // Of the long ones none is left: 190 ms are a freeze.
+        assert_eq!((show(189), show(600)), (0, 1));
+    }
 }

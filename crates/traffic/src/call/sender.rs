@@ -315,3 +315,53 @@ impl Application for Call {
         values.get(index).copied().unwrap_or(0.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> Call {
+        Call::new(Params::default())
+    }
+
+    /// A packet of this length waits in the pacer.
+    fn wait(call: &mut Call, len: u32) {
+        call.pacer.push_back(Part { frame: 0, index: 0, captured: Instant::ZERO, len });
+    }
+
+    /// At 300 kbit/s a quarter of a second is 9375 bytes: with more in the pacer a frame is skipped.
+    #[test]
+    fn frames_are_skipped_above_a_quarter_of_a_second() {
+        let mut rng = Rng::stream(1, "camera");
+        for (held, frames) in [(9375, 1), (9376, 0)] {
+            let mut call = call();
+            wait(&mut call, held);
+            call.capture(Instant::ZERO, &mut rng);
+            assert_eq!(call.frames, frames, "{held}");
+        }
+    }
+
+    /// Sizes of frames are the rate over the frame rate, times 1 and a Laplacian number of scale 0.15, at least a tenth; their packets
+    /// are equal within a byte, of 1200 bytes at most, with 20 bytes of header.
+    #[test]
+    fn frames_have_the_published_sizes() {
+        let (mut call, mut rng) = (call(), Rng::stream(2, "camera"));
+        let mut sizes = Vec::new();
+        for number in 0..40_000 {
+            call.capture(Instant::ZERO, &mut rng);
+            let parts: Vec<Part> = call.pacer.drain(..).collect();
+            let lens: Vec<u64> = parts.iter().map(|part| u64::from(part.len - 20)).collect();
+            let size: u64 = lens.iter().sum();
+            assert_eq!(lens.len() as u64, size.div_ceil(1200));
+            assert!(lens.iter().max().unwrap() - lens.iter().min().unwrap() <= 1, "{lens:?}");
+            assert!(parts.iter().enumerate().all(|(i, part)| part.index == i && part.frame == number));
+            sizes.push(size as f64 / 1250.0 - 1.0);
+        }
+        let mean = |of: &dyn Fn(f64) -> f64| sizes.iter().map(|x| of(*x)).sum::<f64>() / 40_000.0;
+        assert!(mean(&|x| x).abs() < 0.005 && (mean(&f64::abs) / 0.15 - 1.0).abs() < 0.02, "{}", mean(&f64::abs));
+        // Beyond twice the scale on either side are exp(-2) halves.
+        let beyond = |sign: f64| mean(&|x| f64::from(u8::from(sign * x > 0.3)));
+        assert!([1.0, -1.0].iter().all(|sign| (beyond(*sign) - 0.0677).abs() < 0.005));
+        assert_eq!(sizes.iter().copied().fold(0.0, f64::min), 125.0 / 1250.0 - 1.0);
+    }
+}

@@ -230,6 +230,102 @@ mod tests {
     }
 
     #[test]
+    fn groups_that_arrive_at_once_have_no_slope() {
+        let mut trend = Trend::new();
+        trend.line.extend([(7.0, 1.0), (7.0, 2.0)]);
+        assert_eq!(trend.fitted(), 0.0);
+    }
+
+    /// The delays of groups that are sent `apart` ms after each other, and the line through the last 20 of them, smoothed: worked
+    /// out anew from the list of all.
+    #[test]
+    fn the_slope_is_that_of_the_smoothed_delays() {
+        let mut trend = Trend::new();
+        let delay = |i: u32| 30.0 + 5.0 * libm::sin(f64::from(i)) + 0.3 * f64::from(i);
+        for i in 0..50_u32 {
+            trend.packet(at(20.0 * f64::from(i)), at(20.0 * f64::from(i) + delay(i)));
+        }
+        // Group 0 has none before it, and the last one is not over.
+        let mut smoothed = 0.0;
+        let all: Vec<(f64, f64)> = (1..49)
+            .map(|i| {
+                smoothed = 0.9 * smoothed + 0.1 * (delay(i) - delay(0));
+                (20.0 * f64::from(i) + delay(i), smoothed)
+            })
+            .collect();
+        let line = &all[28..];
+        let (sx, sy) = line.iter().fold((0.0, 0.0), |s, p| (s.0 + p.0, s.1 + p.1));
+        let (sxx, sxy) = line.iter().fold((0.0, 0.0), |s, p| (s.0 + p.0 * p.0, s.1 + p.0 * p.1));
+        let slope = (20.0 * sxy - sx * sy) / (20.0 * sxx - sx * sx);
+        assert!((trend.slope / slope - 1.0).abs() < 1e-6 && trend.groups == 48, "{} {slope}", trend.slope);
+        // Before there are 20 of them there is no trend.
+        let mut early = Trend::new();
+        (0..21).for_each(|i| early.packet(at(20.0 * f64::from(i)), at(20.0 * f64::from(i) + delay(i))));
+        assert_eq!((early.line.len(), early.slope), (19, 0.0));
+    }
+
+    /// Groups whose trend is 15 ms, above the threshold of 12.5 ms: overuse is signalled after more than 10 ms of it in two groups
+    /// whose trend does not fall.
+    #[test]
+    fn overuse_is_signalled_after_10_ms() {
+        let over = |sending: f64, slopes: &[f64]| -> Option<usize> {
+            let mut trend = Trend::new();
+            trend.groups = 60;
+            let told: Vec<Signal> = slopes
+                .iter()
+                .map(|slope| {
+                    trend.detect(slope / 240.0, sending);
+                    trend.signal()
+                })
+                .collect();
+            told.iter().position(|signal| *signal == Signal::Overuse)
+        };
+        // Half of the first group's time counts: 4, 12 ms; 6.7, 20 ms; 2, 6, 10, 14 ms.
+        assert_eq!(over(8.0, &[15.0; 6]), Some(1));
+        assert_eq!(over(4.0, &[15.0; 6]), Some(3));
+        assert_eq!(over(40.0, &[15.0; 6]), Some(1), "never after one group");
+        assert_eq!(over(8.0, &[15.0, 14.0, 13.0, 13.5]), Some(3), "not while it falls");
+        assert_eq!(over(8.0, &[15.0, 12.0, 15.0, 15.0]), Some(3), "it begins anew");
+        assert_eq!(over(8.0, &[12.5; 9]), None, "the threshold itself is none");
+    }
+
+    #[test]
+    fn after_overuse_is_signalled_its_time_begins_anew() {
+        let mut trend = Trend::new();
+        trend.groups = 60;
+        [8.0; 2].into_iter().for_each(|sending| trend.detect(15.0 / 240.0, sending));
+        assert_eq!((trend.signal(), trend.above, trend.above_groups), (Signal::Overuse, Some(0.0), 0));
+        trend.detect(-12.5 / 240.0, 8.0);
+        assert_eq!(trend.signal(), Signal::Normal);
+        trend.detect(-12.6 / 240.0, 8.0);
+        assert_eq!((trend.signal(), trend.above), (Signal::Underuse, None));
+    }
+
+    /// The threshold moves with 0.0087 a ms up and with 0.039 a ms down, for 100 ms at most, from 6 ms to 600 ms; not for a trend
+    /// that is more than 15 ms above it.
+    #[test]
+    fn the_threshold_moves_at_its_rates_within_its_bounds() {
+        let moved = |from: f64, scaled: f64, ms: f64| {
+            let mut trend = Trend::new();
+            (trend.groups, trend.changed, trend.threshold) = (60, Some(at(0.0)), from);
+            trend.slope = scaled / 240.0;
+            trend.adapt(at(ms));
+            trend.threshold
+        };
+        let near = |is: f64, wanted: f64| assert!((is - wanted).abs() < 1e-9, "{is} {wanted}");
+        near(moved(20.0, 34.0, 10.0), 20.0 + 10.0 * 0.0087 * 14.0);
+        near(moved(20.0, -34.0, 10.0), 20.0 + 10.0 * 0.0087 * 14.0);
+        near(moved(20.0, 15.0, 10.0), 20.0 - 10.0 * 0.039 * 5.0);
+        near(moved(20.0, 34.0, 100.0), moved(20.0, 34.0, 900.0));
+        near(moved(20.0, 35.1, 10.0), 20.0);
+        near(moved(7.0, 0.0, 100.0), 6.0);
+        near(moved(599.0, 614.0, 100.0), 600.0);
+        let mut first = Trend::new();
+        first.adapt(at(500.0));
+        near(first.threshold, 12.5);
+    }
+
+    #[test]
     fn packets_of_a_burst_are_one_group() {
         let mut trend = Trend::new();
         for frame in 0..30_u32 {

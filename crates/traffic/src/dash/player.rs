@@ -95,6 +95,7 @@ impl Throughputs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::{prop_assert_eq, proptest};
 
     fn ladder() -> Vec<BitRate> {
         [1, 2, 4, 8].map(BitRate::from_mbps).to_vec()
@@ -125,6 +126,46 @@ mod tests {
         assert_eq!([bba(3, 121), bba(3, 120), bba(3, 119), bba(3, 95)], [3, 3, 2, 1]);
     }
 
+    /// Algorithm 1 of Huang et al. 2014, word for word.
+    fn literal(rates: &[f64], prev: f64, buf: f64, r: f64, cu: f64) -> f64 {
+        let (min, max) = (rates[0], *rates.last().unwrap());
+        let plus = rates.iter().copied().filter(|&i| i > prev).fold(f64::INFINITY, f64::min);
+        let plus = if prev == max { max } else { plus };
+        let minus = rates.iter().copied().filter(|&i| i < prev).fold(0.0, f64::max);
+        let minus = if prev == min { min } else { minus };
+        let f = min + (max - min) * (buf - r) / cu;
+        if buf <= r {
+            min
+        } else if buf >= r + cu {
+            max
+        } else if f >= plus {
+            rates.iter().copied().filter(|&i| i < f).fold(min, f64::max)
+        } else if f <= minus {
+            rates.iter().copied().filter(|&i| i > f).fold(max, f64::min)
+        } else {
+            prev
+        }
+    }
+
+    proptest! {
+        /// Ladders of one to seven rates, at buffers in steps that meet their rates on the map exactly, too.
+        #[test]
+        fn the_choice_is_that_of_the_published_algorithm(
+            steps in proptest::collection::vec(1..4_u64, 1..8), now in 0..7_usize, quarter in 0..140_u64,
+        ) {
+            let ladder: Vec<BitRate> = steps.iter().scan(0, |sum, step| { *sum += step; Some(BitRate::from_mbps(*sum)) }).collect();
+            let rates: Vec<f64> = ladder.iter().map(|rate| rate.as_bps() as f64).collect();
+            let now = now.min(ladder.len() - 1);
+            let top = steps.iter().sum::<u64>() - steps[0];
+            // The cushion has a second for each Mbit/s.
+            let (reservoir, cushion) = (Duration::from_secs(5), Duration::from_secs(top.max(1)));
+            let buffered = Duration::from_millis(250 * quarter);
+            let next = by_buffer(&ladder, now, buffered, reservoir, cushion);
+            let wanted = literal(&rates, rates[now], buffered.as_secs_f64(), 5.0, cushion.as_secs_f64());
+            prop_assert_eq!(rates[next], wanted);
+        }
+    }
+
     #[test]
     fn the_estimate_is_the_harmonic_mean_of_the_last_twenty() {
         let mut seen = Throughputs::default();
@@ -135,6 +176,15 @@ mod tests {
         assert!((seen.estimate().unwrap() - 3e6).abs() < 1e-3);
         (0..20).for_each(|_| seen.add(5e6, second));
         assert!((seen.estimate().unwrap() - 5e6).abs() < 1e-3, "older ones are forgotten");
+    }
+
+    #[test]
+    fn a_segment_takes_a_nanosecond_at_least() {
+        for took in [Duration::ZERO, Duration::from_nanos(1)] {
+            let mut seen = Throughputs::default();
+            seen.add(4.0, took);
+            assert!((seen.estimate().unwrap() / 4e9 - 1.0).abs() < 1e-12, "{took}");
+        }
     }
 
     #[test]

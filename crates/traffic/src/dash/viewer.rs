@@ -239,3 +239,36 @@ impl Application for Viewer {
         values.get(index).copied().unwrap_or(0.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmkit_base::Rng;
+
+    /// A segment that a connection did not bring is asked for on another one, and counts from the first request; without one only a
+    /// connection is opened.
+    #[test]
+    fn what_a_connection_did_not_bring_is_asked_for_again() {
+        let mut viewer = Viewer::new(Arc::new(Params::default()));
+        let mut rng = Rng::stream(1, "viewer");
+        let mut tell = |secs: u64, event: Event| {
+            let mut actions = Vec::new();
+            let now = Instant::ZERO + Duration::from_secs(secs);
+            viewer.on_event(event, &mut Cx { now, servers: 1, rng: &mut rng, actions: &mut actions });
+            actions.retain(|action| !matches!(action, Action::WakeAt(_)));
+            actions
+        };
+        let (open, bytes) = (Action::Open { conn: Conn(0), server: 0 }, 235_000 * 4 / 8);
+        let (conn, think) = (Conn(0), Duration::ZERO);
+        let request = Action::Request { conn, request: REQUEST, response: bytes, think, close: false };
+        assert_eq!(tell(0, Event::Start), []);
+        assert_eq!(tell(4, Event::Wake), [open, request]);
+        assert_eq!(tell(6, Event::Failed(conn)), [open, request]);
+        assert_eq!(tell(9, Event::Closed(conn)), [open, request]);
+        let started = Instant::ZERO + Duration::from_secs(4);
+        let done = |kind| Action::Done(Exchange { kind, started, bytes });
+        assert_eq!(tell(12, Event::Response(conn)), [done(SEGMENT), done(STARTUP), request]);
+        assert_eq!(tell(13, Event::Stop), []);
+        assert_eq!((viewer.counter(8), viewer.counter(7)), (2.0, bytes as f64));
+    }
+}

@@ -339,11 +339,37 @@ mod tests {
         }
     }
 
+    /// One byte and ten million are the least and the most of a frame.
+    #[test]
+    fn frames_have_bounds() {
+        let read = |size: u32| parse("t", &format!("I 7\nP {size}\n"), &GOP).map(|frames| frames[1].1).ok();
+        assert_eq!([0, 1, MAX_FRAME, MAX_FRAME + 1].map(read), [None, Some(1), Some(MAX_FRAME), None]);
+        // Means of a byte round to a byte for small frames, too.
+        let style = Style { pattern: GOP.to_vec(), means: [1.0; 3], fps: 30.0, frames: 600, seed: 3 };
+        assert_eq!(synthesize(&style).iter().map(|f| f.1).min(), Some(1));
+    }
+
+    #[test]
+    fn a_movie_knows_its_gap() {
+        let gap = |text: &str, closed: bool| {
+            let frames: Vec<_> = pattern(text).unwrap().into_iter().map(|k| (k, 100)).collect();
+            let movie = Movie::new(&frames, closed).unwrap();
+            assert!(!movie.is_empty() && movie.len() == text.len());
+            movie.gap()
+        };
+        assert_eq!([gap("IPPP", false), gap("IBBPBB", false), gap("IBBBB", false), gap("IBBBB", true)], [1, 3, 4, 4]);
+        // The reference of the last B frame is 60 away, or 61.
+        let long =
+            |n: usize| Movie::new(&[vec![(Kind::I, 1)], vec![(Kind::B, 1); n]].concat(), true).map(|m| m.gap()).ok();
+        assert_eq!((long(60), long(61)), (Some(60), None));
+    }
+
     #[test]
     fn errors_name_the_line() {
         let fails = |text: &str| parse("t.txt", text, &GOP).unwrap_err().to_string();
         assert!(fails("I 5\nX 5").starts_with("t.txt line 2 = \"X 5\" is not valid"));
-        assert!(fails("I 5\n5").contains("columns of line 1"));
+        let short = fails("\nI 5\n5");
+        assert!(short.starts_with("t.txt line 3") && short.contains("columns of line 2"), "{short}");
         let told = fails("I 5\n\nP 4.5\n");
         assert!(told.starts_with("t.txt line 3 = \"4.5\" is not valid") && told.ends_with("a whole number"), "{told}");
         assert!(fails("1 I 0.0 5\n2 P 33.3 4\n3 B 66.6 3.25\n").starts_with("t.txt line 3 = \"3.25\""));

@@ -170,10 +170,28 @@ mod tests {
     fn the_median_page_is_the_published_one() {
         let median = page(0.5);
         assert_eq!((median.objects.len(), median.domains), (71, 13));
+        assert_eq!(median.objects[0], Object { kind: Kind::Document, bytes: 18_300, domain: 0 });
         let count = |kind| median.objects.iter().filter(|o| o.kind == kind).count();
         assert_eq!(KINDS.map(count), [8, 24, 18, 4, 16]);
         let weight: f64 = median.objects.iter().map(|o| o.bytes as f64 - HEADERS).sum();
         assert!((weight / 2_652_000.0 - 1.0).abs() < 0.005, "{weight}");
+    }
+
+    /// Of the other objects of a page each kind has its share in the median page, rounded.
+    #[test]
+    fn small_and_large_pages_have_the_kinds_of_the_median_one() {
+        let counts = |rank: f64| {
+            let found = page(rank);
+            KINDS.map(|kind| found.objects.iter().filter(|o| o.kind == kind).count())
+        };
+        // 7 times 8, 24, 18, 4 and 16 seventieths are 0.8, 2.4, 1.8, 0.4 and 1.6; 399 times 45.6, 136.8, 102.6, 22.8 and 91.2.
+        assert_eq!((counts(0.0), counts(1.0)), ([1, 2, 2, 0, 2], [46, 137, 103, 23, 91]));
+        assert!(page(0.9).objects.iter().all(|o| match o.kind {
+            Kind::Document => o.bytes == 18_300,
+            Kind::Font => o.bytes == 33_300,
+            Kind::Other => o.bytes == 47_300,
+            _ => o.bytes >= 300,
+        }));
     }
 
     #[test]

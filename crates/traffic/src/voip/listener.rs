@@ -230,6 +230,39 @@ mod tests {
         assert_eq!(wraps.packet(0, ms(20)), ms(80), "the next one after the last number");
     }
 
+    /// With 60 ms after the first packet's 30 ms, a packet may take 90 ms and not a nanosecond more.
+    #[test]
+    fn a_packet_is_played_that_comes_just_in_time() {
+        let codec = Impairment { ie: 0.0, bpl: 4.3 };
+        let mut listener = Listener::new(codec, ms(20), JitterBuffer::fixed(ms(60)));
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let mut come = |n: u64, after: Duration| {
+            let tag = listener.expect(at(20 * n), 1);
+            listener.packet(tag, 172, at(20 * n), at(20 * n) + after);
+        };
+        come(0, ms(30));
+        come(1, ms(90));
+        come(2, ms(90) + Duration::from_nanos(1));
+        listener.rate(at(12_000));
+        let counted: Vec<f64> = (0..10).map(|i| listener.counter(i)).collect();
+        assert_eq!(counted[..5], [3.0, 3.0, 1.0, 1.0, 3.0 * 172.0]);
+        // From the mouth to the ear: 20 ms of speech and 90 ms.
+        assert!((counted[5] - 2.0 * 0.11).abs() < 1e-9 && counted[6] == 2.0, "{counted:?}");
+        assert_eq!(counted[8], 1.0);
+    }
+
+    /// An interval is rated two seconds after its end.
+    #[test]
+    fn intervals_are_rated_after_twelve_seconds() {
+        let mut listener = Listener::new(Impairment { ie: 0.0, bpl: 4.3 }, ms(20), JitterBuffer::fixed(ms(60)));
+        listener.begin(Instant::ZERO + ms(500));
+        listener.expect(Instant::ZERO + ms(500), 1);
+        for (time, rated) in [(12_499, 0.0), (12_500, 1.0), (99_000, 1.0)] {
+            listener.rate(Instant::ZERO + ms(time));
+            assert_eq!(listener.counter(8), rated, "{time}: without packets there is no interval");
+        }
+    }
+
     #[test]
     fn an_adaptive_buffer_is_the_mean_and_four_variations() {
         let mut buffer = JitterBuffer::adaptive(ms(20));

@@ -68,6 +68,38 @@ fn a_server_may_speak_first_and_a_client_alone() {
     assert_eq!(host.app.counter(1), 1.0);
 }
 
+/// A client that sends twice before it is answered: the receipt of the first is nothing that anyone waits for.
+#[test]
+fn the_answer_is_to_the_last_of_several_requests() {
+    let file = "S 0 3 1 1\nI 0 0 20\nI 500000 0 30\nA 0 3000 40\nI 0 1000 50\nA 0 0 60\nA 7 0 70\nI 0 2000 0\n";
+    let host = play(file, r#"{"vectors": "x"}"#, 0);
+    assert_eq!(host.requests, [(20, 0), (30, 40), (50, 60), (0, 70)]);
+    // The second request is at 0.5 s, its answer at 0.603 s, the third request a millisecond after it, its answer at 0.704 s, and the
+    // acceptor's last unit 7 us after.
+    assert_eq!(seconds(host.asked.iter().copied()), [0.0, 0.5, 0.604, 0.704_007]);
+    let epochs: Vec<(f64, u64)> =
+        host.done.iter().filter(|d| d.1.kind == 0).map(|d| (d.1.started.as_secs_f64(), d.1.bytes)).collect();
+    assert_eq!(epochs, [(0.503, 40), (0.604, 60)]);
+    let counted = ["connections", "completed", "epochs", "bytes_received", "failures"].map(|name| host.counter(name));
+    assert_eq!(counted, [1.0, 1.0, 2.0, 170.0, 0.0]);
+    let (at, whole) = host.done.last().unwrap();
+    // The initiator closes 2 ms after the receipt at 0.804007 s, which takes 100 ms.
+    assert_eq!((seconds([*at].into_iter()), whole.started.as_secs_f64()), (vec![0.906_007], 0.0));
+}
+
+/// The file may begin with what the acceptor of a concurrent connection sends.
+#[test]
+fn the_sides_of_a_concurrent_connection_may_stand_in_any_order() {
+    let file = "C 0 2 3 1 1\nA 0 0 10\nA 100000 0 11\nI 0 0 20\nA 100000 0 12\nI 50000 0 21\nI 900000 0 0\n";
+    let host = play(file, r#"{"vectors": "x"}"#, 0);
+    assert_eq!(host.requests, [(20, 0), (21, 0)]);
+    assert_eq!(seconds(host.asked.iter().copied()), [0.0, 0.05]);
+    assert_eq!(host.pushes.iter().map(|p| p.1).collect::<Vec<_>>(), [10, 11, 12]);
+    assert_eq!(seconds(host.pushes.iter().map(|p| p.0)), [0.0, 0.1, 0.2]);
+    assert_eq!([host.counter("completed"), host.counter("bytes_received")], [1.0, 33.0]);
+    assert_eq!(seconds([host.done[0].0].into_iter()), [1.05]);
+}
+
 #[test]
 fn starts_are_scaled_and_do_not_wait() {
     let file: String = (0..40).map(|i| format!("SEQ {} 1 1 1\n> 10\nt 30000000\n< 10\n", i * 100_000)).collect();
@@ -83,15 +115,17 @@ fn starts_are_scaled_and_do_not_wait() {
 #[test]
 fn the_mix_comes_at_its_rate_and_ends_what_it_begins() {
     let p = population("abt", r#"{"hosts": 20, "interval": "20ms"}"#);
-    let (mut opens, mut completed, mut failures) = (0.0, 0.0, 0.0);
+    let (mut opens, mut completed, mut failures, mut first) = (0.0, 0.0, 0.0, f64::MAX);
     for i in 0..20 {
         let mut host = Host::new(&*p, i, 2);
         host.run(Duration::from_secs(600));
         opens += host.opens.len() as f64;
+        first = first.min(host.opens[0].0.as_secs_f64());
         completed += host.app.counter(1);
         failures += host.app.counter(4);
     }
     assert!((opens / 30_000.0 - 1.0).abs() < 0.03, "{opens}");
+    assert!(first < 0.2, "20 ms on average: {first}");
     assert!(completed / opens > 0.98 && failures == 0.0, "{completed} of {opens}");
 }
 

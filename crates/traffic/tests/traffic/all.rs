@@ -164,6 +164,7 @@ const BOUNDS: &[Bound] = &[
     ("call", r#"{"max_rate": $}"#, &[r#""150kbit""#, r#""100mbit""#], &[r#""149kbit""#, r#""101mbit""#]),
     ("call", r#"{"start_rate": $}"#, &[r#""150kbit""#, r#""1500kbit""#], &[r#""149kbit""#, r#""1501kbit""#]),
     ("call", r#"{"control": "nada", "priority": $}"#, &["0.01", "100.0"], &["0.009", "100.1"]),
+    ("call", r#"{"control": "gcc", "priority": $}"#, &["1.0"], &["0.99", "1.01"]),
     ("call", r#"{"control": "gcc", "ecn": $}"#, &[r#""off""#], &[r#""ect0""#, r#""ect1""#]),
     ("call", r#"{"feedback": $}"#, &[r#""10ms""#, r#""1s""#], &[r#""9ms""#, r#""1001ms""#]),
     ("abt", r#"{"hosts": $}"#, COUNT.0, COUNT.1),
@@ -209,4 +210,101 @@ fn a_load_that_is_set_is_the_load_that_is_read() {
         });
     }
     assert!(['c', 's', 'v'].iter().all(|kind| turned.contains(kind)), "each kind is tried: {turned:?}");
+}
+
+/// What its check refuses, a model does not run.
+#[test]
+fn a_model_with_wrong_parameters_is_not_prepared() {
+    for (model, params, _, refused) in BOUNDS {
+        for value in *refused {
+            let spec = spec(model, &params.replace('$', value));
+            let data: Vec<_> = if *model == "pcap" { pcap::file() } else { vec!["".into(); spec.files().len()] };
+            let told = spec.prepare(&data).err().map(|e| e.to_string());
+            assert_eq!(told, spec.check().err().map(|e| e.to_string()), "{model}: {value} in {params}");
+        }
+    }
+}
+
+/// Datagrams bear losses, and so does data without end; what is to be complete does not.
+#[test]
+fn what_bears_losses() {
+    for entry in ALL {
+        let endless = matches!(entry.name, "bulk" | "call" | "game");
+        let p = example(entry.name);
+        assert_eq!(p.bears_loss(), p.mean_payload().is_some() || endless, "{}", entry.name);
+    }
+    assert!(!population("bulk", r#"{"size": "1mb"}"#).bears_loss());
+}
+
+/// The rows of a table of parameters: names, and defaults as they stand there.
+fn rows(page: &str) -> Vec<(String, String)> {
+    let table = page.lines().skip_while(|line| !line.starts_with("| field | unit | default |")).skip(2);
+    let mut rows = Vec::new();
+    for line in table.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let names: Vec<String> = cells[1].split(", ").map(|name| name.trim_matches('`').to_owned()).collect();
+        let defaults: Vec<&str> = if names.len() == 1 {
+            vec![cells[3].strip_prefix('`').and_then(|told| told.strip_suffix('`')).unwrap_or(cells[3])]
+        } else {
+            cells[3].split(", ").collect()
+        };
+        assert_eq!(names.len(), defaults.len(), "{line}");
+        rows.extend(names.into_iter().zip(defaults.into_iter().map(str::to_owned)));
+    }
+    rows
+}
+
+/// Defaults that leave the parameter out: what is told of them.
+const IN_WORDS: [(&str, &str, &str); 17] = [
+    ("abt", "block", "none"),
+    ("abt", "vectors", "none"),
+    ("bulk", "size", "without end"),
+    ("call", "start_rate", "by `control`"),
+    ("cbr", "interval", "from `rate`"),
+    ("cbr", "rate", "10.922mbit"),
+    ("dash", "buffer", "240s, or 30s with `rate`"),
+    ("http-mah", "data", "built in"),
+    ("mpeg", "frames", "none"),
+    ("pcap", "file", "none"),
+    ("pcap", "from", "all"),
+    ("pcap", "to", "all"),
+    ("ramp", "points", "below"),
+    ("short-flows", "size_max", "none"),
+    ("videoconf", "frame", "13.3 kb (1662.5 bytes)"),
+    ("videoconf", "trace", "none"),
+    ("voip", "jitter_buffer", "adaptive"),
+];
+
+/// A model whose parameter is set to the default of its page is the model without parameters.
+#[test]
+fn defaults_are_those_of_the_page() {
+    let mut words = Vec::new();
+    for entry in ALL {
+        let plain = spec(entry.name, "{}");
+        let fields = rows(&registry::page(entry.name).unwrap());
+        assert!(!fields.is_empty(), "{}", entry.name);
+        for (field, default) in fields {
+            let default = match default.strip_suffix(" kbit") {
+                Some(rates) => {
+                    format!("[{}]", rates.split(", ").map(|r| format!("\"{r}kbit\"")).collect::<Vec<_>>().join(", "))
+                }
+                None => default,
+            };
+            let try_as = |value: &str| {
+                let json = format!(r#"{{"{field}": {value}}}"#);
+                registry::Spec::read(entry.name, &mut serde_json::Deserializer::from_str(&json)).ok()
+            };
+            let read = try_as(&default).or_else(|| try_as(&format!("\"{default}\"")));
+            match read {
+                Some(with) if !IN_WORDS.iter().any(|w| w.0 == entry.name && w.1 == field) => {
+                    assert_eq!(with, plain, "{} {field}", entry.name);
+                }
+                _ => words.push((entry.name, field, default)),
+            }
+        }
+    }
+    words.sort();
+    let words: Vec<(&str, &str, &str)> =
+        words.iter().map(|(model, field, told)| (*model, field.as_str(), told.as_str())).collect();
+    assert_eq!(words, IN_WORDS);
 }

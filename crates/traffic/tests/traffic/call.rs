@@ -35,6 +35,43 @@ fn on_an_idle_path_the_rate_rises_to_the_highest() {
     assert!((host.counter("video_s") - 120.0).abs() < 0.2);
 }
 
+/// What is sent, told and shown, counted a second time.
+#[test]
+fn counters_are_those_of_what_was_sent() {
+    let host = call("{}", |n| (n % 40 != 9).then(|| Duration::from_millis(20)), |_| ms(20), 60);
+    assert_eq!(host.counter("packets_sent"), host.sent.len() as f64);
+    let came: f64 =
+        host.sent.iter().zip(0..).filter(|(_, n)| n % 40 != 9).map(|(packet, _)| f64::from(packet.len)).sum();
+    let last: f64 = host.sent.iter().filter(|packet| packet.at.as_secs_f64() > 59.98).map(|p| f64::from(p.len)).sum();
+    assert!((0.0..=last).contains(&(came - host.counter("bytes_received"))));
+    // A frame every 33 ms; what is not shown is given up or under way.
+    assert!((host.counter("frames_sent") - 1800.0).abs() <= 1.0, "{}", host.counter("frames_sent"));
+    let open = host.counter("frames_sent") - host.counter("frames_received") - host.counter("frames_lost");
+    assert!((0.0..12.0).contains(&open), "{open}");
+    assert_eq!(host.counter("frames_received"), host.done.len() as f64);
+    let bytes: u64 = host.done.iter().map(|(_, frame)| frame.bytes).sum();
+    assert_eq!(host.counter("video_bits"), 8.0 * bytes as f64);
+    // A report tells the arrivals since the one before the last in two bytes each.
+    let arrivals = |from: f64, to: f64| {
+        let told = host.sent.iter().zip(0..).filter(|(packet, n)| {
+            let at = packet.at.as_secs_f64() + 0.02;
+            n % 40 != 9 && from < at && at <= to + 1e-9
+        });
+        told.count() as u32
+    };
+    for three in host.replies.windows(3) {
+        let [before, _, now] = [0, 1, 2].map(|i| three[i].at.as_secs_f64());
+        assert_eq!(three[2].len, 20 + 2 * arrivals(before, now), "{now}");
+    }
+}
+
+#[test]
+fn marks_are_read_where_packets_can_be_marked() {
+    let reads = |json: &str| Host::new(&*population("call", json), 0, 1).app.reads_marks();
+    assert!(reads(r#"{"control": "nada", "ecn": "ect0"}"#) && reads(r#"{"control": "nada", "ecn": "ect1"}"#));
+    assert!(!reads(r#"{"control": "nada"}"#) && !reads("{}"));
+}
+
 #[test]
 fn frames_take_the_network_and_the_pacer() {
     let host = call(r#"{"start_rate": "1mbit", "max_rate": "1mbit"}"#, |_| ms(50), |_| ms(20), 20);

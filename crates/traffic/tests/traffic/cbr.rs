@@ -90,4 +90,10 @@ fn a_step_and_a_rate_that_stays() {
     assert_eq!(line.time_of(5e6, &mut 0), Some(5.0));
     assert_eq!(line.time_of(13e6, &mut 0), Some(11.0));
     assert_eq!(Line::new(&[mbit(0, 0)]).time_of(1.0, &mut 0), None);
+    // Before the first point it is that of the first; without any there is nothing.
+    let late = Line::new(&[mbit(10, 2), mbit(20, 0)]);
+    assert_eq!((late.time_of(8e6, &mut 0), late.bits_at(10.0), late.bits_at(1e3)), (Some(4.0), 20e6, 30e6));
+    assert_eq!(late.time_of(30.1e6, &mut 0), None);
+    let none = Line::new(&[]);
+    assert_eq!((none.time_of(1.0, &mut 0), none.bits_at(1e9), late.bits_at(-1.0)), (None, 0.0, 0.0));
 }

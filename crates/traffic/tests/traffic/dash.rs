@@ -98,6 +98,41 @@ fn a_segment_is_asked_for_again_where_the_connection_fails() {
     assert_eq!(failing.done, []);
 }
 
+/// Segments of 4 s that take 6.3 s: the screen stands still for 2.3 s before each but the first, whatever the second it begins in.
+#[test]
+fn a_stall_begins_when_the_buffer_is_empty() {
+    let (host, counter) = session(r#"{"ladder": ["1mbit"]}"#, Duration::from_millis(6300), 200);
+    let segments = counter("segments");
+    let since_last = 200.0 - began(&host) - 6.3 * segments;
+    assert!((counter("stalled_s") - 2.3 * (segments - 1.0) - (since_last - 4.0).max(0.0)).abs() < 1e-6);
+    assert!((counter("played_s") - 4.0 * (segments - 1.0) - since_last.min(4.0)).abs() < 1e-6);
+}
+
+/// Once the buffer is full, a segment is asked for whenever there is room for it: one each 4 s, a buffer of 12 s less a segment
+/// before the end of what is there.
+#[test]
+fn a_full_buffer_asks_for_a_segment_as_it_plays_one() {
+    let json = r#"{"ladder": ["1mbit"], "buffer": "12s", "reservoir": "0s", "cushion": "1s"}"#;
+    let (host, _) = session(json, Duration::from_millis(100), 200);
+    let asked: Vec<f64> = host.asked.iter().map(|at| at.as_secs_f64() - began(&host)).collect();
+    // Playing begins at 0.1 s. Two more segments follow at once, for 8 s and less is buffered; the fourth when 8 s are left of 12.
+    let wanted = [0.0, 0.1, 0.2, 4.1, 8.1, 12.1, 16.1];
+    assert!(asked.iter().zip(wanted).all(|(at, wanted)| (at - wanted).abs() < 1e-6), "{asked:?}");
+    assert!(asked[3..].windows(2).all(|w| (w[1] - w[0] - 4.0).abs() < 1e-6), "{asked:?}");
+}
+
+#[test]
+fn viewers_choose_a_server_with_equal_chance() {
+    let p = population("dash", "{}");
+    let mut chosen = [0; 5];
+    for i in 0..1000 {
+        let mut host = Host::new(&*p, i, 1);
+        host.run(Duration::from_secs(5));
+        chosen[host.opens[0].1 as usize] += 1;
+    }
+    assert!(chosen.iter().all(|n| (150..250).contains(n)), "{chosen:?}");
+}
+
 #[test]
 fn viewers_are_not_in_step() {
     let p = population("dash", r#"{"viewers": 5}"#);

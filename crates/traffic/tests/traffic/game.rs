@@ -48,6 +48,32 @@ fn times_and_sizes_have_the_published_distributions() {
     assert!(gaps(&host.replies).iter().all(|gap| (gap - 40.0).abs() < 1e-6), "commands leave evenly");
 }
 
+/// Each direction begins within 40 ms, and neither waits for the other.
+#[test]
+fn directions_begin_on_their_own() {
+    let p = population("game", r#"{"players": 1000}"#);
+    let firsts: Vec<[f64; 2]> = (0..1000)
+        .map(|i| {
+            let mut host = Host::new(&*p, i, 1);
+            host.run(Duration::from_millis(200));
+            [&host.sent, &host.replies].map(|packets| 1000.0 * packets[0].at.as_secs_f64())
+        })
+        .collect();
+    let share = |which: &dyn Fn(&[f64; 2]) -> bool| firsts.iter().filter(|f| which(f)).count() as f64 / 1000.0;
+    assert!(firsts.iter().flatten().all(|at| (0.0..40.0).contains(at)));
+    for quarter in 1..4 {
+        let until = 10.0 * f64::from(quarter);
+        assert!([0, 1].iter().all(|&way| (share(&|f| f[way] < until) - until / 40.0).abs() < 0.06));
+    }
+    assert!((share(&|f| f[0] < f[1]) - 0.5).abs() < 0.06);
+}
+
+#[test]
+fn no_payload_is_below_a_byte() {
+    let host = played(r#"{"update_size": "1b", "command_size": "1b"}"#, 100);
+    assert_eq!((sizes(&host.sent)[0], sizes(&host.replies)[0]), (1.0, 1.0));
+}
+
 #[test]
 fn other_times_and_sizes_scale() {
     let host = played(r#"{"update": "14.8ms", "command": "10ms", "update_size": "300b", "command_size": "90b"}"#, 1000);

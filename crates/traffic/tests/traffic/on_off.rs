@@ -78,6 +78,19 @@ fn the_sum_of_pareto_sources_stays_bursty_over_time() {
 }
 
 #[test]
+fn a_source_begins_with_a_silence() {
+    let p = population("on-off", r#"{"flows": 2000, "off": "10s"}"#);
+    let firsts: Vec<f64> = (0..2000)
+        .map(|i| {
+            let mut host = Host::new(&*p, i, 5);
+            host.run(Duration::from_secs(200));
+            host.sent[0].at.as_secs_f64()
+        })
+        .collect();
+    assert!((mean(&firsts) / 10.0 - 1.0).abs() < 0.07, "{}", mean(&firsts));
+}
+
+#[test]
 fn wrong_parameters_are_named() {
     let wrong = |json: &str| spec("on-off", json).check().unwrap_err().to_string();
     assert!(wrong(r#"{"packet": "28b"}"#).starts_with("packet"));

@@ -34,6 +34,16 @@ fn pages_have_the_published_weights_and_numbers_of_objects() {
     assert_eq!(bytes as f64, host.counter("bytes_received"));
 }
 
+/// The bytes of a page are those of its objects, and a page is drawn with what has come by then.
+#[test]
+fn pages_hold_the_bytes_of_their_objects() {
+    let host = browse(r#"{"think": "5s"}"#, 500);
+    for (i, (_, page)) in host.done.iter().enumerate().filter(|(_, (_, e))| e.kind > 0) {
+        let objects = host.done[..i].iter().filter(|(then, e)| e.kind == 0 && *then > page.started);
+        assert_eq!(page.bytes, objects.map(|(_, e)| e.bytes).sum::<u64>(), "kind {}", page.kind);
+    }
+}
+
 #[test]
 fn a_page_is_the_document_then_two_waves() {
     // Over HTTP/2 the handshake is an exchange of its own: 200 ms for the document, and the same for each domain of a wave.

@@ -36,6 +36,11 @@ fn prepare(json: &str, lines: &[Line]) -> Result<Box<dyn Population>, ParamError
     spec("pcap", json).prepare(&data(lines))
 }
 
+/// A capture, as it is handed over.
+pub(crate) fn file() -> Vec<Data> {
+    data(&LINES)
+}
+
 /// One flow of three packets.
 pub(crate) fn example() -> Box<dyn Population> {
     prepare(r#"{"file": "a.pcap", "from": "10.0.0.1"}"#, &LINES).unwrap()

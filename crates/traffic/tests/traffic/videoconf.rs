@@ -33,6 +33,38 @@ fn a_flow_has_the_published_rates_and_sizes() {
     assert!(packets.iter().all(|p| p.len <= 1472));
 }
 
+/// The second packet of a frame is uniform on 100 to 632 bytes, and that of a frame of one on 600 to 1440, all shifted by the same few bytes.
+#[test]
+fn frames_have_the_sizes_of_the_page() {
+    let trace = Trace::proshare(FRAME);
+    let video: Vec<_> = trace.packets().iter().filter(|p| p.len != 200 || p.at.as_nanos() % 100_000_000 != 0).collect();
+    // Frames come 15 times a second, the first a third of a frame after the sound.
+    assert!((video[0].at.as_secs_f64() - 1.0 / 45.0).abs() < 1e-9);
+    assert!(video.iter().all(|p| ((p.at.as_secs_f64() * 15.0 - 1.0 / 3.0).fract() + 1e-6).fract() < 2e-6));
+    let (mut seconds, mut ones) = (Vec::new(), Vec::new());
+    for frame in video.chunk_by(|a, b| a.at == b.at) {
+        match frame {
+            [one] => ones.push(f64::from(one.len)),
+            [full, second] => {
+                assert_eq!(full.len, 1472);
+                seconds.push(f64::from(second.len));
+            }
+            _ => panic!("a frame has at most two packets"),
+        }
+    }
+    assert!((seconds.len() as f64 / (seconds.len() + ones.len()) as f64 - 11.0 / 15.0).abs() < 0.02);
+    assert_eq!(seconds.len() + ones.len(), 294 * 15);
+    let ends = |of: &[f64]| of.iter().fold((f64::MAX, 0.0_f64), |(low, high), x| (low.min(*x), high.max(*x)));
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let (second, one) = (ends(&seconds), ends(&ones));
+    let shift = second.0 - 100.0;
+    assert!(shift.abs() < 12.0, "{shift}");
+    for (found, wanted) in [(second.1, 632.0), (one.0, 600.0), (one.1, 1440.0)] {
+        assert!((found - shift - wanted).abs() <= 3.0, "{found} for {wanted} and {shift}");
+    }
+    assert!((mean(&seconds) - shift - 366.0).abs() < 10.0 && (mean(&ones) - shift - 1020.0).abs() < 20.0);
+}
+
 /// Bytes a second with headers of the one conference of this trace.
 fn rate(trace: &Trace) -> f64 {
     trace.packets().iter().map(|p| f64::from(p.len + 28)).sum::<f64>() / 294.0

@@ -50,6 +50,26 @@ fn with_silence_suppression_speech_is_sent_in_spurts() {
     assert!((20_000.0 / spurts / 2.591 - 1.0).abs() < 0.05, "{spurts}");
 }
 
+/// A call is met in a spurt with the chance of its share of the time, 1.004 s of 2.591 s; else it sends only after a pause.
+#[test]
+fn a_call_begins_in_a_spurt_or_in_a_pause() {
+    let p = population("voip", r#"{"vad": true}"#);
+    let talking = (0..4000).filter(|&i| {
+        let mut host = Host::new(&*p, i, 1);
+        host.run(ms(20));
+        !host.sent.is_empty()
+    });
+    let share = talking.count() as f64 / 4000.0;
+    assert!((share - 0.3875).abs() < 0.025, "{share}");
+}
+
+/// The provisional planning values of G.113, appendix I.
+#[test]
+fn codecs_have_the_published_impairments() {
+    let of = |codec: Codec| (codec.impairment().ie, codec.impairment().bpl);
+    assert_eq!([Codec::G711, Codec::G711Bare, Codec::G729].map(of), [(0.0, 25.1), (0.0, 4.3), (11.0, 19.0)]);
+}
+
 /// G.107 section 3.5, at delays where its talker echo still has the term 6 exp(-0.3 T^2): worked out apart from the code, with
 /// Roe = 94.77 and Re = 80 + 2.5 (TERV - 14), where TERV = 65 - 40 lg((1 + T/10) / (1 + T/150)) + 6 exp(-0.3 T^2).
 #[test]

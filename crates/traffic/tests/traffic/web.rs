@@ -70,6 +70,18 @@ fn objects_of_a_page_come_from_one_server_on_a_clock() {
 }
 
 #[test]
+fn sessions_begin_at_times_uniform_on_the_span() {
+    let firsts: Vec<f64> =
+        sessions(r#"{"sessions": 1000, "pages": 1}"#, SHORT, 60).iter().map(|h| h.opens[0].0.as_secs_f64()).collect();
+    for part in 0..5 {
+        let within =
+            firsts.iter().filter(|at| (10.0 * f64::from(part)..10.0 * f64::from(part + 1)).contains(*at)).count();
+        assert!((150..250).contains(&within), "{within} from {part}0 s on");
+    }
+    assert!(firsts.iter().all(|at| *at < 50.0));
+}
+
+#[test]
 fn a_session_ends_after_its_pages() {
     for host in sessions(r#"{"sessions": 5, "pages": 4, "interpage": "1s"}"#, SHORT, 1000) {
         assert_eq!(host.app.counter(0), 4.0);

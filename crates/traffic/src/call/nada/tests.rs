@@ -141,6 +141,7 @@ fn a_mark_a_loss_or_a_queue_ends_the_ramp_for_half_a_second() {
         (ramps(400.0), ramps(800.0))
     };
     assert_eq!(with(false, false, 9.0), (true, true));
+    assert_eq!(with(false, false, 10.0), (false, true), "from QEPS on");
     assert_eq!(with(false, false, 11.0), (false, true));
     assert_eq!(with(true, false, 0.0), (false, true));
     assert_eq!(with(false, true, 0.0), (false, true));
@@ -165,6 +166,43 @@ fn silence_halves_the_rate_down_to_the_least() {
     near(it.rate(), 0.5e6);
     (0..5).for_each(|_| it.silence());
     near(it.rate(), 150e3);
+}
+
+#[test]
+fn the_first_update_counts_from_the_start_of_the_call() {
+    let mut it = nada(1e6);
+    it.start(ms(5000.0));
+    // A mark, and no queue: the signal is 2 (0.1 * 0.5 / 0.01)^2 = 50 ms, the offset 50 - 15; all of the signal is a change.
+    it.packet(ms(5000.0), ms(5050.0), 500, true);
+    it.packet(ms(5010.0), ms(5060.0), 500, false);
+    it.report(ms(5200.0), ms(5100.0), Duration::from_millis(100));
+    near(it.rate(), 1e6 * (1.0 - 0.5 * 0.4 * 35.0 / 500.0 - 0.5 * 2.0 * 50.0 / 500.0));
+    // The next one counts from this one, and half a second later the window is empty: the mark counts no more.
+    let before = it.rate();
+    it.packet(ms(5290.0), ms(5340.0), 500, false);
+    it.report(ms(5400.0), ms(5350.0), Duration::from_millis(100));
+    let signal = 2.0 * ((0.1 / 3.0 + 0.9 * 0.05) / 0.01_f64).powi(2);
+    let offset = signal - 15.0 * 1e6 / before;
+    near(it.rate(), before * (1.0 - 0.5 * 0.4 * offset / 500.0 - (signal - 50.0) / 500.0));
+}
+
+#[test]
+fn one_marked_packet_is_a_ratio_of_one() {
+    let mut it = nada(1e6);
+    near(it.signal(), 0.0);
+    it.packet(ms(0.0), ms(50.0), 500, true);
+    near(it.signal(), 2.0 * (0.1 / 0.01_f64).powi(2));
+}
+
+#[test]
+fn what_arrived_half_a_second_ago_still_counts() {
+    let mut it = nada(1e6);
+    it.packet(ms(0.0), ms(50.0), 500, false);
+    it.packet(ms(100.0), ms(150.0), 700, false);
+    it.report(ms(650.0), ms(550.0), Duration::from_millis(100));
+    near(it.received(), 1200.0 * 8.0 / 0.5);
+    it.report(ms(650.0), ms(551.0), Duration::from_millis(100));
+    near(it.received(), 700.0 * 8.0 / 0.5);
 }
 
 /// The pseudo-code of sections 4.2 and 4.3, with everything that ever arrived in lists that are searched anew for each report.
