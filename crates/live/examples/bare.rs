@@ -7,7 +7,6 @@
 #![allow(clippy::print_stderr, reason = "an example")]
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::process::{Command, ExitCode, Stdio};
@@ -24,6 +23,7 @@ use aqmkit_live::offload::{OFFLOADS, switch};
 use aqmkit_live::port::Port;
 use aqmkit_live::timing::{Clock, be_punctual, cpu_time};
 use aqmkit_live::tun::Tun;
+use aqmkit_packets::outgoing::Outgoing;
 use rustix::event::{PollFd, PollFlags, poll};
 
 /// What the loop has done: packets, and nanoseconds of processor time.
@@ -76,7 +76,7 @@ fn run(server: &OsString, client: &OsString, [outer, inner]: [&Netns; 2], base: 
     Ok(code)
 }
 
-fn tun(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<File> {
+fn tun(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<Tun> {
     namespace.inside(|| {
         let tun = Tun::create("aqmkit0")?;
         let mut netlink = Netlink::open()?;
@@ -84,7 +84,8 @@ fn tun(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<File> {
         let index = netlink.interface(tun.name())?.index;
         netlink.set_up(index, Some(1500), Some(2000))?;
         netlink.add_address(index, own, peer)?;
-        Ok(tun.into_file())
+        tun.accept_super_packets()?;
+        Ok(tun)
     })
 }
 
@@ -100,10 +101,12 @@ fn veth(middle: &Netns, name: &str, side: &Netns, own: IpAddr, io: Io) -> io::Re
     ip(middle, format!("link set {name} up"))?;
     ip(side, format!("addr add {own}/24 dev {far}"))?;
     ip(side, format!("link set {far} up"))?;
-    // What a network card would cut is cut before.
-    side.inside(|| {
-        OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name)).try_for_each(|o| switch(&far, o, false))
-    })?;
+    // AF_XDP takes no super-packets: what a network card would cut is cut before.
+    if io == Io::Xdp {
+        side.inside(|| {
+            OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name)).try_for_each(|o| switch(&far, o, false))
+        })?;
+    }
     let open = || Interface::open(name, io, Clock::start()).map_err(|e| io::Error::other(e.to_string()));
     middle.inside(open)
 }
@@ -115,11 +118,10 @@ fn start<D: Port + Send + 'static>([a, b]: [D; 2], done: &Done) {
 
 fn forward<D: Port>(mut a: D, mut b: D, done: &[AtomicU64; 2]) {
     let _ = be_punctual();
-    let mut buffer = vec![0; 65_536];
     loop {
         let mut packets = 0;
         loop {
-            let passed = pass(&mut a, &mut b, &mut buffer) + pass(&mut b, &mut a, &mut buffer);
+            let passed = pass(&mut a, &mut b) + pass(&mut b, &mut a);
             if passed == 0 {
                 break;
             }
@@ -133,9 +135,9 @@ fn forward<D: Port>(mut a: D, mut b: D, done: &[AtomicU64; 2]) {
 }
 
 /// Passes one packet on, if there is one; how many that were.
-fn pass<D: Port>(from: &mut D, to: &mut D, buffer: &mut [u8]) -> u64 {
-    let Ok(len @ 1..) = from.receive(buffer) else { return 0 };
+fn pass<D: Port>(from: &mut D, to: &mut D) -> u64 {
+    let Ok(received) = from.receive() else { return 0 };
     // What the device does not take is lost, as on any link.
-    let _ = to.send(&buffer[..len]);
+    to.send(&[Outgoing::unchanged(&received)], &mut |_, _| ());
     1
 }

@@ -159,7 +159,7 @@ pub struct Link {
     /// A snapshot, updated ten times a second.
     pub look: Arc<Mutex<Look>>,
     /// The handle that shows and changes it.
-    pub control: Arc<Control<File>>,
+    pub control: Arc<Control<Tun>>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<Option<Measured>>>,
     /// The router in front of the server's side, where the discipline is inside the kernel.
@@ -462,6 +462,11 @@ fn side(
     setup: &LinkSetup,
 ) -> Result<(Tun, Side), LiveError> {
     let tun = namespace.inside(|| Tun::create(name)).map_err(no_tun)?;
+    // A queue inside the kernel is measured packet by packet.
+    if !setup.in_kernel {
+        // Without it, the kernel cuts super-packets before they are read.
+        let _ = tun.accept_super_packets();
+    }
     let device = tun.name().to_owned();
     let configure = || {
         let mut netlink = Netlink::open()?;
@@ -538,9 +543,9 @@ fn bottleneck(
     decisions: Option<Decisions>,
     clock: Clock,
     look: Arc<Mutex<Look>>,
-    requests: Receiver<Request<File>>,
+    requests: Receiver<Request<Tun>>,
 ) -> Result<Bottleneck, LiveError> {
-    let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
+    let reader = Reader::new(Encapsulation::Ip, setup.classes.clone(), setup.down.seed);
     let directions = match decisions {
         None => [direction(&setup.down, down, setup)?, direction(&setup.up, up, setup)?],
         Some(decisions) => {
@@ -562,7 +567,7 @@ fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, Liv
     let setup = Setup { classes: link.classes.names().to_vec(), ..setup.clone() };
     let shaper = Shaper::<Frame>::new(&setup, meter(link), Instant::ZERO)
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
-    Ok(Direction { name: setup.name, device: tun.into_file(), shaper, kernel: None })
+    Ok(Direction { name: setup.name, device: tun, shaper, kernel: None })
 }
 
 /// What measures a direction of the link.

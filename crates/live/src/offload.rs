@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
+use aqmkit_packets::outgoing::Joins;
 use rustix::net::{AddressFamily, SocketType, socket};
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +145,52 @@ pub fn receive_queues(interface: &str) -> io::Result<u32> {
     channels[0] = GET_CHANNELS;
     ethtool(interface, &mut channels)?;
     Ok(channels[5] + channels[8])
+}
+
+/// The kinds of super-packets that an interface cuts before it sends them (`tx-tcp-segmentation` and others of
+/// `ethtool -k`); none if it does not say.
+#[must_use]
+pub fn segmentation(interface: &str) -> Joins {
+    let active = |names: [&str; 3]| -> io::Result<[bool; 3]> {
+        let mut strings = Strings { command: GET_STRINGS, set: FEATURES, length: 0, names: [[0; NAME]; MOST_FEATURES] };
+        ethtool(interface, &mut strings)?;
+        let mut features = Features { command: GET_FEATURES, size: WORDS as u32, words: [[0; 4]; WORDS] };
+        ethtool(interface, &mut features)?;
+        let named = &strings.names[..MOST_FEATURES.min(strings.length as usize)];
+        let place = |name: &str| named.iter().position(|n| n.split(|byte| *byte == 0).next() == Some(name.as_bytes()));
+        // The third word is that of the active features.
+        Ok(names.map(|name| place(name).is_some_and(|bit| features.words[bit / 32][2] >> (bit % 32) & 1 == 1)))
+    };
+    let names = ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-udp-segmentation"];
+    let [tcp_v4, tcp_v6, udp] = active(names).unwrap_or_default();
+    Joins { tcp_v4, tcp_v6, udp }
+}
+
+const GET_STRINGS: u32 = 0x1b;
+const GET_FEATURES: u32 = 0x3a;
+/// `ETH_SS_FEATURES`
+const FEATURES: u32 = 4;
+/// The length of a name.
+const NAME: usize = 32;
+/// More features than the kernel has.
+const MOST_FEATURES: usize = 256;
+const WORDS: usize = MOST_FEATURES / 32;
+
+/// `struct ethtool_gstrings`.
+#[repr(C)]
+struct Strings {
+    command: u32,
+    set: u32,
+    length: u32,
+    names: [[u8; NAME]; MOST_FEATURES],
+}
+
+/// `struct ethtool_gfeatures`: of 32 features each, those that can be changed, are wanted, are active, and never change.
+#[repr(C)]
+struct Features {
+    command: u32,
+    size: u32,
+    words: [[u32; 4]; WORDS],
 }
 
 /// Executes one of the commands above with its structure, which begins with the number of the command.

@@ -1,14 +1,19 @@
 //! TUN devices: files whose reads and writes are packets.
 //!
-//! Without `IFF_VNET_HDR` the kernel segments large packets and computes checksums before `read`, so every read returns
-//! one IP packet of at most the MTU.
+//! In front of each packet is a header that tells what is left to a card (`IFF_VNET_HDR`). A device that accepts this for its
+//! reader ([`Tun::accept_super_packets`]) gets super-packets whole and without checksums; for others the kernel cuts them and
+//! computes checksums before `read`, so that every read returns one IP packet of at most the MTU.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use aqmkit_packets::outgoing::{Joins, Outgoing};
+use aqmkit_packets::super_packet::Received;
+use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
-use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl};
+use rustix::ioctl::{IntegerSetter, Ioctl, IoctlOutput, Opcode, ioctl};
+
+use crate::port::{Counts, Port, Room};
 
 /// The device file.
 pub const DEVICE: &str = "/dev/net/tun";
@@ -18,6 +23,9 @@ pub const DEVICE: &str = "/dev/net/tun";
 pub struct Tun {
     file: OwnedFd,
     name: String,
+    room: Room,
+    /// Super-packets that cannot be cut.
+    too_long: u64,
 }
 
 impl Tun {
@@ -32,7 +40,7 @@ impl Tun {
         let mut request = Request::new(name)?;
         // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, which is what `Request` lays out.
         unsafe { ioctl(&file, SetInterface(&mut request)) }?;
-        Ok(Tun { file, name: request.name() })
+        Ok(Tun { file, name: request.name(), room: Room::new(), too_long: 0 })
     }
 
     /// The name that the kernel gave it.
@@ -41,10 +49,61 @@ impl Tun {
         &self.name
     }
 
-    /// The device as a file; each read or write is one packet. Closing the file removes the device.
-    #[must_use]
-    pub fn into_file(self) -> File {
-        self.file.into()
+    /// Has the kernel leave checksums and segmentation to the reader of the device.
+    ///
+    /// # Errors
+    /// When the kernel does not have this.
+    pub fn accept_super_packets(&self) -> io::Result<()> {
+        let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+        let udp = tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6;
+        // The kernel has UDP since Linux 6.2.
+        self.set_offload(udp).or_else(|_| self.set_offload(tcp))
+    }
+
+    fn set_offload(&self, flags: libc::c_uint) -> io::Result<()> {
+        // SAFETY: TUNSETOFFLOAD takes flags in place of a pointer.
+        unsafe { ioctl(&self.file, IntegerSetter::<{ libc::TUNSETOFFLOAD as Opcode }>::new_usize(flags as usize)) }?;
+        Ok(())
+    }
+}
+
+impl Port for Tun {
+    fn receive(&mut self) -> io::Result<Received> {
+        let file = &self.file;
+        let read = |into: &mut Vec<u8>| {
+            rustix::io::read(file, spare_capacity(into))?;
+            Ok(())
+        };
+        self.room.take(None, read)
+    }
+
+    fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
+        for (place, packet) in packets.iter().enumerate() {
+            let parts = [&packet.offload, packet.headers(), packet.rest].map(IoSlice::new);
+            if let Err(e) = rustix::io::writev(&self.file, &parts) {
+                refused(place, e.into());
+            }
+        }
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::ALL
+    }
+
+    fn count_too_long(&mut self) {
+        self.too_long += 1;
+    }
+
+    fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    fn is_gone(&self, error: &io::Error) -> bool {
+        matches!(error.raw_os_error(), Some(libc::EBADFD | libc::ENODEV | libc::EBADF))
+    }
+
+    fn counts(&mut self) -> Counts {
+        Counts { too_long: self.too_long, ..Counts::default() }
     }
 }
 
@@ -61,7 +120,7 @@ impl Request {
     fn new(name: &str) -> io::Result<Self> {
         let mut request = Request {
             name: [0; libc::IFNAMSIZ],
-            flags: (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short,
+            flags: (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short,
             rest: [0; 22],
         };
         if name.len() >= libc::IFNAMSIZ {

@@ -1,22 +1,37 @@
 //! A packet of a live link or of a capture: its bytes, and the properties that disciplines use.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use aqmkit_aqm::{Ack, Dscp, Ends, Packet};
 use aqmkit_base::{ClassId, Ecn, FlowKey, FlowKind};
 
 use crate::meter::Measured;
+use crate::super_packet::{Held, LONGEST_HEADERS, Received, SuperPacket};
 use crate::wire::{Classes, Encapsulation, Network, View, mark_ce};
 
+/// Bytes of super-packets in memory above which segments are copied: a segment that waits holds its whole super-packet.
+const MOST_SHARED: u64 = 256 << 20;
+
+/// Where the bytes of a packet are.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    /// Its own, as many as are needed later.
+    Own(Received),
+    /// In a super-packet, whose segment of this number it is.
+    Segment(Arc<SuperPacket>, u16),
+}
+
 /// A packet with its bytes, and additional data `S`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Frame<S = ()> {
-    /// As many of its bytes as are needed later.
-    bytes: Vec<u8>,
+    pub(crate) content: Content,
     /// Its length on the wire.
     len: u32,
     keys: Keys,
     network: Option<Network>,
     class: ClassId,
-    ecn: Ecn,
+    pub(crate) ecn: Ecn,
     dscp: Dscp,
     /// Its acknowledgement.
     ack: Option<Ack>,
@@ -58,27 +73,73 @@ pub struct Reader {
     pub classes: Classes,
     /// The salt of the hashes of flows.
     pub salt: u64,
+    /// Counts the super-packets in memory.
+    pub held: Held,
 }
 
 impl Reader {
+    /// Settings with these rules and this salt.
+    #[must_use]
+    pub fn new(encapsulation: Encapsulation, classes: Classes, salt: u64) -> Self {
+        Reader { encapsulation, classes, salt, held: Held::default() }
+    }
+
     /// Reads a packet for a discipline with this definition of a flow. Any bytes make a packet, which takes as much
     /// memory as it has bytes.
     #[must_use]
     pub fn read(&self, bytes: &[u8], flow: FlowKind) -> Frame {
-        let view = View::of(self.encapsulation, bytes);
-        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        Frame::new(&view, Keys::of(&view, flow, self.salt), self.classes.of(&view), bytes.to_vec(), len, ())
+        self.single(Received::from(bytes.to_vec()), flow)
+    }
+
+    /// The same for what comes from a device: hands each segment of a super-packet to `each`, and every other packet as
+    /// one. Returns their number, which is zero for a super-packet of a kind that cannot be cut.
+    pub fn admit(&self, received: Received, flow: FlowKind, mut each: impl FnMut(Frame)) -> usize {
+        if received.offload.segments.is_none() {
+            each(self.single(received, flow));
+            return 1;
+        }
+        let view = View::of(self.encapsulation, received.packet());
+        let Ok(whole) = SuperPacket::of(received, &view, &self.held).map(Arc::new) else { return 0 };
+        let (keys, class) = (Keys::of(&view, flow, self.salt), self.classes.of(&view));
+        let shared = self.held.bytes() <= MOST_SHARED;
+        let all = whole.count();
+        for number in 0..all {
+            let payload = whole.payload(number..number + 1).len();
+            let length = whole.header_length() + payload;
+            let content = if shared {
+                Content::Segment(Arc::clone(&whole), number as u16)
+            } else {
+                let mut headers = [0; LONGEST_HEADERS];
+                let headers = &mut headers[..whole.header_length()];
+                let (rest, offload) = whole.part(number..number + 1, false, headers);
+                Content::Own(Received { offload, ..[headers, rest].concat().into() })
+            };
+            let view = View { payload: payload as u32, ..view };
+            each(Frame::with(&view, keys, class, content, length as u32, ()));
+        }
+        all
+    }
+
+    fn single(&self, received: Received, flow: FlowKind) -> Frame {
+        let view = View::of(self.encapsulation, received.packet());
+        let len = u32::try_from(received.packet().len()).unwrap_or(u32::MAX);
+        let (keys, class) = (Keys::of(&view, flow, self.salt), self.classes.of(&view));
+        Frame::with(&view, keys, class, Content::Own(received), len, ())
     }
 }
 
 impl<S> Frame<S> {
     /// A packet with these keys, read as `view`, with `len` bytes on the wire.
     pub fn new(view: &View, keys: Keys, class: ClassId, bytes: Vec<u8>, len: u32, passage: S) -> Self {
+        Frame::with(view, keys, class, Content::Own(bytes.into()), len, passage)
+    }
+
+    fn with(view: &View, keys: Keys, class: ClassId, content: Content, len: u32, passage: S) -> Self {
         let FlowKey(connection) = keys.connection;
         let ack = view.ack.map(|ack| Ack { connection: (connection >> 32) as u32, ..ack });
         let dscp = Dscp::new(view.dscp);
         Frame {
-            bytes,
+            content,
             len,
             keys,
             network: view.network,
@@ -91,15 +152,27 @@ impl<S> Frame<S> {
         }
     }
 
-    /// Removes its bytes, so that their memory can be reused.
+    /// Removes its bytes, so that their memory can be reused. A segment of a super-packet has none of its own.
     pub fn take_bytes(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
+        match &mut self.content {
+            Content::Own(received) => std::mem::take(&mut received.bytes),
+            Content::Segment(..) => Vec::new(),
+        }
     }
 
-    /// The bytes of the packet as sent.
+    /// The bytes of the packet as sent, but a checksum that is left to a card.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match &self.content {
+            Content::Own(received) => Cow::Borrowed(received.packet()),
+            Content::Segment(of, number) => {
+                let mut bytes = vec![0; of.header_length()];
+                let number = usize::from(*number);
+                let (rest, _) = of.part(number..number + 1, self.ecn == Ecn::Ce, &mut bytes);
+                bytes.extend_from_slice(rest);
+                Cow::Owned(bytes)
+            }
+        }
     }
 }
 
@@ -134,8 +207,9 @@ impl<S> Packet for Frame<S> {
 
     fn set_ce(&mut self) {
         self.ecn = Ecn::Ce;
-        if let Some(network) = self.network {
-            mark_ce(&mut self.bytes, network);
+        // A segment gets its mark when it leaves, because its bytes are shared.
+        if let (Some(network), Content::Own(received)) = (self.network, &mut self.content) {
+            mark_ce(received.packet_mut(), network);
         }
     }
 }
@@ -156,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_frame_belongs_to_the_flow_that_its_queue_wants() {
-        let reader = Reader { encapsulation: Encapsulation::Ip, classes: Classes::default(), salt: 1 };
+        let reader = Reader::new(Encapsulation::Ip, Classes::default(), 1);
         let from_port = |port: u8| {
             let header = [0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
             [&header[..], &[0, port, 0, 9, 0, 8, 0, 0]].concat()
@@ -168,7 +242,7 @@ mod tests {
 
     #[test]
     fn whatever_comes_is_a_packet() {
-        let reader = Reader { encapsulation: Encapsulation::Ip, classes: Classes::default(), salt: 1 };
+        let reader = Reader::new(Encapsulation::Ip, Classes::default(), 1);
         for len in [0, 1, 7, 19, 20, 39, 1500, 65_535] {
             for first in [0x00, 0x45, 0x4f, 0x60, 0xff] {
                 let mut bytes = vec![0xff; len];

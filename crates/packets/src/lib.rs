@@ -8,9 +8,13 @@
 
 pub mod buckets;
 pub mod frame;
+mod headers;
 pub mod meter;
+pub mod offload;
+pub mod outgoing;
 pub mod replay;
 pub mod shaper;
+pub mod super_packet;
 pub mod wire;
 
 pub use buckets::Buckets;

@@ -331,6 +331,12 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         &mut self.meter
     }
 
+    /// The present rate; if it varies, the mean rate.
+    #[must_use]
+    pub fn rate(&self) -> BitRate {
+        self.rate
+    }
+
     /// The rates so far, each with its start; the first is the initial rate.
     #[must_use]
     pub fn rates(&self) -> &[(Instant, BitRate)] {

@@ -76,7 +76,7 @@ fn one(direction: &DirectionReport, before: Option<&DirectionReport>, span: f64)
         (
             device.too_long,
             past.too_long,
-            "frames dropped as longer than the MTU: run ethtool -K DEVICE tso off tx-udp-segmentation off on the sender",
+            "super-packets dropped that cannot be cut, such as tunnels: run ethtool -K DEVICE tx-udp_tnl-segmentation off on the sender",
         ),
         (device.vanished, past.vanished, "times the interface disappeared"),
     ] {

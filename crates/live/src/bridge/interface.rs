@@ -7,17 +7,25 @@ use aqmkit_base::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::fail_open;
-use super::ring::{self, Checksum, Ring};
+use super::ring::{self, Ring};
 use super::sockopt::{ask, request, set, take_error};
 use super::xdp::{self, Xdp};
 use crate::error::LiveError;
 use crate::offload::{self, OFFLOADS, Offload, SwitchedOff, WriteDown};
-use crate::port::{Counts, Port};
+use crate::port::{Counts, Port, Room};
 use crate::timing::Clock;
+use aqmkit_packets::outgoing::{Joins, Outgoing};
+use aqmkit_packets::super_packet::Received;
 use aqmkit_packets::wire::{Encapsulation, View, checksum};
 
 /// The interval of checks whether the interface exists.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// Packets that are sent by one system call.
+const BATCH: usize = 32;
+
+/// Bytes of sent packets that the interface has not transmitted, as the kernel counts memory; it doubles the number.
+const MOST_UNSENT: libc::c_int = 4 << 20;
 
 /// The link header and two tags, which the MTU does not include.
 const FRAMING: usize = 14 + 8;
@@ -33,6 +41,8 @@ pub struct Interface {
     clock: Clock,
     next_look: Instant,
     counts: Counts,
+    /// Room for super-packets.
+    room: Room,
 }
 
 /// What opening an interface needs to know, now and whenever it returns.
@@ -75,6 +85,8 @@ struct Open {
     mtu: usize,
     /// The offloads that were disabled.
     off: Vec<Offload>,
+    /// The kinds of super-packets that it cuts.
+    joins: Joins,
     /// Its place in the kernel's bridge that takes over.
     _port: Option<fail_open::Port>,
 }
@@ -96,6 +108,8 @@ impl Open {
         let on: libc::c_int = 1;
         set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
         set(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
+        // Without the right to this, a batch may be more than the socket takes at once.
+        let _ = set(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &MOST_UNSENT);
         let way = match io {
             Io::Packet => {
                 let ring = Ring::new(fd, mtu + FRAMING)?;
@@ -115,7 +129,8 @@ impl Open {
         set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         let port = needs.kernel_bridge.map(|bridge| fail_open::Port::join(index, bridge)).transpose()?;
         let off = switch_off(name, index, io, &needs.note);
-        Ok(Open { socket, way, index, name: name.to_owned(), mtu, off, _port: port })
+        let joins = if io == Io::Packet { offload::segmentation(name) } else { Joins::default() };
+        Ok(Open { socket, way, index, name: name.to_owned(), mtu, off, joins, _port: port })
     }
 
     /// Whether frames may now be longer than the slots of the ring. `AF_XDP` chunks hold the longest frame that it
@@ -228,6 +243,7 @@ impl Interface {
             clock,
             next_look: clock.now() + LOOK,
             counts: Counts::default(),
+            room: Room::new(),
         })
     }
 
@@ -261,8 +277,12 @@ impl Interface {
             return;
         }
         self.next_look = now + LOOK;
-        match &self.open {
-            Some(open) if open.is_current() && !open.is_outgrown() => {}
+        match &mut self.open {
+            Some(open) if open.is_current() && !open.is_outgrown() => {
+                if let Way::Packet(_) = open.way {
+                    open.joins = offload::segmentation(&open.name);
+                }
+            }
             Some(open) if open.is_current() => {
                 // The counters of its socket are lost with it.
                 self.counts();
@@ -277,6 +297,43 @@ impl Interface {
                 self.open = None;
             }
             None => self.open = Open::at(&self.name, &self.needs).ok(),
+        }
+    }
+}
+
+/// A frame of `AF_XDP`, which does not tell whether the checksum was left to a card: it is computed where it was.
+fn with_checksum(mut frame: Vec<u8>) -> Received {
+    if let Some(network) = View::of(Encapsulation::Ethernet, &frame).network {
+        checksum::complete_where_open(&mut frame, network);
+    }
+    frame.into()
+}
+
+/// Sends packets through a packet socket that takes a header before each.
+fn send_all(socket: BorrowedFd<'_>, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
+    let part = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let parts = |packet: &Outgoing<'_>| [part(&packet.offload), part(packet.headers()), part(packet.rest)];
+    let mut parts: Vec<[libc::iovec; 3]> = packets.iter().map(parts).collect();
+    let message = |of: &mut [libc::iovec; 3]| {
+        // SAFETY: zeros are a valid message: no address, no control data, no flags.
+        let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+        message.msg_hdr.msg_iov = of.as_mut_ptr();
+        message.msg_hdr.msg_iovlen = of.len();
+        message
+    };
+    let mut messages: Vec<libc::mmsghdr> = parts.iter_mut().map(message).collect();
+    let mut done = 0;
+    while done < messages.len() {
+        let rest = &mut messages[done..];
+        // SAFETY: the messages, and what they point at, outlive the call; the kernel only reads the packets.
+        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), rest.as_mut_ptr(), rest.len() as libc::c_uint, 0) };
+        match usize::try_from(sent) {
+            Ok(sent @ 1..) => done += sent,
+            // The first of the rest is refused; those before it were sent.
+            _ => {
+                refused(done, io::Error::last_os_error());
+                done += 1;
+            }
         }
     }
 }
@@ -347,43 +404,48 @@ fn missing(name: &str) -> LiveError {
 }
 
 impl Port for Interface {
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let taken = self.open.as_mut().and_then(|open| match &mut open.way {
-                Way::Packet(ring) => ring.take(buffer),
-                Way::Xdp(xdp) => xdp.take(buffer),
-            });
-            let Some(about) = taken else {
-                self.look();
-                return Err(io::ErrorKind::WouldBlock.into());
-            };
-            if about.length > about.captured {
-                self.counts.too_long += 1;
-                // The MTU may have been raised.
-                self.look();
-                continue;
+    fn receive(&mut self) -> io::Result<Received> {
+        let room = &mut self.room;
+        let taken = self.open.as_mut().and_then(|open| match &mut open.way {
+            Way::Packet(ring) => ring.take(open.socket.as_fd(), room),
+            Way::Xdp(xdp) => xdp.take().map(|frame| Ok(with_checksum(frame))),
+        });
+        match taken {
+            // The socket had no memory left.
+            Some(Err(e)) if e.kind() == io::ErrorKind::OutOfMemory => {
+                self.counts.overrun += 1;
+                Err(io::ErrorKind::Interrupted.into())
             }
-            let frame = &mut buffer[..about.captured];
-            if about.checksum != Checksum::There
-                && let Some(network) = View::of(Encapsulation::Ethernet, frame).network
-            {
-                match about.checksum {
-                    Checksum::Open => checksum::complete(frame, network),
-                    _ => checksum::complete_where_open(frame, network),
-                };
+            Some(result) => result,
+            None => {
+                self.look();
+                Err(io::ErrorKind::WouldBlock.into())
             }
-            return Ok(about.captured);
         }
     }
 
-    fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        let Some(open) = &mut self.open else { return Err(io::ErrorKind::NotConnected.into()) };
-        if let Way::Xdp(xdp) = &mut open.way {
-            return xdp.send(packet);
+    fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
+        match &mut self.open {
+            Some(Open { way: Way::Packet(_), socket, .. }) => send_all(socket.as_fd(), packets, refused),
+            Some(Open { way: Way::Xdp(xdp), .. }) => {
+                for (place, packet) in packets.iter().enumerate() {
+                    xdp.send([packet.headers(), packet.rest]).unwrap_or_else(|error| refused(place, error));
+                }
+            }
+            None => (0..packets.len()).for_each(|place| refused(place, io::ErrorKind::NotConnected.into())),
         }
-        // SAFETY: the pointer is to as many bytes as the length says, and the kernel only reads them.
-        let sent = unsafe { libc::send(open.socket.as_raw_fd(), packet.as_ptr().cast(), packet.len(), 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn joins(&self) -> Joins {
+        self.open.as_ref().map(|open| open.joins).unwrap_or_default()
+    }
+
+    fn count_too_long(&mut self) {
+        self.counts.too_long += 1;
     }
 
     fn poll_fd(&self) -> BorrowedFd<'_> {

@@ -168,7 +168,7 @@ fn bottleneck(
     if let Some(kernel) = kernel {
         kernel.keep();
     }
-    let reader = Reader { encapsulation: Encapsulation::Ethernet, classes: setup.classes.clone(), salt: setup.salt };
+    let reader = Reader::new(Encapsulation::Ethernet, setup.classes.clone(), setup.salt);
     let granted = be_punctual();
     // Packets come from anywhere, so the thread that reads them gets only the necessary rights.
     keep_only_packets();

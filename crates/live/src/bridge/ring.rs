@@ -1,7 +1,8 @@
 //! The ring in which the kernel delivers frames: `TPACKET_V2`, one slot for each frame.
 //!
 //! This version delivers each frame at once; version 3 collects frames in blocks, which delays packets by up to a
-//! millisecond until a block is closed. The layout is that of `Documentation/networking/packet_mmap.rst` of the Linux
+//! millisecond until a block is closed. Super-packets do not fit into a slot; the kernel queues them at the socket in place of
+//! cutting them off (`PACKET_COPY_THRESH`), and tells in front of each frame what is left to a card (`PACKET_VNET_HDR`). The layout is that of `Documentation/networking/packet_mmap.rst` of the Linux
 //! kernel.
 
 use std::ffi::c_void;
@@ -10,19 +11,23 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use aqmkit_packets::offload::HEADER;
+use aqmkit_packets::super_packet::Received;
+use rustix::buffer::spare_capacity;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::net::RecvFlags;
 
 use super::sockopt;
+use crate::port::{LONGEST, Room, received};
 
 /// Slots in a ring: arrivals of 14 ms at 10 Gbit/s with full frames.
 const SLOTS: usize = 4096;
+/// Bytes of super-packets that wait at the socket, as the kernel counts memory; it doubles the number.
+const MOST_WAITING: libc::c_int = 64 << 20;
 /// The unit in which the kernel allocates.
 const BLOCK: usize = 1 << 16;
 /// The kernel's header and the space before a frame, rounded up.
 const HEAD: usize = 128;
-
-/// The checksum of the frame was left to checksum offload.
-const CHECKSUM_OPEN: u32 = libc::TP_STATUS_CSUMNOTREADY;
 
 /// A ring that is mapped into this process.
 #[derive(Debug)]
@@ -36,31 +41,14 @@ pub(super) struct Ring {
 // SAFETY: the memory belongs to the ring alone, and goes where it goes.
 unsafe impl Send for Ring {}
 
-/// The kernel's information about a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct About {
-    /// Its length; more than the captured bytes if it did not fit into a slot.
-    pub length: usize,
-    /// The number of bytes in the buffer.
-    pub captured: usize,
-    /// Whether its checksum was offloaded.
-    pub checksum: Checksum,
-}
-
-/// The state of a frame's checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Checksum {
-    /// It was computed.
-    There,
-    /// It was left to checksum offload.
-    Open,
-    /// Unknown.
-    Unknown,
-}
-
 impl Ring {
-    /// A ring for frames of at most `longest` bytes.
+    /// A ring for frames of at most `longest` bytes, and for super-packets.
     pub(super) fn new(socket: BorrowedFd<'_>, longest: usize) -> io::Result<Ring> {
+        let on: libc::c_int = 1;
+        sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &on)?;
+        sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &on)?;
+        // Without the right to this, fewer super-packets can wait.
+        let _ = sockopt::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &MOST_WAITING);
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         let slot = (longest + HEAD).next_power_of_two().clamp(2048, BLOCK);
@@ -80,9 +68,13 @@ impl Ring {
         Ok(Ring { memory, size, slot, next: 0 })
     }
 
-    /// Copies the next frame into the buffer, including the VLAN tag that the kernel removed. `None` if there is no
-    /// frame.
-    pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<About> {
+    /// The next frame, including the VLAN tag that the kernel removed; `None` if there is none. A super-packet does not fit into
+    /// a slot: the kernel gives it to the socket in the same order.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::OutOfMemory`] when the socket had no memory left for a super-packet, and
+    /// [`io::ErrorKind::InvalidData`] when it is longer than 64 KiB, or of an unknown kind.
+    pub(super) fn take(&mut self, socket: BorrowedFd<'_>, room: &mut Room) -> Option<io::Result<Received>> {
         // SAFETY: `next` is below SLOTS, so the slot lies within the mapping; blocks follow each other without gaps
         // and hold whole slots, both being powers of two.
         let slot = unsafe { self.memory.as_ptr().cast::<u8>().add(self.next * self.slot) };
@@ -95,39 +87,32 @@ impl Ring {
         }
         // SAFETY: the status says that the slot is ours until we give it back, and that its header is filled in.
         let header = unsafe { slot.cast::<libc::tpacket2_hdr>().read() };
-        let from = usize::from(header.tp_mac).min(self.slot);
-        let captured = (header.tp_snaplen as usize).min(self.slot - from);
-        // SAFETY: `from` and `captured` were cut to what the slot has.
-        let frame = unsafe { std::slice::from_raw_parts(slot.add(from), captured) };
         let tag = (flags & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
             let known = flags & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-            (if known { header.tp_vlan_tpid } else { 0x8100 }, header.tp_vlan_tci)
+            let [kind, value] = [if known { header.tp_vlan_tpid } else { 0x8100 }, header.tp_vlan_tci];
+            let ([k0, k1], [v0, v1]) = (kind.to_be_bytes(), value.to_be_bytes());
+            [k0, k1, v0, v1]
         });
-        let copied = copy(frame, tag, buffer);
+        let frame = if flags & libc::TP_STATUS_COPY != 0 {
+            let whole = room.take(tag, |into| {
+                rustix::net::recv(socket, spare_capacity(into), RecvFlags::DONTWAIT)?;
+                Ok(())
+            });
+            let cut_off = header.tp_len as usize > LONGEST;
+            if cut_off { Err(io::ErrorKind::InvalidData.into()) } else { whole }
+        } else if header.tp_snaplen < header.tp_len {
+            Err(io::ErrorKind::OutOfMemory.into())
+        } else {
+            // The header that tells what is left to a card ends where the frame begins.
+            let from = usize::from(header.tp_mac).min(self.slot).saturating_sub(HEADER);
+            let length = (HEADER + header.tp_snaplen as usize).min(self.slot - from);
+            // SAFETY: `from` and `length` were cut to what the slot has.
+            let bytes = unsafe { std::slice::from_raw_parts(slot.add(from), length) };
+            received(bytes.to_vec(), tag)
+        };
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;
-        let length = header.tp_len as usize + copied - captured.min(copied);
-        let checksum = if flags & CHECKSUM_OPEN == 0 { Checksum::There } else { Checksum::Open };
-        Some(About { length, captured: copied, checksum })
-    }
-}
-
-/// Copies a frame, with its tag after the addresses if it has one; returns its length.
-fn copy(frame: &[u8], tag: Option<(u16, u16)>, buffer: &mut [u8]) -> usize {
-    const ADDRESSES: usize = 12;
-    let put = |to: &mut [u8], from: &[u8]| {
-        let length = from.len().min(to.len());
-        to[..length].copy_from_slice(&from[..length]);
-        length
-    };
-    match (tag, frame.split_at_checked(ADDRESSES)) {
-        (Some((protocol, value)), Some((addresses, rest))) if buffer.len() >= ADDRESSES + 4 => {
-            buffer[..ADDRESSES].copy_from_slice(addresses);
-            buffer[ADDRESSES..ADDRESSES + 2].copy_from_slice(&protocol.to_be_bytes());
-            buffer[ADDRESSES + 2..ADDRESSES + 4].copy_from_slice(&value.to_be_bytes());
-            ADDRESSES + 4 + put(&mut buffer[ADDRESSES + 4..], rest)
-        }
-        _ => put(buffer, frame),
+        Some(frame)
     }
 }
 
@@ -153,21 +138,4 @@ pub(super) fn dropped(socket: BorrowedFd<'_>) -> u64 {
         )
     };
     if done == 0 { u64::from(stats.tp_drops) } else { 0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::copy;
-
-    #[test]
-    fn a_tag_goes_back_behind_the_addresses() {
-        let frame: Vec<u8> = (0..60).collect();
-        let mut buffer = [0xee; 100];
-        assert_eq!(copy(&frame, Some((0x8100, 7)), &mut buffer), 64);
-        assert_eq!(buffer[..18], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0x81, 0, 0, 7, 12, 13]);
-        assert_eq!(buffer[63..65], [59, 0xee]);
-        assert_eq!(copy(&frame, None, &mut buffer), 60);
-        assert_eq!(copy(&frame[..5], Some((0x8100, 7)), &mut buffer), 5, "nothing to put it behind");
-        assert_eq!(copy(&frame, Some((0x8100, 7)), &mut buffer[..20]), 20);
-    }
 }

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use super::redirect::Redirect;
-use super::ring::{About, Checksum};
 use super::sockopt;
 
 /// The number of slots for received and sent frames.
@@ -189,8 +188,8 @@ impl Xdp {
         self.socket.as_fd()
     }
 
-    /// Copies the next frame into the buffer. `None` if there is no frame.
-    pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<About> {
+    /// The next frame; `None` if there is none.
+    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         let Some(desc) = self.incoming.take() else {
             if self.fill.wants_wakeup() {
                 // SAFETY: no bytes are asked for: the call only makes the kernel look at the ring.
@@ -199,28 +198,27 @@ impl Xdp {
             return None;
         };
         let length = (desc.len as usize).min(LONGEST);
-        let captured = length.min(buffer.len());
-        let last = desc.addr + captured.max(1) as u64 - 1;
+        let last = desc.addr + length.max(1) as u64 - 1;
         let from = self.chunks.byte(desc.addr.min(last));
         self.chunks.byte(last);
         // SAFETY: both ends lie in the chunks, as `byte` has made sure of, and the kernel leaves the chunk alone until it is
         // put into the fill ring again.
-        let frame = unsafe { std::slice::from_raw_parts(from, captured) };
-        buffer[..captured].copy_from_slice(frame);
+        let frame = unsafe { std::slice::from_raw_parts(from, length) }.to_vec();
         // There is room: no more chunks are about than the ring has slots.
         self.fill.put(desc.addr - desc.addr % CHUNK as u64);
-        Some(About { length, captured, checksum: Checksum::Unknown })
+        Some(frame)
     }
 
     /// Sends a frame.
     ///
     /// # Errors
     /// When it is too long, or the interface takes no more.
-    pub(super) fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+    pub(super) fn send(&mut self, frame: [&[u8]; 2]) -> io::Result<()> {
         while let Some(chunk) = self.completion.take() {
             self.free.push(chunk - chunk % CHUNK as u64);
         }
-        if frame.len() > LONGEST || frame.is_empty() {
+        let length = frame[0].len() + frame[1].len();
+        if length > LONGEST || length == 0 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let Some(chunk) = self.free.pop() else {
@@ -230,9 +228,12 @@ impl Xdp {
         };
         let to = self.chunks.byte(chunk);
         // SAFETY: a chunk is longer than the frame, and this one is free: the kernel does not look at it.
-        unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), to, frame.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(frame[0].as_ptr(), to, frame[0].len());
+            std::ptr::copy_nonoverlapping(frame[1].as_ptr(), to.add(frame[0].len()), frame[1].len());
+        }
         // There is room: no more chunks are about than the ring has slots.
-        self.outgoing.put(libc::xdp_desc { addr: chunk, len: frame.len() as u32, options: 0 });
+        self.outgoing.put(libc::xdp_desc { addr: chunk, len: length as u32, options: 0 });
         if self.outgoing.wants_wakeup() {
             self.kick();
         }

@@ -155,9 +155,8 @@ impl Collector for Page {
         self.direction(e, "lost_packets", lost, |d| d.lost_packets)?;
         let overrun = "Packets that the kernel dropped before the discipline because this process was too slow";
         self.direction(e, "overrun_packets", overrun, |d| d.device.overrun)?;
-        self.direction(e, "too_long_packets", "Frames dropped because they are longer than the MTU", |d| {
-            d.device.too_long
-        })?;
+        let too_long = "Super-packets dropped because they cannot be cut into segments";
+        self.direction(e, "too_long_packets", too_long, |d| d.device.too_long)?;
         self.direction(e, "vanished_interfaces", "How many times the interface disappeared", |d| d.device.vanished)?;
         self.whole(e, "refused_packets", "Packets that the outgoing device refused", self.0.refused)?;
         self.whole(e, "failed_reads", "Reads from a device that failed", self.0.failed_reads)?;

@@ -4,6 +4,7 @@ use aqmkit_live::bridge::{Interface, Io};
 use aqmkit_live::netns::Netns;
 use aqmkit_live::port::Port;
 use aqmkit_live::timing::Clock;
+use aqmkit_packets::outgoing::Outgoing;
 
 use super::Place;
 
@@ -45,12 +46,14 @@ pub(super) fn all_frames_pass(place: &Place) {
         frame(&[0x88, 0xb5], 1514),
         frame(&[0x81, 0, 0, 5, 0x88, 0xb5], 1518),
     ];
-    frames.iter().for_each(|f| a.send(f).unwrap());
-    let (mut buffer, mut came) = ([0; 2000], Vec::new());
+    for f in &frames {
+        a.send(&[Outgoing::unchanged(&f.clone().into())], &mut |_, e| panic!("{e}"));
+    }
+    let mut came = Vec::new();
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while came.len() < frames.len() && std::time::Instant::now() < end {
-        match b.receive(&mut buffer) {
-            Ok(n) if buffer[..6] == frames[0][..6] => came.push(buffer[..n].to_vec()),
+        match b.receive() {
+            Ok(got) if got.packet()[..6] == frames[0][..6] => came.push(got.packet().to_vec()),
             Ok(_) => {}
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
         }

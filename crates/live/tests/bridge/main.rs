@@ -7,6 +7,7 @@
 mod control;
 mod fail_open;
 mod frames;
+mod super_packets;
 mod trouble;
 mod xdp;
 
@@ -34,6 +35,14 @@ struct Place {
     middle: Netns,
     b: Netns,
     _alone: MutexGuard<'static, ()>,
+}
+
+/// Bytes of which no part repeats.
+fn data(bytes: usize) -> Vec<u8> {
+    (0..bytes.div_ceil(8) as u64)
+        .flat_map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i).to_le_bytes())
+        .take(bytes)
+        .collect()
 }
 
 /// Runs `ip` in a namespace.
@@ -158,19 +167,39 @@ impl Place {
         panic!("packets stay in the bridge");
     }
 
+    /// Leaves segmentation to the outer interfaces, as senders do where nobody changes their settings.
+    fn leave_segmentation(&self) {
+        for (side, name) in [(&self.a, "a0"), (&self.b, "b0")] {
+            let mut on = OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name));
+            side.inside(|| on.try_for_each(|o| switch(name, o, true))).unwrap();
+        }
+    }
+
     /// Sends so many bytes by TCP; how long it took.
     fn transfer(&self, bytes: usize) -> Duration {
-        let listener = self.b.inside(|| TcpListener::bind("10.9.0.2:0")).unwrap();
+        self.transfer_to("10.9.0.2:0", bytes)
+    }
+
+    /// The same to an address of the third namespace.
+    fn transfer_to(&self, address: &str, bytes: usize) -> Duration {
+        let listener = self.b.inside(|| TcpListener::bind(address)).unwrap();
         let to = listener.local_addr().unwrap();
         let mut client = self.a.inside(|| TcpStream::connect_timeout(&to, Duration::from_secs(30))).unwrap();
         let mut server = listener.accept().unwrap().0;
         server.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let start = Instant::now();
-        let sender = std::thread::spawn(move || client.write_all(&vec![7; bytes]));
+        let sent = data(bytes);
         let mut received = Vec::new();
-        server.read_to_end(&mut received).unwrap();
-        sender.join().unwrap().unwrap();
-        assert!(received.len() == bytes && received.iter().all(|b| *b == 7));
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(move || {
+                let done = client.write_all(&sent);
+                drop(client);
+                done.map(|()| sent)
+            });
+            server.read_to_end(&mut received).unwrap();
+            // Bytes in another place would be seen: no part of them repeats.
+            assert!(received == sender.join().unwrap().unwrap(), "{} of {bytes} bytes came, or others", received.len());
+        });
         start.elapsed()
     }
 }

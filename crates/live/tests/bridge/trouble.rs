@@ -104,19 +104,6 @@ fn what_a_killed_bridge_has_switched_off_is_switched_on_again() {
 }
 
 #[test]
-fn what_a_sender_left_to_its_card_is_told() {
-    let Some(place) = Place::new() else { return };
-    place
-        .a
-        .inside(|| OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name)).try_for_each(|o| switch("a0", o, true)))
-        .unwrap();
-    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
-    place.transfer(100_000);
-    let [(_, _, counts), _] = bridge.interfaces().unwrap();
-    assert!(counts.too_long > 0, "{counts:?}");
-}
-
-#[test]
 fn a_raised_mtu_is_noticed() {
     let Some(place) = Place::new() else { return };
     let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();

@@ -8,6 +8,7 @@
 mod abuse;
 mod outside;
 mod row;
+mod super_packets;
 mod traffic;
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -47,6 +48,14 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
         outside: false,
         in_kernel: false,
     }
+}
+
+/// Bytes of which no part repeats.
+fn data(bytes: usize) -> Vec<u8> {
+    (0..bytes.div_ceil(8) as u64)
+        .flat_map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i).to_le_bytes())
+        .take(bytes)
+        .collect()
 }
 
 /// A connection over a link: the server's end and the client's.

@@ -9,14 +9,21 @@ use aqmkit_base::wire::Loss;
 use super::*;
 
 /// Sends `bytes` from the server to the client; how many seconds it took.
-fn transfer(link: &Link, family: usize, bytes: usize) -> f64 {
+pub(super) fn transfer(link: &Link, family: usize, bytes: usize) -> f64 {
     let (mut server, mut client) = connect(link, family);
     let start = Wall::now();
-    let sender = std::thread::spawn(move || server.write_all(&vec![7; bytes]));
+    let sent = data(bytes);
     let mut got = Vec::new();
-    client.read_to_end(&mut got).unwrap();
-    sender.join().unwrap().unwrap();
-    assert!(got.len() == bytes && got.iter().all(|b| *b == 7), "{} of {bytes} bytes came", got.len());
+    std::thread::scope(|scope| {
+        let sender = scope.spawn(move || {
+            let done = server.write_all(&sent);
+            drop(server);
+            done.map(|()| sent)
+        });
+        client.read_to_end(&mut got).unwrap();
+        // Bytes in another place would be seen: no part of them repeats.
+        assert!(got == sender.join().unwrap().unwrap(), "{} of {bytes} bytes came, or others", got.len());
+    });
     start.elapsed().as_secs_f64()
 }
 

@@ -370,7 +370,7 @@ impl<F: Follow> Watcher<'_, F> {
         self.follow.fate(&fate(&packet, end))?;
         let at = first.saturating_add(left.as_nanos());
         let (link_type, length) = (packet.passage.link_type, packet.len());
-        self.follow.sent(&Sent { at, link_type, length, bytes: packet.bytes() })?;
+        self.follow.sent(&Sent { at, link_type, length, bytes: &packet.bytes() })?;
         self.spare.push(packet.take_bytes());
         Ok(())
     }

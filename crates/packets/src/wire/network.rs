@@ -25,7 +25,7 @@ pub enum Network {
 
 impl Network {
     /// The offset of the header.
-    pub(super) fn offset(self) -> usize {
+    pub(crate) fn offset(self) -> usize {
         match self {
             Network::V4 { at } | Network::V6 { at } => usize::from(at),
         }
@@ -42,7 +42,7 @@ impl Network {
     }
 
     /// The position of source and destination address in the packet.
-    pub(super) fn addresses(self) -> Range<usize> {
+    pub(crate) fn addresses(self) -> Range<usize> {
         match self {
             Network::V4 { .. } => 12..20,
             Network::V6 { .. } => 8..40,

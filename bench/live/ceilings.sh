@@ -1,0 +1,177 @@
+#!/bin/sh
+# The most that a bottleneck carries, and what each Gbit and each packet costs: the kernel's tbf, `aqmkit link`, `aqmkit bridge`,
+# and mahimahi where it is installed, in turns in one run.
+#
+#   sudo bench/live/ceilings.sh [SECONDS [ROUNDS]]
+#
+# needs iperf3, ip, tc, ethtool and jq, and builds aqmkit first unless AQMKIT names one; several, separated by spaces, are
+# compared (for example an older one). Every bottleneck has 10 Gbit/s and a first-in first-out queue. A line has, for one TCP
+# connection and for UDP packets of 46 bytes that one sender makes as fast as it can: what was received, the processor time of
+# the bottleneck's process, and that of all that take part, which are the sender, the receiver and the bottleneck; the kernel's
+# own work for a packet counts where it was done. Median of the rounds for rates, least for processor time, because other work on the
+# machine only adds.
+set -eu
+cd "$(dirname "$0")/../.."
+seconds=${1:-3}
+rounds=${2:-3}
+if [ -z "${AQMKIT:-}" ]; then
+    cargo build --release --quiet -p aqmkit
+    AQMKIT=${CARGO_TARGET_DIR:-target}/release/aqmkit
+fi
+left=aqmkit-bench-left-$$
+middle=aqmkit-bench-middle-$$
+right=aqmkit-bench-right-$$
+work=$(mktemp -d)
+server=
+bridge=
+clean() {
+    [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    for namespace in "$left" "$middle" "$right"; do ip netns del "$namespace" 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap clean EXIT
+for namespace in "$left" "$middle" "$right"; do ip netns add "$namespace"; done
+ip -n "$right" link set lo up
+ticks=$(getconf CLK_TCK)
+
+# used PID: processor time of a process so far, in seconds.
+used() { awk -v ticks="$ticks" '{ print ($14 + $15) / ticks }' "/proc/$1/stat"; }
+
+# note NAME FILE KIND CPU: adds a round to what is known of NAME; CPU is that of the bottleneck's process.
+note() {
+    case $3 in
+        tcp) amount='.end.sum_received.bytes * 8 / 1e9' ;;
+        udp) amount='(.end.sum.packets - .end.sum.lost_packets) / 1e6' ;;
+    esac
+    jq -r --argjson cpu "$4" "(.end.sum_sent // .end.sum).seconds as \$s | ($amount) as \$n
+        | (.end.cpu_utilization_percent | .host_total + .remote_total) / 100 * \$s as \$ends
+        | [\$n / \$s, \$cpu / \$n, (\$cpu + \$ends) / \$n] | @tsv" "$2" >> "$work/$1.$3"
+}
+
+# column FILE NUMBER: the median of a column, and the least.
+median() { cut -f "$2" "$1" | sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
+least() { cut -f "$2" "$1" | sort -g | head -n 1; }
+
+tcp="-t $seconds -J"
+udp="-u -b 0 -l 18 -t $seconds -J"
+
+# through NAME PID: both kinds of traffic from the left namespace to the right one; PID is the bottleneck's process or empty.
+through() {
+    for kind in tcp udp; do
+        [ $kind = tcp ] && options=$tcp || options=$udp
+        before=$([ -z "$2" ] && echo 0 || used "$2")
+        # shellcheck disable=SC2086
+        ip netns exec "$left" iperf3 -c 10.7.0.2 $options > "$work/out.json" || true
+        after=$([ -z "$2" ] && echo 0 || used "$2")
+        note "$1" "$work/out.json" $kind "$(awk -v a="$after" -v b="$before" 'BEGIN { print a - b }')"
+    done
+}
+
+# wire left device and right device: of a pair, or of two pairs with the middle between.
+plug() {
+    for end in "$left l0" "$right r0" "$middle b0" "$middle b1"; do
+        ip -n "${end% *}" link del "${end#* }" 2>/dev/null || true
+    done
+    if [ "$1" = pair ]; then
+        ip link add l0 netns "$left" type veth peer name r0 netns "$right"
+    else
+        ip link add l0 netns "$left" type veth peer name b0 netns "$middle"
+        ip link add r0 netns "$right" type veth peer name b1 netns "$middle"
+        ip -n "$middle" link set b0 up
+        ip -n "$middle" link set b1 up
+    fi
+    ip -n "$left" addr add 10.7.0.1/24 dev l0
+    ip -n "$right" addr add 10.7.0.2/24 dev r0
+    ip -n "$left" link set l0 up
+    ip -n "$right" link set r0 up
+}
+
+# segmentation on|off: whether senders hand super-packets to their interface.
+segmentation() {
+    for end in "$left l0" "$right r0"; do
+        ip netns exec "${end% *}" ethtool -K "${end#* }" tso "$1" tx-udp-segmentation "$1" > /dev/null 2>&1
+    done
+}
+
+# bridged NAME AQMKIT OPTIONS: through a bridge.
+bridged() {
+    # shellcheck disable=SC2086
+    ip netns exec "$middle" "$2" -q bridge b0 b1 --rate 10gbit --aqm fifo:limit=2000 $3 > /dev/null 2>&1 &
+    bridge=$!
+    sleep 2
+    through "$1" "$bridge"
+    kill "$bridge"
+    wait "$bridge" 2>/dev/null || true
+    bridge=
+}
+
+# linked NAME AQMKIT: through a link.
+linked() {
+    for kind in tcp udp; do
+        [ $kind = tcp ] && options=$tcp || options=$udp
+        "$2" -q link --rate 10gbit --aqm fifo:limit=2000 --server 'iperf3 -s' --out "$work/link.json" \
+            -- sh -c "iperf3 -c \$AQMKIT_BASE $options > $work/out.json" > /dev/null 2>&1 || true
+        note "$1" "$work/out.json" $kind "$(jq .machine.cpu_s "$work/link.json")"
+    done
+}
+
+# The names of the lines, in their order.
+: > "$work/names"
+line() { grep -qx "$1" "$work/names" || echo "$1" >> "$work/names"; }
+
+ip netns exec "$right" iperf3 -s > /dev/null 2>&1 &
+server=$!
+sleep 1
+for _ in $(seq "$rounds"); do
+    plug pair
+    segmentation on
+    tc -n "$left" qdisc add dev l0 root tbf rate 10gbit burst 1mb limit 10mb
+    line "tbf"
+    through "tbf" ""
+    segmentation off
+    line "tbf, segmentation off"
+    through "tbf, segmentation off" ""
+    number=0
+    for aqmkit in $AQMKIT; do
+        number=$((number + 1))
+        name=$([ "$AQMKIT" = "$aqmkit" ] && echo aqmkit || echo "aqmkit $number")
+        line "$name link"
+        linked "$name link" "$aqmkit"
+        line "$name bridge"
+        plug pairs
+        segmentation on
+        bridged "$name bridge" "$aqmkit" ""
+        segmentation off
+        line "$name bridge, segmentation off"
+        bridged "$name bridge, segmentation off" "$aqmkit" ""
+        line "$name bridge, AF_XDP, segmentation off"
+        bridged "$name bridge, AF_XDP, segmentation off" "$aqmkit" "--io af-xdp"
+    done
+    if command -v mm-link > /dev/null; then
+        # A trace of 10 Gbit/s: 833 opportunities of 1500 bytes in each ms.
+        line mahimahi
+        awk 'BEGIN { for (ms = 1; ms <= 3; ms++) for (i = 0; i < 833; i++) print ms }' > "$work/trace"
+        for kind in tcp udp; do
+            [ $kind = tcp ] && options=$tcp || options=$udp
+            iperf3 -s -p 5302 > /dev/null 2>&1 &
+            own=$!
+            sleep 1
+            # As an ordinary user: mahimahi refuses root.
+            su nobody -s /bin/sh -c "mm-link $work/trace $work/trace -- sh -c 'iperf3 -p 5302 -c \$MAHIMAHI_BASE $options'" > "$work/out.json" || true
+            kill $own
+            note mahimahi "$work/out.json" $kind 0
+        done
+    fi
+done
+printf '%-36s %29s   %29s\n' "" "one TCP connection" "UDP packets of 46 bytes"
+printf '%-36s %9s %9s %9s   %9s %9s %9s\n' "" "Gbit/s" "CPU s/Gb" "of all" "Mpps" "CPU us/p" "of all"
+while read -r name; do
+    printf '%-36s' "$name"
+    for kind in tcp udp; do
+        file="$work/$name.$kind"
+        printf ' %9.2f %9.3f %9.3f  ' "$(median "$file" 1)" "$(least "$file" 2)" "$(least "$file" 3)"
+    done
+    printf '\n'
+done < "$work/names"
+command -v mm-link > /dev/null || echo "mahimahi: not installed"
