@@ -64,6 +64,10 @@ use super::{CongestionControl, Cx, Pacer, Window};
 use crate::profile::Profile;
 
 mod cycle;
+#[cfg(test)]
+mod draft;
+#[cfg(test)]
+mod histories;
 mod losses;
 mod model;
 mod probe_rtt;

@@ -284,27 +284,4 @@ impl Receiving for Receiver {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::Profile;
-
-    /// Jacobson's estimator by hand: an eighth of the error, and a quarter of its size, each time.
-    #[test]
-    fn round_trips_are_smoothed_as_in_tcp() {
-        let profile = Profile::ns2();
-        let mut sender = Sender::new(&Cx { now: Instant::ZERO, profile: &profile });
-        for (sample, least, smoothed, variation) in [
-            // The first stands for what was before it as well.
-            (0.1, 0.1, 0.1, 0.075),
-            // The error is 0.08.
-            (0.18, 0.1, 0.11, 0.07625),
-            // The error is -0.03.
-            (0.08, 0.08, 0.10625, 0.0646875),
-        ] {
-            sender.measure(sample);
-            let rtt = sender.rtt.unwrap();
-            let near = |got: f64, wanted: f64| (got - wanted).abs() < 1e-12;
-            assert!(near(rtt.least, least) && near(rtt.smoothed, smoothed) && near(rtt.variation, variation), "{rtt:?}");
-        }
-    }
-}
+mod tests;

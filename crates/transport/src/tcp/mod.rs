@@ -47,6 +47,8 @@ use std::num::NonZeroU64;
 
 use aqmkit_base::{Duration, Instant};
 
+#[cfg(test)]
+pub(super) use ranges::Range;
 pub(super) use rtt::Rtt;
 pub(super) use sent::{Loss, Sent};
 

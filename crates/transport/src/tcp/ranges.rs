@@ -2,9 +2,9 @@
 
 /// Sequence numbers from `start` to before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
 }
 
 impl Range {

@@ -121,7 +121,7 @@ pub(crate) struct Sent {
 
 impl Sent {
     /// Nothing in flight. `keeps_order` is for RACK, `keeps_losses` for controls that look at each lost segment.
-    pub(super) fn new(keeps_order: bool, keeps_losses: bool, now: Instant) -> Self {
+    pub(crate) fn new(keeps_order: bool, keeps_losses: bool, now: Instant) -> Self {
         Sent {
             entries: VecDeque::new(),
             gone: 0,
@@ -174,17 +174,17 @@ impl Sent {
     }
 
     /// Another acknowledgement is being read.
-    pub(super) fn begin_ack(&mut self) {
+    pub(crate) fn begin_ack(&mut self) {
         self.news = News::default();
     }
 
     /// There was less to send than might have been sent.
-    pub(super) fn note_app_limited(&mut self) {
+    pub(crate) fn note_app_limited(&mut self) {
         self.rate.app_limited = (self.rate.delivered + self.in_flight).max(1);
     }
 
     /// A piece of the stream is sent: new, again, or both.
-    pub(super) fn on_sent(&mut self, piece: Range, now: Instant) {
+    pub(crate) fn on_sent(&mut self, piece: Range, now: Instant) {
         if self.in_flight == 0 {
             (self.rate.first_sent, self.rate.delivered_at) = (now, now);
         }
@@ -236,7 +236,7 @@ impl Sent {
     }
 
     /// Everything below `ack` is acknowledged. Calls `each` for every segment that was not SACKed before.
-    pub(super) fn on_acked(&mut self, ack: u64, now: Instant, mut each: impl FnMut(&Entry)) {
+    pub(crate) fn on_acked(&mut self, ack: u64, now: Instant, mut each: impl FnMut(&Entry)) {
         while let Some(entry) = self.entries.front_mut().filter(|e| e.seq < ack) {
             let whole = entry.end() <= ack;
             let part = Entry { len: (ack.min(entry.end()) - entry.seq) as u32, ..*entry };
@@ -259,7 +259,7 @@ impl Sent {
     }
 
     /// The peer has this. Calls `each` for every segment that lies in it and was not SACKed before.
-    pub(super) fn on_sacked(&mut self, range: Range, now: Instant, mut each: impl FnMut(&Entry)) {
+    pub(crate) fn on_sacked(&mut self, range: Range, now: Instant, mut each: impl FnMut(&Entry)) {
         let mut i = self.entries.partition_point(|e| e.seq < range.start);
         while let Some(entry) = self.entries.get_mut(i).filter(|e| e.end() <= range.end) {
             if entry.place != Place::Sacked {
@@ -293,7 +293,7 @@ impl Sent {
 
     /// RFC 8985 section 6.2 step 5: of what was sent before the transmission `newest`, everything is lost that has
     /// been in flight for `patience`. Returns how much longer to wait for the next, if there is one.
-    pub(super) fn lose_before(&mut self, newest: u64, patience: Duration, now: Instant) -> Option<Duration> {
+    pub(crate) fn lose_before(&mut self, newest: u64, patience: Duration, now: Instant) -> Option<Duration> {
         self.begin_losses();
         while let Some(&(serial, number)) = self.order.front() {
             let i = serial.checked_sub(self.gone).map(|i| i as usize);
@@ -316,7 +316,7 @@ impl Sent {
 
     /// RFC 8985 section 6.3: after a timeout the first segment is lost, and all that have been in flight for
     /// `patience`.
-    pub(super) fn lose_after_timeout(&mut self, patience: Duration, now: Instant) {
+    pub(crate) fn lose_after_timeout(&mut self, patience: Duration, now: Instant) {
         self.begin_losses();
         // Those lost before go again as well, in the order of sequence.
         self.lost.clear();
@@ -359,7 +359,7 @@ impl Sent {
     }
 
     /// The next segment to mend: lost, and not sent again since.
-    pub(super) fn next_lost(&mut self) -> Option<Range> {
+    pub(crate) fn next_lost(&mut self) -> Option<Range> {
         while let Some(&serial) = self.lost.front() {
             let i = serial.checked_sub(self.gone).map(|i| i as usize);
             if let Some(entry) = i.and_then(|i| self.entries.get(i)).filter(|e| e.place == Place::Lost) {

@@ -15,21 +15,11 @@ const MOST_ROUNDS: u64 = 63;
 /// The growth of the bound doubles so often at most.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// What the acknowledgements that come now are for (`BBR.ack_phase`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Acks {
-    #[default]
-    Init,
-    Refilling,
-    Starting,
-    Feedback,
-    Stopping,
-}
-
 /// The state of probing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
-    acks: Acks,
+    /// Until a round trip has passed what comes back tells of the probe that has ended (`BBR.ack_phase` is `ACKS_PROBE_STOPPING`).
+    stopping: bool,
     /// `BBR.cycle_count`.
     pub(super) count: u64,
     /// `BBR.is_bw_probe_sample`.
@@ -51,7 +41,7 @@ pub(super) struct Cycle {
 impl Default for Cycle {
     fn default() -> Self {
         Cycle {
-            acks: Acks::Init,
+            stopping: false,
             count: 0,
             sample: false,
             too_high: false,
@@ -69,15 +59,12 @@ impl Default for Cycle {
 impl Cycle {
     /// What comes back next tells of the probe that `ProbeRTT` has interrupted.
     pub(super) fn begin_probe_rtt(&mut self) {
-        self.acks = Acks::Stopping;
+        self.stopping = true;
     }
 
     /// `PickProbeWait`.
     fn pick_wait(&mut self, delivered: u64, now: Instant) {
-        let bits = derive_seed(now.as_nanos() ^ delivered.rotate_left(32), "bbr3");
-        self.rounds_since_up = bits & 1;
-        let share = (bits >> 11) as f64 / (1_u64 << 53) as f64;
-        self.wait = WAIT + WAIT_VARIES.mul_f64(share);
+        (self.rounds_since_up, self.wait) = draw_wait(delivered, now);
     }
 
     /// `RaiseInflightLongtermSlope`.
@@ -85,6 +72,13 @@ impl Cycle {
         self.per_increase = (cwnd >> self.up_rounds).max(mss);
         self.up_rounds = (self.up_rounds + 1).min(MOST_DOUBLINGS);
     }
+}
+
+/// How many round trips and how much time the next probe is nearer or farther: the round trips that count as past already, and the least wait.
+pub(super) fn draw_wait(delivered: u64, now: Instant) -> (u64, Duration) {
+    let bits = derive_seed(now.as_nanos() ^ delivered.rotate_left(32), "bbr3");
+    let share = (bits >> 11) as f64 / (1_u64 << 53) as f64;
+    (bits & 1, WAIT + WAIT_VARIES.mul_f64(share))
 }
 
 impl Bbr3 {
@@ -115,7 +109,7 @@ impl Bbr3 {
         self.cycle.per_increase = u64::MAX;
         self.cycle.pick_wait(delivered, cx.now);
         self.cycle.start = cx.now;
-        self.cycle.acks = Acks::Stopping;
+        self.cycle.stopping = true;
         self.rounds.restart(delivered);
         self.state = State::Down;
     }
@@ -125,14 +119,13 @@ impl Bbr3 {
         self.bounds.reset_short();
         (self.cycle.up_rounds, self.cycle.acked) = (0, 0);
         self.cycle.precautionary = false;
-        self.cycle.acks = Acks::Refilling;
+        self.cycle.stopping = false;
         self.rounds.restart(delivered);
         self.state = State::Refill;
     }
 
     /// `StartProbeBW_UP`.
     fn start_up(&mut self, sample: &Sample, cx: &Cx<'_>) {
-        self.cycle.acks = Acks::Starting;
         self.rounds.restart(sample.delivered);
         self.full.reset(sample.rate.unwrap_or(0.0));
         self.state = State::Up;
@@ -167,12 +160,8 @@ impl Bbr3 {
 
     /// `AdaptLongTermModel`. Returns whether it has changed the state.
     fn adapt_long_term(&mut self, sample: &Sample, cx: &Cx<'_>) -> bool {
-        if self.cycle.acks == Acks::Starting && self.rounds.started {
-            self.cycle.acks = Acks::Feedback;
-        }
-        if self.cycle.acks == Acks::Stopping && self.rounds.started {
-            self.cycle.sample = false;
-            self.cycle.acks = Acks::Init;
+        if self.cycle.stopping && self.rounds.started {
+            (self.cycle.sample, self.cycle.stopping) = (false, false);
             if self.state.is_probe_bw() && !sample.app_limited {
                 self.advance_max_bw();
             }

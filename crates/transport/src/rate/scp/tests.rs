@@ -1,0 +1,238 @@
+//! Each rule by hand, with packets of 1000 bytes.
+
+use aqmkit_base::Bytes;
+
+use super::*;
+
+const fn ms(n: u64) -> Instant {
+    Instant::from_nanos(n * 1_000_000)
+}
+
+fn profile() -> Profile {
+    Profile {
+        mss: Bytes(1000),
+        initial_window: 4,
+        min_rto: Duration::from_millis(200),
+        initial_rto: Duration::from_secs(3),
+        max_rto: Duration::from_secs(10),
+        ..Profile::ns2()
+    }
+}
+
+/// A sender, and what happens to it.
+struct Flow {
+    sender: Sender,
+    profile: Profile,
+    sent: u64,
+}
+
+impl Flow {
+    fn new() -> Self {
+        let profile = profile();
+        let sender = Sender::new(&Cx { now: Instant::ZERO, profile: &profile });
+        Flow { sender, profile, sent: 0 }
+    }
+
+    fn with<R>(&mut self, now: Instant, f: impl FnOnce(&mut Sender, &Cx<'_>) -> R) -> R {
+        f(&mut self.sender, &Cx { now, profile: &self.profile })
+    }
+
+    /// Sends all that it may.
+    fn send(&mut self, now: Instant) {
+        while self.with(now, |sender, cx| sender.next(cx)).is_some() {
+            let seq = self.sent;
+            self.with(now, |sender, cx| sender.on_sent(seq, true, cx));
+            self.sent += 1;
+        }
+    }
+
+    /// Packet `seq`, sent at `echo`, is acknowledged, with so many packets per second that arrive.
+    fn ack(&mut self, now: Instant, echo: Instant, seq: u64, rate: f64) {
+        let report = Report { echo, seq, rate: rate * 1000.0, ..Report::default() };
+        self.with(now, |sender, cx| sender.on_report(&report, cx));
+    }
+
+    fn flying(&self) -> Vec<u64> {
+        self.sender.flying.iter().copied().collect()
+    }
+}
+
+fn near(got: f64, wanted: f64) -> bool {
+    (got - wanted).abs() < 1e-9
+}
+
+/// Jacobson's estimator by hand: an eighth of the error, and a quarter of its size, each time.
+#[test]
+fn round_trips_are_smoothed_as_in_tcp() {
+    let profile = Profile::ns2();
+    let mut sender = Sender::new(&Cx { now: Instant::ZERO, profile: &profile });
+    for (sample, least, smoothed, variation) in [
+        // The first stands for what was before it as well.
+        (0.1, 0.1, 0.1, 0.075),
+        // The error is 0.08.
+        (0.18, 0.1, 0.11, 0.07625),
+        // The error is -0.03.
+        (0.08, 0.08, 0.10625, 0.0646875),
+    ] {
+        sender.measure(sample);
+        let rtt = sender.rtt.unwrap();
+        let near = |got: f64, wanted: f64| (got - wanted).abs() < 1e-12;
+        assert!(near(rtt.least, least) && near(rtt.smoothed, smoothed) && near(rtt.variation, variation), "{rtt:?}");
+    }
+}
+
+/// The timer runs while something is unanswered: from the first packet on for `initial_rto`, then for `srtt + 4 rttvar` from each
+/// acknowledgement on, within the profile's bounds; each timeout doubles it, and an acknowledgement ends that.
+#[test]
+fn the_timer_runs_for_the_timeout_of_tcp() {
+    let mut flow = Flow::new();
+    assert_eq!(flow.sender.timer(), None, "nothing was sent");
+    flow.send(ms(1_000));
+    assert_eq!(flow.sender.timer(), Some(ms(4_000)));
+    // More packets do not put it off.
+    flow.with(ms(2_000), |sender, cx| sender.on_sent(4, true, cx));
+    flow.sent = 5;
+    assert_eq!(flow.sender.timer(), Some(ms(4_000)));
+    // 100 ms + 4 * 75 ms.
+    flow.ack(ms(2_100), ms(2_000), 0, 0.0);
+    assert_eq!(flow.sender.timer(), Some(ms(2_500)));
+    assert_eq!(flow.with(ms(2_100), |sender, _| sender.rtt()), Some(Duration::from_millis(100)));
+    // Twice, four times, … as long, with the longest at 10 s.
+    let mut now = ms(2_500);
+    for wait in [800, 1_600, 3_200, 6_400, 10_000, 10_000] {
+        flow.with(now, |sender, cx| sender.on_timer(cx));
+        assert_eq!(flow.sender.timer(), None, "everything in flight is taken for lost");
+        flow.send(now);
+        now += Duration::from_millis(wait);
+        assert_eq!(flow.sender.timer(), Some(now), "{wait}");
+    }
+    // Many round trips alike leave the minimum.
+    for _ in 0..100 {
+        flow.send(now);
+        let seq = flow.sent - 1;
+        flow.ack(now + Duration::from_millis(100), now, seq, 0.0);
+        now += Duration::from_millis(100);
+    }
+    flow.send(now);
+    let seq = flow.sent - 2;
+    flow.ack(now + Duration::from_millis(100), now, seq, 0.0);
+    let left = flow.sender.timer().unwrap().since(now).as_secs_f64();
+    assert!((left - 0.3).abs() < 1e-4, "200 ms from the acknowledgement on: {left}");
+    // When the last is acknowledged, nothing is waited for.
+    let seq = flow.sent - 1;
+    for last in flow.flying() {
+        flow.ack(now + Duration::from_millis(101), now, last.min(seq), 0.0);
+    }
+    assert_eq!((flow.flying(), flow.sender.timer()), (vec![], None));
+}
+
+/// A packet is lost when the third after it is acknowledged, and not with the second; the window is halved from the end of what was sent
+/// then on, once for all packets sent before, and again for the first one lost of those after.
+#[test]
+fn the_third_later_packet_shows_a_loss() {
+    let mut flow = Flow::new();
+    flow.sender.window = 8.0;
+    flow.sender.state = State::Steady;
+    flow.sender.round = 1_000;
+    flow.send(ms(0));
+    assert_eq!(flow.flying(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    flow.ack(ms(100), ms(0), 2, 50.0);
+    assert_eq!((flow.flying(), flow.sender.window), (vec![0, 1, 3, 4, 5, 6, 7], 8.0));
+    flow.ack(ms(110), ms(0), 3, 50.0);
+    assert_eq!((flow.flying(), flow.sender.window), (vec![1, 4, 5, 6, 7], 4.0));
+    assert_eq!(flow.sender.state, State::Congested(8));
+    assert!(flow.with(ms(110), |sender, cx| sender.next(cx)).is_none(), "five fly, and four may");
+    // Two more are lost of the same window.
+    flow.ack(ms(120), ms(0), 7, 50.0);
+    assert_eq!((flow.flying(), flow.sender.window, flow.sender.state), (vec![5, 6], 4.0, State::Congested(8)));
+    flow.send(ms(130));
+    assert_eq!(flow.flying(), [5, 6, 8, 9]);
+    // The first sent after the loss: the rate that arrives counts from here on, and the window stays for a round trip.
+    flow.ack(ms(230), ms(130), 8, 60.0);
+    assert_eq!((flow.sender.state, flow.sender.window, flow.sender.round), (State::Steady, 4.0, 10));
+    // Never below one packet.
+    for now in [1_000, 2_000, 3_000] {
+        flow.with(ms(now), |sender, cx| sender.on_timer(cx));
+    }
+    assert_eq!(flow.sender.window, 1.0);
+}
+
+/// Slow start: a packet more with each acknowledgement, until a round trip's rate is less than a quarter above that of the one before;
+/// then, once in a round trip, what arrives in the shortest round trip and `excess` more.
+#[test]
+fn slow_start_ends_where_the_rate_stops_to_grow() {
+    let mut flow = Flow::new();
+    flow.profile.scp.excess = 2.5;
+    assert_eq!(flow.with(ms(0), |sender, cx| sender.rate(cx)), 0.0, "nothing is known");
+    flow.send(ms(0));
+    assert_eq!(flow.flying(), [0, 1, 2, 3]);
+    // A round trip ends with the first packet that was sent after the one before had ended. The first has no rate before it; then the rate
+    // grows by a quarter each time, and in the end by less.
+    let (mut sent, mut window) = (ms(0), 4.0);
+    for (n, rate) in [0.0, 40.0, 50.0, 62.5, 78.0].into_iter().enumerate() {
+        let now = sent + Duration::from_millis(100);
+        let flying = flow.flying();
+        assert_eq!((flying.len() as f64, flow.sender.round), (window, flying[0]), "{rate}");
+        for seq in flying {
+            flow.ack(now, sent, seq, rate);
+            window += 1.0;
+            if n < 4 {
+                assert_eq!((flow.sender.state, flow.sender.window), (State::SlowStart, window), "{rate}");
+            }
+        }
+        flow.send(now);
+        sent = now;
+    }
+    // 78 packets per second for 100 ms.
+    assert_eq!(flow.sender.state, State::Steady);
+    assert!(near(flow.sender.window, 10.3), "{}", flow.sender.window);
+    assert!(near(flow.with(ms(0), |sender, cx| sender.rate(cx)), 103_000.0), "bytes per second");
+    // Within the round trip nothing changes; at its end it follows the rate, whether that grows or falls; the shortest round trip counts.
+    let mut now = ms(500);
+    for (rate, rtt, wanted) in [(200.0, 150, 22.5), (20.0, 50, 3.5), (1.0, 100, 2.55), (0.0, 100, 2.5)] {
+        let (sent, window, round) = (now, flow.sender.window, flow.sent);
+        flow.sender.flying.clear();
+        flow.sender.round = round;
+        flow.send(sent);
+        assert!(flow.sent > round + 1);
+        now += Duration::from_millis(rtt);
+        flow.ack(now, sent, round - 1, rate);
+        assert_eq!(flow.sender.window, window);
+        flow.ack(now, sent, round, rate);
+        assert!(near(flow.sender.window, wanted), "{} instead of {wanted}", flow.sender.window);
+    }
+    // At least a packet.
+    flow.profile.scp.excess = 0.5;
+    let last = flow.sent;
+    flow.sender.flying.clear();
+    flow.sender.round = last;
+    flow.send(now);
+    flow.ack(now, now, last, 0.0);
+    assert_eq!(flow.sender.window, 1.0);
+}
+
+/// By hand: 1000 bytes each, a round trip of 100 ms. The bytes after the first packet over the time since it; then half of that and
+/// half of what the next round trip brings.
+#[test]
+fn the_arrival_rate_is_a_running_mean_over_round_trips() {
+    let profile = profile();
+    let mut receiver = Receiver::new(&profile);
+    let mut data = |at: u64, rtt: u64| {
+        let data = Data { seq: at, sent: ms(at - 50), rtt: Duration::from_millis(rtt), heard: 0, pair: false };
+        let report = receiver.on_data(&data, 1000, false, &Cx { now: ms(at), profile: &profile }).unwrap();
+        assert_eq!((report.echo, report.seq, report.held), (ms(at - 50), at, Duration::ZERO));
+        report.rate
+    };
+    // While the sender knows no round trip there is no rate.
+    assert_eq!([data(100, 0), data(150, 0)], [0.0, 0.0]);
+    // Two packets in 99 ms, and three in 100 ms.
+    assert_eq!(data(199, 100), 0.0);
+    assert!(near(data(200, 100), 30_000.0));
+    // What comes at the very time of the first is not counted.
+    assert!(near(data(200, 100), 30_000.0));
+    // Two in 125 ms: 16,000.
+    assert!(near(data(210, 100), 30_000.0) && near(data(325, 100), 23_000.0));
+    // One in 100 ms.
+    assert!(near(data(425, 100), 16_500.0));
+    assert!(receiver.timer().is_none());
+}
