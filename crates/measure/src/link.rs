@@ -399,9 +399,8 @@ impl LinkRecorder {
     /// The columns of the series of the plan's link number `link`.
     pub(crate) fn take_series(&mut self, plan: &Plan, link: usize) -> Columns {
         let mut columns = std::mem::take(&mut self.series);
-        let classes = plan.classes.iter().filter(|_| link == plan.measured);
         let paths = std::iter::once(format!("links.{}", plan.links[link].name));
-        let paths: Vec<String> = paths.chain(classes.map(|name| format!("classes.{name}"))).collect();
+        let paths: Vec<String> = paths.chain(plan.classes.iter().map(|name| format!("classes.{name}"))).collect();
         let of_flow = |class| 1.0 / plan.interval.as_secs_f64() / plan.flows_of_class(class) as f64;
         let loss_pps: Vec<f64> = (0..plan.classes.len()).map(of_flow).collect();
         self.ended.amend(&mut columns, &paths, &loss_pps);
