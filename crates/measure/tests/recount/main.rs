@@ -203,10 +203,10 @@ fn rates(log: &Log, span: Span, apps: &[u32]) -> Vec<f64> {
 
 fn of_apps(window: &Window, log: &Log, span: Span, now: u64) {
     let flows = rates(log, span, &[0, 1, 2, 3, 4, 5]);
-    let seen = &window.flows;
-    assert_eq!(seen.count, flows.len() as u64);
-    near(seen.jain, jain(&flows), "flows.jain");
-    let range = &seen.throughput_bps;
+    let of_all = &window.flows;
+    assert_eq!(of_all.count, flows.len() as u64);
+    near(of_all.jain, jain(&flows), "flows.jain");
+    let range = &of_all.throughput_bps;
     let ascending = sorted(flows.iter().copied());
     near(range.min, ascending[0], "least");
     near(range.mean, mean(&flows), "mean");
@@ -221,10 +221,10 @@ fn of_apps(window: &Window, log: &Log, span: Span, now: u64) {
         near(app.timeouts_per_s, count(|s| s.timeout) / span.seconds(), name);
         let ended: Vec<_> = log.exchanges.iter().filter(|(ns, e)| e.group == group && span.has(*ns)).collect();
         assert_eq!(app.completed, ended.len() as u64, "{name}");
-        for (kind, name) in [(0, "page"), (1, "object")] {
+        for (kind, called) in [(0, "page"), (1, "object")] {
             let took = ended.iter().filter(|(_, e)| e.kind == kind);
             let took = sorted(took.map(|(ns, e)| play::at(*ns).since(e.started).as_millis_f64()));
-            summarizes(app.response_time_ms.get(name).copied(), &took, name);
+            summarizes(app.response_time_ms.get(called).copied(), &took, called);
         }
         match app.jain {
             Some(seen) => near(seen, jain(&rates(log, span, &apps)), name),
@@ -356,8 +356,8 @@ fn series_are_what_happened_in_each_interval() {
                 );
                 for why in [Why::Overflow, Why::Early, Why::Overload] {
                     let count = of[i].arrived.iter().filter(|p| p.dropped == Some(why)).count() as f64;
-                    let column = &series.columns[&format!("classes.{name}.drops.{}", why.name())];
-                    let seen = column[row];
+                    let drops = &series.columns[&format!("classes.{name}.drops.{}", why.name())];
+                    let seen = drops[row];
                     // A reason that had not occurred by then has no value.
                     assert!(seen == count || seen.is_nan() && count == 0.0, "{name} {row} {}: {seen}", why.name());
                 }
@@ -400,8 +400,8 @@ fn flows(log: &Log, output: &Output) {
         assert_eq!(seen, (sent.len() as u64, count(|s| s.again), count(|s| s.timeout), count(|s| s.opens)));
         let drops = log.packets.iter().filter(|p| p.dropped.is_some());
         // The other links count theirs with application 4.
-        let wanted = if app == 4 { 2 * drops.count() } else { drops.filter(|p| p.app == app).count() };
-        assert_eq!(flow.drops, Some(wanted as u64));
+        let lost = if app == 4 { 2 * drops.count() } else { drops.filter(|p| p.app == app).count() };
+        assert_eq!(flow.drops, Some(lost as u64));
         let bytes = |(_, from, to): (&str, u64, u64)| {
             let span = Span { from, to };
             log.deliveries.iter().filter(|d| d.1 == app && span.has(d.0)).map(|d| d.3).sum::<u64>()

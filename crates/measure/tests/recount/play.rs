@@ -335,7 +335,6 @@ impl Play {
         let ends = (self.now + (rest * f64::from(packet.len) * 8e9 / rate as f64) as u64) | 1;
         packet.pieces.extend([(from, self.now, share - rest), (self.now, ends, rest)]);
         (0..3).for_each(|link| self.recorder.continued(link, at(self.now), at(ends)));
-        let key = self.plan(ends, What::Done);
-        self.on_link = Some((i, key));
+        self.on_link = Some((i, self.plan(ends, What::Done)));
     }
 }

@@ -54,6 +54,9 @@ use super::{CongestionControl, Cx, Pacer, Window};
 use crate::profile::Profile;
 use crate::tcp::Sent;
 
+#[cfg(test)]
+mod draft;
+
 /// 2 / ln 2: doubles the rate in each round trip.
 const HIGH_GAIN: f64 = 2.0 * std::f64::consts::LOG2_E;
 const PROBE_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];

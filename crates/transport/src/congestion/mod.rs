@@ -42,6 +42,8 @@ macro_rules! callbacks {
 
 mod added;
 mod delivery;
+#[cfg(test)]
+mod histories;
 mod hystart;
 pub mod pacing;
 mod window;

@@ -1,6 +1,9 @@
 //! A second reading of draft-ietf-ccwg-bbr: its pseudo-code procedure by procedure, under its names, with the choices that
 //! the page of `bbr3` lists. Histories of acknowledgements and losses must leave both at the same (`histories.rs`).
 
+mod losses;
+mod probe_rtt;
+
 use aqmkit_base::{BitRate, Duration, Instant};
 
 use super::cycle::draw_wait;
@@ -501,71 +504,6 @@ impl Draft {
         self.probe_up_per_inc = (self.cwnd / growth_this_round).max(self.set.smss);
     }
 
-    // Round trips.
-
-    fn update_min_rtt_and_probe_rtt(&mut self, rtt: Option<Duration>, now: Instant) {
-        let older = |stamp: Option<(Duration, Instant)>, seconds: u64| {
-            stamp.is_some_and(|(_, at)| now > at + Duration::from_secs(seconds))
-        };
-        let expired = older(self.probe_rtt_min, 5);
-        if let Some(rtt) = rtt
-            && (expired || self.probe_rtt_min.is_none_or(|(least, _)| rtt < least))
-        {
-            self.probe_rtt_min = Some((rtt, now));
-        }
-        let least = |dated: Option<(Duration, Instant)>| dated.map_or(Duration::from_secs(1_000_000), |(rtt, _)| rtt);
-        if least(self.probe_rtt_min) < least(self.min_rtt) || older(self.min_rtt, 10) {
-            self.min_rtt = self.probe_rtt_min;
-        }
-        if self.phase != ProbeRtt && expired && !self.idle_restart {
-            self.save_cwnd();
-            (self.phase, self.probe_rtt_done_stamp) = (ProbeRtt, None);
-            self.app_limited = Some((self.delivered, 0));
-            self.probe_stopping = true;
-            self.start_round();
-        }
-        if self.phase == ProbeRtt {
-            self.handle_probe_rtt(now);
-        }
-        self.idle_restart = false;
-    }
-
-    fn probe_rtt_cwnd(&self) -> u64 {
-        self.bdp_multiple(self.bw, gains(ProbeRtt).1).max(self.min_pipe_cwnd())
-    }
-
-    fn handle_probe_rtt(&mut self, now: Instant) {
-        let until = self.delivered + self.inflight;
-        self.app_limited = self.app_limited.map(|(from, _)| (from, until));
-        if self.probe_rtt_done_stamp.is_none() {
-            if self.inflight <= self.probe_rtt_cwnd() {
-                self.probe_rtt_done_stamp = Some(now + Duration::from_millis(200));
-                self.probe_rtt_round_done = false;
-                self.start_round();
-            }
-        } else {
-            self.probe_rtt_round_done |= self.round_start;
-            if self.probe_rtt_round_done {
-                self.check_probe_rtt_done(now);
-            }
-        }
-    }
-
-    fn check_probe_rtt_done(&mut self, now: Instant) {
-        if self.phase != ProbeRtt || self.probe_rtt_done_stamp.is_none_or(|stamp| now <= stamp) {
-            return;
-        }
-        self.probe_rtt_min = self.probe_rtt_min.map(|(rtt, _)| (rtt, now));
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
-        (self.bw_shortterm, self.inflight_shortterm) = (f64::INFINITY, INFINITY);
-        if self.full_bw_reached {
-            self.start_probe_bw_down(now);
-            self.phase = ProbeBwCruise;
-        } else {
-            self.phase = Startup;
-        }
-    }
-
     // Control parameters.
 
     fn set_pacing_rate_with_gain(&mut self, gain: f64) {
@@ -605,99 +543,6 @@ impl Draft {
     fn save_cwnd(&mut self) {
         self.prior_cwnd =
             if self.in_recovery || self.phase == ProbeRtt { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
-    }
-
-    // Losses.
-
-    fn note_loss(&mut self) {
-        if !self.loss_in_round {
-            self.loss_round_delivered = self.delivered;
-            if self.saved.at != Some(self.delivered) {
-                self.save_cwnd();
-                let bounds = (self.bw_shortterm, self.inflight_shortterm, self.inflight_longterm);
-                self.saved = Saved { at: Some(self.delivered), bounds: Some(bounds), phase: None };
-            }
-        }
-        self.loss_in_round = true;
-    }
-
-    /// A segment of the stream was lost, with what was in flight when it was sent and what was lost since.
-    pub(super) fn handle_lost_packet(
-        &mut self,
-        (start, end): (u64, u64),
-        tx_in_flight: u64,
-        lost: u64,
-        app_limited: bool,
-        now: Instant,
-    ) {
-        self.note_loss();
-        if start != self.lost_piece_end {
-            self.lost_pieces += 1;
-        }
-        self.lost_piece_end = end;
-        if lost as f64 > 0.02 * tx_in_flight as f64 {
-            // What was in flight when the losses passed 2 % of it.
-            let size = end - start;
-            let inflight_prev = tx_in_flight.saturating_sub(size);
-            let lost_prev = lost.saturating_sub(size);
-            let lost_prefix = (0.02 * inflight_prev as f64 - lost_prev as f64) / (1.0 - 0.02);
-            self.handle_inflight_too_high(inflight_prev + lost_prefix.max(0.0) as u64, app_limited, now);
-        }
-    }
-
-    fn handle_inflight_too_high(&mut self, inflight: u64, app_limited: bool, now: Instant) {
-        if !self.bw_probe_samples {
-            return;
-        }
-        (self.bw_probe_samples, self.prev_probe_too_high) = (false, true);
-        if !app_limited {
-            let target_inflight = self.bdp_multiple(self.bw, 1.0).min(self.cwnd);
-            self.inflight_longterm = inflight.max((0.7 * target_inflight as f64) as u64);
-        }
-        if self.phase == ProbeBwUp {
-            self.saved.phase = Some(ProbeBwUp);
-            self.start_probe_bw_down(now);
-        }
-    }
-
-    pub(super) fn on_enter_fast_recovery(&mut self, flight: u64, now: Instant) {
-        self.note_loss();
-        (self.in_recovery, self.in_fast_recovery) = (true, true);
-        if !self.set.sees_losses {
-            self.handle_inflight_too_high(flight, false, now);
-        }
-    }
-
-    pub(super) fn on_enter_rto(&mut self) {
-        self.note_loss();
-        (self.in_recovery, self.in_fast_recovery) = (true, false);
-        self.cwnd = self.set.smss;
-    }
-
-    pub(super) fn on_exit_recovery(&mut self) {
-        (self.in_recovery, self.in_fast_recovery) = (false, false);
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
-    }
-
-    pub(super) fn handle_spurious_loss_detection(&mut self) {
-        self.on_exit_recovery();
-        self.loss_in_round = false;
-        self.reset_full_bw(0.0);
-        let saved = std::mem::take(&mut self.saved);
-        if let Some((bw, short, long)) = saved.bounds {
-            self.bw_shortterm = self.bw_shortterm.max(bw);
-            self.inflight_shortterm = self.inflight_shortterm.max(short);
-            self.inflight_longterm = self.inflight_longterm.max(long);
-        }
-        if saved.phase == Some(Startup) && self.phase != Startup {
-            self.full_bw_reached = false;
-        }
-        if self.phase != ProbeRtt && saved.phase.is_some_and(|phase| phase != self.phase) {
-            match saved.phase {
-                Some(Startup) => self.phase = Startup,
-                _ => self.start_probe_bw_refill(),
-            }
-        }
     }
 
     // Marks, and silence.
