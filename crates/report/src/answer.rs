@@ -34,23 +34,18 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     if outcomes.len() < 2 || most <= 0.0 {
         return None;
     }
-    let (unit, factor) = rate_unit(most);
-    let good: Vec<&Outcome<'_>> = outcomes.iter().filter(|o| o.goodput >= NEARLY_ALL * most).collect();
-    let best = good.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
-    let longest = outcomes.iter().max_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
-    let least = outcomes.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
-    let queue = if links.len() > 1 { format!("{} queue", links[0]) } else { "queue".to_owned() };
-    let ms = |value: f64| format!("{} ms", significant(value, 3));
-    // With several links, some of the traffic may not cross the first one.
-    let whose = if links.len() > 1 { " of all traffic" } else { "" };
-    let rate = |o: &Outcome<'_>| format!("{} {unit}", significant(o.goodput * factor, 3));
-    let alike: Vec<&str> = good.iter().filter(|o| ms(o.mean_ms) == ms(best.mean_ms)).map(|o| o.label).collect();
-    let numbers = format!(
-        "{} on average and {} at the 99th percentile, at {}{whose}",
-        ms(best.mean_ms),
-        ms(best.p99_ms),
-        rate(best)
-    );
+    sentences(&outcomes, most, &Words::new(&links, most))
+}
+
+/// The sentences of [`answer`]; `most` is the highest goodput.
+fn sentences(outcomes: &[Outcome<'_>], most: f64, words: &Words) -> Option<String> {
+    let by_delay = |a: &&Outcome<'_>, b: &&Outcome<'_>| a.mean_ms.total_cmp(&b.mean_ms);
+    let nearly_all = |o: &Outcome<'_>| o.goodput >= NEARLY_ALL * most;
+    let best = outcomes.iter().filter(|o| nearly_all(o)).min_by(by_delay)?;
+    let (longest, least) = (outcomes.iter().max_by(by_delay)?, outcomes.iter().min_by(by_delay)?);
+    let alike = outcomes.iter().filter(|o| nearly_all(o) && ms(o.mean_ms) == ms(best.mean_ms));
+    let alike: Vec<&str> = alike.map(|o| o.label).collect();
+    let (queue, numbers) = (&words.queue, words.numbers(best));
     if alike.len() == outcomes.len() {
         return Some(format!("All disciplines have the same {queue}: {numbers}."));
     }
@@ -59,12 +54,45 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     let mut text =
         format!("Of those with at least 97 % of the highest goodput, {named} {have} the shortest {queue}: {numbers}.");
     if longest.mean_ms > 1.5 * best.mean_ms {
-        text += &format!(" {} has the longest: {} at {}.", longest.label, ms(longest.mean_ms), rate(longest));
+        text += &format!(" {} has the longest: {} at {}.", longest.label, ms(longest.mean_ms), words.rate(longest));
     }
-    if least.goodput < NEARLY_ALL * most {
-        text += &format!(" {} has an even shorter one, {}, but only {}.", least.label, ms(least.mean_ms), rate(least));
+    if !nearly_all(least) {
+        let (delay, rate) = (ms(least.mean_ms), words.rate(least));
+        text += &format!(" {} has an even shorter one, {delay}, but only {rate}.", least.label);
     }
     Some(text)
+}
+
+/// How the sentences name the queue and the goodput.
+struct Words {
+    queue: String,
+    /// Whose goodput it is: with several links, some of the traffic may not cross the first one.
+    whose: &'static str,
+    unit: &'static str,
+    factor: f64,
+}
+
+impl Words {
+    fn new(links: &[String], most: f64) -> Self {
+        let (unit, factor) = rate_unit(most);
+        match links {
+            [first, _, ..] => Words { queue: format!("{first} queue"), whose: " of all traffic", unit, factor },
+            _ => Words { queue: "queue".to_owned(), whose: "", unit, factor },
+        }
+    }
+
+    fn rate(&self, outcome: &Outcome<'_>) -> String {
+        format!("{} {}", significant(outcome.goodput * self.factor, 3), self.unit)
+    }
+
+    fn numbers(&self, outcome: &Outcome<'_>) -> String {
+        let (mean, p99, rate) = (ms(outcome.mean_ms), ms(outcome.p99_ms), self.rate(outcome));
+        format!("{mean} on average and {p99} at the 99th percentile, at {rate}{}", self.whose)
+    }
+}
+
+fn ms(value: f64) -> String {
+    format!("{} ms", significant(value, 3))
 }
 
 /// Names in a sentence: `a, b and c`.
