@@ -7,6 +7,7 @@ import type { FlowLook, Gauge, QueueLook } from "../simulator/contract";
 import * as source from "../source";
 import { short, showRate, showShare, showSize, showTime } from "../units";
 import { Choice } from "./field";
+import { type Item, losses, NumberList } from "./numbers";
 import { Plot, type PlotData } from "./plot";
 import { colours } from "./theme";
 
@@ -106,33 +107,17 @@ function ColumnHeader({ column, index }: { column: Column; index: number }) {
 }
 
 function Numbers({ queue, gauges }: { queue: QueueLook; gauges: Gauge[] }) {
-  const { counters } = queue;
-  const arrived = Math.max(1, counters.arrived);
-  const items: [string, string][] = [
+  const items: Item[] = [
     ["queue", `${queue.packets} packets`],
     ["delay", showTime(queue.delay)],
-    ["link used", showShare(counters.utilisation)],
-    ["dropped", `${counters.dropped.toLocaleString("en")} (${showShare(counters.dropped / arrived)})`],
+    ["link used", showShare(queue.counters.utilisation)],
+    ...losses(queue.counters),
   ];
-  if (counters.marked > 0)
-    items.push([
-      "marked",
-      `${counters.marked.toLocaleString("en")} (${showShare(counters.marked / arrived)})`,
-    ]);
   for (const gauge of gauges.slice(0, player.columns.value.length > 1 ? 2 : 3)) {
     const value = queue.gauges[gauge.name];
     if (value !== undefined) items.push([gauge.label || gauge.name, gaugeText(gauge, value)]);
   }
-  return (
-    <dl class="numbers">
-      {items.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <NumberList items={items} />;
 }
 
 function isShare(gauge: Gauge): boolean {

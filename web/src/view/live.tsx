@@ -6,6 +6,7 @@ import type { Discipline } from "../simulator/contract";
 import { quantity, short, showRate, showShare, showTime } from "../units";
 import { roundUp } from "./column";
 import { Choice, NumberField } from "./field";
+import { type Item, losses, NumberList } from "./numbers";
 import { ParameterField } from "./parameter";
 import { Plot, type PlotData } from "./plot";
 import { colours } from "./theme";
@@ -130,31 +131,16 @@ function throughputs(states: live.State[], index: number): (number | null)[] {
 }
 
 function Numbers({ direction, index, states }: Shown) {
-  const arrived = Math.max(1, direction.arrived);
   const rate = throughputs(states.slice(-BACK - 1), index).at(-1) ?? null;
-  const items: [string, string][] = [
+  const items: Item[] = [
     ["throughput", showRate(rate)],
     ["link used", showShare(rate === null ? null : rate / direction.rate)],
     ["delay", showTime(direction.delay)],
     ["99th percentile", showTime(direction.delay_p99)],
-    ["dropped", `${direction.dropped.toLocaleString("en")} (${showShare(direction.dropped / arrived)})`],
+    ...losses(direction),
   ];
-  if (direction.marked > 0)
-    items.push([
-      "marked",
-      `${direction.marked.toLocaleString("en")} (${showShare(direction.marked / arrived)})`,
-    ]);
   for (const [name, value] of Object.entries(direction.gauges).slice(0, 4)) items.push([name, short(value)]);
-  return (
-    <dl class="numbers">
-      {items.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <NumberList items={items} />;
 }
 
 function Plots({
