@@ -8,7 +8,7 @@
 # compared (for example an older one). Every bottleneck has 10 Gbit/s and a first-in first-out queue. A line has, for one TCP
 # connection and for UDP packets of 46 bytes that one sender makes as fast as it can: what was received, the processor time of
 # the bottleneck's process, and that of all that take part, which are the sender, the receiver and the bottleneck; the kernel's
-# own work for a packet counts where it was done. Median of the rounds for rates, least for processor time, because other work on the
+# own work for a packet counts where it was done, and tbf and mahimahi show 0 for a process of their own. Median of the rounds for rates, least for processor time, because other work on the
 # machine only adds.
 set -eu
 cd "$(dirname "$0")/../.."
