@@ -314,7 +314,10 @@ mod tests {
         assert!(fails("2 200\n1 200").contains("must not be before"));
         assert!(fails("1 200 3").contains("two numbers"));
         assert!(fails("-1 200").contains("from 0 on") && fails("NaN 200").contains("from 0 on"));
-        assert!(fails("1 0").contains("1 to 65507"));
+        assert!(fails("1 0").contains("1 to 65507") && fails("1 65508").contains("1 to 65507"));
+        assert!(fails("1e9 1").contains("from 0 on"));
+        let ends = Trace::parse("t", "0 1\n999999999 65507\n").unwrap();
+        assert_eq!(ends.packets().iter().map(|p| p.len).collect::<Vec<_>>(), [1, 65_507]);
         assert!(fails("1 200\n1 200").contains("two at different times"));
         assert!(fails("").contains("0 packets"));
     }

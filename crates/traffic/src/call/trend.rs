@@ -229,6 +229,20 @@ mod tests {
         assert_eq!(trend.scaled(), 30.0);
     }
 
+    /// A packet that overtakes another one arrives before it: the difference is negative.
+    #[test]
+    fn differences_have_signs() {
+        assert_eq!([ms(at(3.0), at(5.0)), ms(at(5.0), at(3.0)), ms(at(5.0), at(5.0))], [2.0, -2.0, 0.0]);
+    }
+
+    /// Packets 3 ms apart at a constant delay are groups of two, though each arrives within 5 ms of the one before: nothing held them up.
+    #[test]
+    fn a_steady_stream_is_no_single_group() {
+        let mut trend = Trend::new();
+        (0..60).for_each(|i| trend.packet(at(3.0 * f64::from(i)), at(3.0 * f64::from(i) + 20.0)));
+        assert_eq!(trend.groups, 28);
+    }
+
     #[test]
     fn groups_that_arrive_at_once_have_no_slope() {
         let mut trend = Trend::new();

@@ -263,6 +263,17 @@ mod tests {
         }
     }
 
+    /// Of numbers that begin again, the nearer half is ahead.
+    #[test]
+    fn a_spurt_is_later_within_half_of_all_numbers() {
+        for (ahead, newer) in [(1, true), (SPURTS / 2 - 1, true), (SPURTS / 2, false), (SPURTS, false)] {
+            let mut buffer = JitterBuffer::fixed(ms(60));
+            buffer.packet(7, ms(10));
+            let time = buffer.packet((7 + ahead) & SPURTS, ms(20));
+            assert_eq!(time == ms(80), newer, "{ahead}");
+        }
+    }
+
     #[test]
     fn an_adaptive_buffer_is_the_mean_and_four_variations() {
         let mut buffer = JitterBuffer::adaptive(ms(20));

@@ -117,6 +117,10 @@ fn single_losses_cost_what_the_e_model_says_and_bursts_more() {
     assert!((score(&single) - mos(r(1.0))).abs() < 1e-4, "{}", score(&single));
     assert!((score(&burst) - mos(r(5.0 * 0.99))).abs() < 1e-4, "{}", score(&burst));
     assert!(score(&burst) < score(&single));
+    // Every other packet: runs of one are shorter than those of random losses, and count as these.
+    let even = call(r#"{"codec": "g711-bare"}"#, |n| (n % 2 == 0).then_some(ms(30)));
+    let r_even = rating(Codec::G711Bare.impairment(), ms(70), 0.5, 1.0);
+    assert!((even.counter("r_sum") / 5.0 - r_even).abs() < 1e-3, "{} {r_even}", even.counter("r_sum"));
     let concealed = call("{}", |n| (n % 100 != 0).then_some(ms(30)));
     assert!(score(&concealed) > score(&single) + 0.3, "{} {}", score(&concealed), score(&single));
 }
