@@ -68,6 +68,22 @@ fn drr_is_the_example_of_its_paper() {
     assert_eq!(b.gauge("deficit"), 0.0);
 }
 
+/// An uncongested link of CSFQ sets alpha to the largest label of the last `K_c`; after one without a packet that is zero, and nothing is
+/// dropped.
+#[test]
+fn csfq_knows_no_share_after_silence() {
+    let mut b = Bench::new("csfq", r#"{"k_c": "200ms", "limit": 100, "threshold": 0}"#);
+    let mut alphas = Vec::new();
+    for at in [0, 100, 300, 600] {
+        b.now = Instant::ZERO + Duration::from_millis(at);
+        assert_eq!(b.offer(1, &[1000]), NONE);
+        alphas.push(b.gauge("alpha"));
+    }
+    assert_eq!((alphas[0], alphas[1], alphas[3]), (10e6, 10e6, 0.0), "the capacity at first");
+    assert!((1e3..1e6).contains(&alphas[2]), "the estimate of 1000 bytes in 100 ms: {}", alphas[2]);
+    assert_eq!(b.offer(1, &[1000; 4]), NONE);
+}
+
 #[test]
 fn drr_takes_buffers_from_the_longest_queue() {
     let steal = |options: &str| {
