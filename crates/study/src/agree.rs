@@ -128,4 +128,54 @@ mod tests {
         let delays: Vec<_> = delays.map(|a| (a.on.as_str(), a.simulated, a.live, a.holds())).collect();
         assert_eq!(delays, [("live", 10.0, 13.0, false), ("kernel", 10.0, 9.0, true)]);
     }
+
+    /// Classes and fairness agree within 15 % of the larger value, a link within three points; of several links each is named; the mean
+    /// over the repeats counts.
+    #[test]
+    fn every_quantity_is_compared_at_its_place() {
+        use aqmkit_measure::output::ClassStats;
+        let run = |on: &str, window: &str, factor: f64| {
+            let mut one = entry(on, 0.5, 20.0);
+            one.labels.insert("window".to_owned(), window.to_owned());
+            one.links.insert("c".to_owned(), LinkStats { utilization: 0.25, ..LinkStats::default() });
+            let class = |bps: f64| ClassStats { offered_bps: bps, throughput_bps: bps, ..ClassStats::default() };
+            one.classes = [("tcp".to_owned(), class(2e6 * factor)), ("none".to_owned(), class(0.0))].into();
+            one.flows.jain = 0.8 * factor;
+            one
+        };
+        let runs = vec![
+            run("simulated", "all", 1.0),
+            run("simulated", "all", 0.8),
+            run("live", "all", 1.04),
+            run("live", "blast", 1.0),
+            run("kernel", "all", 1.06),
+        ];
+        let axis = |name: &str, labels: &[&str]| Axis {
+            name: name.to_owned(),
+            labels: labels.iter().map(|&l| l.to_owned()).collect(),
+        };
+        let axes = vec![axis("aqm", &["red"]), axis(AXIS, &["kernel", SIMULATED, "live"])];
+        let list = agreements(&Results { runs, axes, ..Results::default() });
+        let shown: Vec<_> = list.iter().map(|a| (a.place.as_str(), a.on.as_str(), a.what.as_str())).collect();
+        let whats = ["b: used, %", "b: mean delay, ms", "c: used, %", "fairness", "tcp, Mbit/s"];
+        let wanted: Vec<_> =
+            ["kernel", "live"].into_iter().flat_map(|on| whats.map(|what| ("red all", on, what))).collect();
+        assert_eq!(shown, wanted, "what was only live has nothing to be compared with");
+        let of = |on: &str, what: &str| list.iter().find(|a| a.on == on && a.what == what).unwrap();
+        let tcp = of("live", "tcp, Mbit/s");
+        assert!(
+            (tcp.simulated - 1.8).abs() < 1e-9
+                && (tcp.live - 2.08).abs() < 1e-9
+                && (tcp.within - 0.15 * 2.08).abs() < 1e-9
+        );
+        assert!(tcp.holds() && !of("kernel", "tcp, Mbit/s").holds(), "1.8 and 2.12 differ by more than 0.318");
+        let fair = of("live", "fairness");
+        assert!((fair.simulated - 0.72).abs() < 1e-9 && (fair.within - 0.15 * 0.832).abs() < 1e-9);
+        assert_eq!((of("live", "b: used, %").simulated, of("live", "b: used, %").within), (50.0, 3.0));
+        assert_eq!(
+            agreements(&Results { runs: vec![run("live", "all", 1.0)], ..Results::default() }),
+            [],
+            "no such axis"
+        );
+    }
 }

@@ -171,4 +171,17 @@ mod tests {
         let told = Outcomes::parse("experiment,id,claim,without_scheme\nx,A,1,perhaps\n").unwrap_err();
         assert!(told.contains("line: 2") && told.contains("perhaps"), "{told}");
     }
+
+    #[test]
+    fn outcomes_are_chosen_and_added_by_experiment() {
+        let other = |id: &str| Outcome { experiment: "other".to_owned(), ..outcome(id, 1, WithoutScheme::Met) };
+        let mut kept = Outcomes::of(&[outcome("A", 1, WithoutScheme::Missed), other("B")]);
+        assert_eq!(kept.only(&["other"]).list(), [other("B")]);
+        assert_eq!(kept.only(&["none"]), Outcomes::default());
+        kept.extend(Outcomes::of(&[outcome("A", 1, WithoutScheme::Met), outcome("A", 2, WithoutScheme::NoScheme)]));
+        assert_eq!(
+            kept.list(),
+            [outcome("A", 1, WithoutScheme::Met), outcome("A", 2, WithoutScheme::NoScheme), other("B")]
+        );
+    }
 }

@@ -168,4 +168,26 @@ mod tests {
         let ids: Vec<_> = kept.0.values().map(|r| (r.scale.as_str(), r.id.as_str(), r.met)).collect();
         assert_eq!(ids, [("full", "A", None), ("quick", "A", Some(false))]);
     }
+
+    #[test]
+    fn numbers_have_six_digits() {
+        let six = [1.0 / 3.0, 123_456.789, 0.000_012_345_678, -2.5, 0.0].map(in_six_digits);
+        assert_eq!(six, [0.333_333, 123_457.0, 0.000_012_345_7, -2.5, 0.0]);
+        let mut endless = results("quick", "a", &[("A", Some(false))]);
+        endless.expectations[0].measured = Some(f64::INFINITY);
+        assert!(Records::of([&endless]).text().unwrap().contains("quick,a,A,1,,false,2,3\n"), "a time that never came");
+    }
+
+    #[test]
+    fn records_of_one_claim_replace_each_other() {
+        let mut kept = Records::of([&results("quick", "a", &[("A", Some(true)), ("B", Some(true))])]);
+        kept.extend(Records::of([&results("quick", "a", &[("A", Some(false))])]));
+        assert_eq!(
+            kept.0.values().map(|r| (r.id.as_str(), r.met)).collect::<Vec<_>>(),
+            [("A", Some(false)), ("B", Some(true))]
+        );
+        let told =
+            Records::parse("scale,experiment,id,claim,measured,met,held,cells\nquick,a,A,one,,,,\n").unwrap_err();
+        assert!(told.contains("line: 2"), "{told}");
+    }
 }

@@ -81,4 +81,18 @@ mod tests {
         assert_eq!((of("count"), of("share")), (Some(2.0), Some(0.5)));
         assert_eq!((of("time_ms.p50"), of("time_ms.mean"), of("time_ms.p99")), (Some(200.0), Some(250.0), Some(300.0)));
     }
+
+    #[test]
+    fn numbers_have_the_units_of_their_quantity() {
+        let claim = |metric: &str| {
+            let text = format!(
+                "title = 'x'\nduration = '10s'\n[topology]\nrate = '1mbit'\n[[traffic]]\nkind = 'short-flows'\n[[expect]]\nid = 'X'\n\
+                 where = {{ app = 'short-flows' }}\nexchanges = {{ }}\nmetric = '{metric}'"
+            );
+            Experiment::parse("x.toml", &text, &Overrides::default()).unwrap().expects.remove(0)
+        };
+        let of = |metric: &str| quantity(&claim(metric), 250.0).map(|q| (q.value, q.dimension));
+        assert_eq!([of("time_ms.mean"), of("time_ms.p90")], [Ok((0.25, Dimension::Time)), Ok((0.25, Dimension::Time))]);
+        assert_eq!([of("count"), of("share")], [Ok((250.0, Dimension::Count)), Ok((250.0, Dimension::Share))]);
+    }
 }

@@ -56,3 +56,85 @@ pub fn first_run<'a>(
     }
     Ok(*index)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmkit_experiment::{Experiment, Overrides};
+
+    const ROWS: &str = "id,source,where,what,unit,low,high,kind\n\
+        X,CBT,V,goodput,KB/s,100,100,value\n\
+        S,CBT,V,share,%,90,90,value\n";
+
+    fn claim(id: &str, rest: &str) -> Expect {
+        let text = format!(
+            "title = 'x'\nduration = '10s'\n[topology]\nrate = '1mbit'\n[[traffic]]\nkind = 'short-flows'\n[sweep]\naqm = ['red', 'fifo']\n\
+             [[expect]]\nid = '{id}'\n{rest}"
+        );
+        Experiment::parse("x.toml", &text, &Overrides::default()).unwrap().expects.remove(0)
+    }
+
+    fn plain(id: &str, rest: &str) -> Result<Plain, String> {
+        Plain::of(&claim(id, rest), &Published::parse(ROWS).unwrap())
+    }
+
+    /// A number of the claim times its factor is in the unit of the row: a KB/s is 8192 bit/s, a share is in percent.
+    #[test]
+    fn a_claim_about_one_number_tells_how_to_take_it() {
+        let rate = plain("X", "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps'").unwrap();
+        assert_eq!(
+            (rate.window.as_str(), rate.metric.as_str(), rate.seconds),
+            ("all", "classes.short-flows.goodput_bps", None)
+        );
+        assert!((rate.factor * 8192.0 - 1.0).abs() < 1e-12, "{}", rate.factor);
+        let share = plain(
+            "S",
+            "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps + goodput_bps / throughput_bps'",
+        )
+        .unwrap();
+        assert_eq!(
+            share.metric,
+            "classes.short-flows.goodput_bps + classes.short-flows.goodput_bps / classes.short-flows.throughput_bps"
+        );
+        assert!((share.factor - 100.0).abs() < 1e-9, "{}", share.factor);
+        let second =
+            plain("X", "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps'\nseconds = 'max'")
+                .unwrap();
+        assert_eq!(second.seconds, Some(Statistic::Max));
+        assert_eq!(
+            plain("Y", "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps'"),
+            Err("published.csv has no row Y".to_owned())
+        );
+    }
+
+    #[test]
+    fn other_claims_are_refused() {
+        for rest in [
+            "where = { app = 'short-flows' }\nexchanges = { size = ['1b', '3kb'] }\nmetric = 'count'",
+            "where = { class = 'short-flows' }\nmetric = 'goodput_bps'\norder = 'red > fifo'\nalong = 'aqm'",
+            "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps'\nagainst = { aqm = 'fifo' }",
+        ] {
+            let told = plain("X", rest);
+            assert_eq!(told, Err("X: the claim is not about one number of one run".to_owned()), "{rest}");
+        }
+    }
+
+    /// Repeats of one combination are one; the first of them is taken.
+    #[test]
+    fn the_first_run_of_one_combination_is_found() {
+        let red = claim("X", "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps'");
+        let labels = |aqm: &str, repeat: u32, window: &str| -> BTreeMap<String, String> {
+            let of = [
+                ("aqm", aqm.to_owned()),
+                ("repeat", repeat.to_string()),
+                ("seed", (7 * repeat).to_string()),
+                ("more", window.to_owned()),
+            ];
+            of.map(|(axis, label)| (axis.to_owned(), label)).into()
+        };
+        let planned = [labels("fifo", 1, "a"), labels("red", 1, "a"), labels("red", 2, "a"), labels("red", 1, "b")];
+        assert_eq!(first_run(&red, planned[..3].iter()), Ok(1));
+        assert_eq!(first_run(&red, planned[..1].iter()), Err("X: no run is selected".to_owned()));
+        assert_eq!(first_run(&red, planned.iter()), Err("X: the claim is about several combinations".to_owned()));
+    }
+}

@@ -227,4 +227,28 @@ mod tests {
         assert!(error("X,a,b,c,ms,3,3,value\nX,a,b,c,ms,3,3,value").contains("twice"));
         assert!(error("X,a,b").contains("fields"));
     }
+
+    #[test]
+    fn a_single_number_is_printed_and_a_range_has_ends() {
+        let of =
+            |low: &str, high: &str| (row("ms", low, high, "value").printed(), row("ms", low, high, "value").range());
+        assert_eq!(of("12.70", "12.70"), (Some(12.7), Some((12.7, 12.7))));
+        assert_eq!(of("15", "20"), (None, Some((15.0, 20.0))));
+        assert_eq!([of("15", ""), of("", "15"), of("", "")], [(None, None); 3]);
+    }
+
+    #[test]
+    fn a_new_row_replaces_an_old_one() {
+        let parse = |low: &str| {
+            Published::parse(&format!(
+                "{HEAD}X,a,b,c,ms,{low},{low},value\nY{low},a,b,worked by hand,ms,1,1,equation\n"
+            ))
+            .unwrap()
+        };
+        let mut rows = parse("3");
+        rows.extend(parse("4"));
+        assert_eq!(rows.ids().collect::<Vec<_>>(), ["X", "Y3", "Y4"]);
+        assert_eq!(rows.get("X").unwrap().low, "4");
+        assert!(rows.get("Y3").unwrap().by_hand() && !rows.get("X").unwrap().by_hand());
+    }
 }

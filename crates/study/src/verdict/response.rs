@@ -179,6 +179,8 @@ mod tests {
         let share = of("alike", &own, &other);
         assert!((0.4..0.46).contains(&share), "{share}");
         assert_eq!(of("alike", &own, &own), 1.0);
+        // At a share s beyond 0.4 they are 200 + 800 (s - 0.4) / 0.6 and 200 + 1800 (s - 0.4) / 0.6: a fifth of the latter apart at 0.437.
+        assert!((share - 0.425).abs() < 0.02, "{share}");
     }
 
     #[test]
@@ -199,5 +201,54 @@ mod tests {
         let at = |least: &str| taken(Response::parse(least).unwrap(), own, None).unwrap();
         assert!((at("peak>=1s") / 3.05 - 1.0).abs() < 0.05, "{}", at("peak>=1s"));
         assert!((at("peak>=4s") / 6.05 - 1.0).abs() < 0.05, "{}", at("peak>=4s"));
+    }
+
+    #[test]
+    fn quantiles_lie_between_points_and_end_with_them() {
+        let line = [(100.0, 0.2), (500.0, 0.6), (900.0, 0.9)];
+        let quantiles = [0.0, 0.2, 0.4, 0.6, 0.75, 0.9, 0.99].map(|share| times(&line).quantile(share));
+        for (found, wanted) in quantiles.into_iter().zip([100.0, 100.0, 300.0, 500.0, 700.0, 900.0, 900.0]) {
+            assert!((found - wanted).abs() < 1e-9, "{quantiles:?}");
+        }
+        let shares = [99.9, 100.0, 300.0, 900.0, 5000.0].map(|ms| times(&line).share(ms));
+        for (found, wanted) in shares.into_iter().zip([0.0, 0.2, 0.4, 0.9, 0.9]) {
+            assert!((found - wanted).abs() < 1e-9, "{shares:?}");
+        }
+        assert!(times(&[]).quantile(0.5).is_nan());
+        // Where the curve is flat, the quantile is where it came to that height.
+        assert_eq!(times(&[(100.0, 0.2), (200.0, 0.2), (300.0, 1.0)]).quantile(0.2), 100.0);
+    }
+
+    /// Quantiles that differ by a fifth of the larger one are still alike.
+    #[test]
+    fn a_fifth_is_alike() {
+        let own = [(0.0, 0.0), (1000.0, 1.0)];
+        assert_eq!(of("alike", &own, &[(0.0, 0.0), (801.0, 1.0)]), 1.0);
+        assert!(of("alike", &own, &[(0.0, 0.0), (799.0, 1.0)]) < 0.001);
+    }
+
+    #[test]
+    fn distributions_are_found_by_window_and_quantity() {
+        use aqmkit_measure::output::Distribution;
+        let points = vec![(1.0, 0.5)];
+        let responses = |window: &str, kind: &str| Responses {
+            window: window.to_owned(),
+            traffic: "web".to_owned(),
+            kind: kind.to_owned(),
+            ..Responses::default()
+        };
+        let output = Output {
+            distributions: vec![Distribution {
+                window: "all".to_owned(),
+                quantity: "apps.web.response_time_ms.page".to_owned(),
+                points: points.clone(),
+            }],
+            responses: vec![responses("none", "page"), responses("all", "request"), responses("all", "page")],
+            ..Output::default()
+        };
+        let found = Times::find(&output, "all", "apps.web.response_time_ms.page").unwrap();
+        assert_eq!((found.points, found.cells), (points.as_slice(), Some(&output.responses[2])));
+        assert!(Times::find(&output, "none", "apps.web.response_time_ms.page").is_none());
+        assert!(Times::find(&output, "all", "apps.web.response_time_ms.request").is_none());
     }
 }

@@ -314,6 +314,20 @@ fn wrong_claims_are_found_before_running() {
     let published = Published::parse(ROWS).unwrap();
     let error = |e: Expect| check(&[e], &published).unwrap_err();
     assert!(check(&[expect("GOODPUT")], &published).is_ok());
+    // A formula has no metric, and exchanges have quantities of their own.
+    let args: toml::Table = "bandwidth = '575kibps'\npacket = '1507b'\nlatency = '100ms'".parse().unwrap();
+    let computed =
+        Expect { formula: Some("cbt-threshold".to_owned()), args, metric: None, class: None, ..expect("TH") };
+    assert_eq!(check(&[computed], &published), Ok(()));
+    let whole = Exchanges { size: (0.0, f64::INFINITY), time_ms: (0.0, f64::INFINITY) };
+    let timed = Expect {
+        metric: Some("time_ms.p90".to_owned()),
+        exchanges: Some(whole),
+        class: None,
+        app: Some("bulk".to_owned()),
+        ..expect("TIME")
+    };
+    assert_eq!(check(&[timed], &published), Ok(()));
     assert_eq!(error(expect("GODPUT")), "[[expect]] GODPUT: published.csv has no such row; did you mean GOODPUT?");
     assert!(
         error(Expect { metric: Some("latency_ms.mean".to_owned()), ..expect("GOODPUT") }).contains("a time cannot")
@@ -326,4 +340,146 @@ fn wrong_claims_are_found_before_running() {
     assert!(check(&[Expect { order: order(), ..expect("ORDER") }], &published).is_ok());
     assert!(check(&[Expect { every: Bound::parse(">= 50").ok(), ..expect("GOODPUT") }], &published).is_ok());
     assert!(error(Expect { formula: Some("cbt".to_owned()), ..expect("TH") }).contains("no formula"));
+}
+
+#[test]
+fn the_spread_is_that_of_the_means_of_repeats() {
+    // Means of 100 and 130: a deviation of 15 times the root of two.
+    let repeat = |mix: &str, n: u32, value: f64| (labels("red", mix, n), output(value));
+    let runs = [repeat("A", 1, 90.0), repeat("B", 1, 110.0), repeat("A", 2, 120.0), repeat("B", 2, 140.0)];
+    let e = done(Expect { average: Some("as the paper".to_owned()), ..expect("GOODPUT") }, &runs);
+    assert_eq!(e.measured, Some(115.0));
+    assert!((e.spread.unwrap() - 15.0 * 2.0_f64.sqrt()).abs() < 1e-9, "{:?}", e.spread);
+    assert_eq!(done(expect("GOODPUT"), &runs[..2]).spread, None, "one repeat");
+    // Each cell is the mean of its repeats: 105 and 125, of which the latter is outside of 80 to 120.
+    let cells = done(expect("GOODPUT"), &runs);
+    assert_eq!((cells.cells, cells.detail.as_str()), (Some(Cells { held: 1, of: 2 }), "outside: B: 125.0"));
+}
+
+/// What is told of a claim before anything has run.
+#[test]
+fn a_claim_is_shown_with_its_published_value() {
+    let published = Published::parse(ROWS).unwrap();
+    let e =
+        unjudged(&Expect { note: "a note".to_owned(), ours: Some("ours".to_owned()), ..expect("GOODPUT") }, &published);
+    assert_eq!((e.source.as_str(), e.what.as_str(), e.kind.as_str()), ("CBT, Table 5", "goodput", "value"));
+    assert_eq!((e.published.as_str(), e.unit.as_str(), e.printed), ("100 KB/s", "KB/s", Some(100.0)));
+    assert_eq!((e.low, e.high, e.detail.as_str(), e.ours.as_str()), (Some(80.0), Some(120.0), "a note", "ours"));
+    assert_eq!((e.measured, e.pass, e.cells), (None, None, None));
+    // In the unit of the metric: bits per second, 1024 bytes to a KB.
+    let point = e.point.unwrap();
+    assert_eq!((point.metric.as_str(), point.window.as_deref()), ("classes.tcp.goodput_bps", Some("blast")));
+    assert!((point.low - 819_200.0).abs() < 1e-6 && (point.high - 819_200.0).abs() < 1e-6, "{point:?}");
+    let of = |change: &dyn Fn(&mut Expect)| {
+        let mut claim = expect("GOODPUT");
+        change(&mut claim);
+        unjudged(&claim, &published).point
+    };
+    assert!(of(&|_| ()).is_some());
+    let changes: [&dyn Fn(&mut Expect); 6] = [
+        &|e| e.formula = Some("cbt-threshold".to_owned()),
+        &|e| e.order = OrderChain::parse("a > b").ok(),
+        &|e| e.seconds = Statistic::parse("max").ok(),
+        &|e| e.responses = aqmkit_experiment::Response::parse("p90").ok(),
+        &|e| e.against = [("aqm".to_owned(), "fifo".to_owned())].into(),
+        &|e| e.metric = Some("goodput_bps + goodput_bps".to_owned()),
+    ];
+    assert!(changes.iter().all(|change| of(change).is_none()), "they are not about one value in a window");
+    let every = Expect { every: Bound::parse(">= 5").ok(), order: OrderChain::parse("a > b").ok(), ..expect("ORDER") };
+    assert_eq!(unjudged(&every, &published).published, "a > b, each >= 5 KB/s");
+    assert_eq!(unjudged(&expect("NONE"), &published).detail, "not in published.csv");
+}
+
+#[test]
+fn orders_hold_between_groups_and_by_their_relations() {
+    let values = [("a", 1000.0), ("b", 90.0), ("c", 85.0), ("d", 9.0)];
+    let runs = sweep(&values.map(|(aqm, v)| (aqm, "A", v)));
+    let order = |text: &str| done(Expect { order: OrderChain::parse(text).ok(), ..expect("ORDER") }, &runs);
+    for (text, pass) in [
+        ("a >>> b & c", Some(true)),
+        ("a >>> b & c >> d", Some(true)),
+        ("b ~ c", Some(true)),
+        ("b >= c", Some(true)),
+        ("b & c >>> d", Some(false)),
+        ("a & d > b & c", Some(false)),
+        ("a > e", None),
+        ("d > a > e", None),
+    ] {
+        assert_eq!(order(text).pass, pass, "{text}");
+    }
+    assert_eq!(order("a >>> b & c >> d").detail, "a 1000 >>> b 90.0 & c 85.0 >> d 9.000");
+    assert_eq!(order("b >= a > d").detail, "b 90.0 not >= a 1000 > d 9.000");
+    assert_eq!(order("a > e").detail, "a 1000 > e not measured");
+}
+
+#[test]
+fn an_order_and_a_bound_hold_where_both_do() {
+    let runs = sweep(&[("cbt", "A", 90.0), ("red", "A", 40.0), ("cbt", "B", 20.0), ("red", "B", 10.0)]);
+    let both = |bound: &str| {
+        let claim =
+            Expect { every: Bound::parse(bound).ok(), order: OrderChain::parse("cbt > red").ok(), ..expect("ORDER") };
+        let e = done(claim, &runs);
+        (e.pass, e.cells)
+    };
+    // The order is judged in two places, the bound in four cells.
+    assert_eq!(both(">= 10"), (Some(true), Some(Cells { held: 4, of: 4 })));
+    assert_eq!(both(">= 15"), (Some(false), Some(Cells { held: 3, of: 4 })));
+    let value = |bound: &str| done(Expect { every: Bound::parse(bound).ok(), ..expect("GOODPUT") }, &runs);
+    // Only 90 of 80 to 120; of the bound three hold.
+    assert_eq!((value(">= 15").pass, value(">= 15").cells), (Some(false), Some(Cells { held: 1, of: 4 })));
+    let one = done(Expect { every: Bound::parse(">= 30").ok(), selector: at("cbt"), ..expect("ORDER") }, &runs[..2]);
+    assert_eq!((one.measured, one.pass, one.cells), (Some(90.0), Some(true), None), "a single cell is the value");
+}
+
+#[test]
+fn texts_are_short() {
+    let shown = [1234.56, -1000.0, 999.94, 12.345, 9.999_96, 0.1, 0.0, 0.099, -0.000_123].map(short);
+    assert_eq!(shown, ["1235", "-1000", "999.9", "12.3", "10.000", "0.100", "0.000", "9.90e-2", "-1.23e-4"]);
+    let texts: Vec<String> = (1..=6).map(|n| n.to_string()).collect();
+    assert_eq!([brief(&texts[..1]), brief(&texts[..4])], ["1", "1; 2; 3; 4"]);
+    assert_eq!([brief(&texts[..5]), brief(&texts)], ["1; 2; 3; 4; and 1 more", "1; 2; 3; 4; and 2 more"]);
+    assert_eq!([join("a", "b"), join("", "b"), join("a", ""), join("", "")], ["a; b", "b", "a", ""]);
+}
+
+/// Ends of a range belong to it, as do rounding errors in the last bits.
+#[test]
+fn a_value_at_the_end_of_its_range_meets_it() {
+    let published = Published::parse(ROWS).unwrap();
+    let row = published.get("GOODPUT").unwrap();
+    for (value, met) in
+        [(80.0, true), (120.0, true), (80.0 - 1e-10, true), (120.0 + 1e-10, true), (79.999, false), (120.001, false)]
+    {
+        assert_eq!(within(row, value), met, "{value}");
+    }
+    assert!(![f64::NAN, f64::INFINITY].iter().any(|value| within(row, *value)));
+}
+
+#[test]
+fn claims_need_the_runs_that_they_select_name_or_compare_with() {
+    let needed = |claim: &Expect| {
+        let of = |aqm: &str| evidence::needs(claim, &labels(aqm, "A", 1));
+        ["red", "fred", "fifo"].map(of)
+    };
+    assert_eq!(needed(&expect("GOODPUT")), [true; 3]);
+    let red = Expect { selector: at("red"), ..expect("GOODPUT") };
+    assert_eq!(needed(&red), [true, false, false]);
+    let order = Expect { order: OrderChain::parse("red > fred").ok(), ..expect("ORDER") };
+    assert_eq!(needed(&order), [true, true, false]);
+    let against = Expect { against: [("aqm".to_owned(), "fifo".to_owned())].into(), ..red };
+    assert_eq!(needed(&against), [true, false, true]);
+}
+
+/// All planned runs that a claim selects have to be there, each repeat; a claim that selects none is never complete.
+#[test]
+fn a_claim_is_complete_with_all_its_runs() {
+    let planned = [labels("red", "A", 1), labels("red", "A", 2), labels("fifo", "A", 1)];
+    let runs: Vec<_> = planned.iter().map(|labels| (labels.clone(), output(100.0))).collect();
+    let complete = |claim: &Expect, done: &[usize]| {
+        let runs: Vec<_> = done.iter().map(|&i| RunData { labels: &runs[i].0, output: &runs[i].1 }).collect();
+        Evidence::new(&planned, &runs).unwrap().complete(claim)
+    };
+    let red = Expect { selector: at("red"), ..expect("GOODPUT") };
+    assert!(complete(&red, &[0, 1]) && !complete(&red, &[0, 2]) && !complete(&red, &[]));
+    assert!(complete(&expect("GOODPUT"), &[2, 1, 0]) && !complete(&expect("GOODPUT"), &[0, 1]));
+    assert!(!complete(&Expect { selector: at("cbt"), ..expect("GOODPUT") }, &[0, 1, 2]));
 }
