@@ -161,9 +161,7 @@ impl EditableRun {
     }
 
     fn named(&self, run: Resolved) -> RunSpec {
-        let mut labels = self.spec.labels.clone();
-        labels.retain(|key, _| !["repeat", "seed"].contains(&key.as_str()));
-        RunSpec::new(&labels, &Arc::new(run), self.seed, self.repeat)
+        RunSpec::new(&self.spec.labels, &Arc::new(run), self.seed, self.repeat)
     }
 
     /// The run as an experiment of its own, with the changes made by hand as `[[changes]]`. It ends at `end`, if one is given, and

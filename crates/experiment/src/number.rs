@@ -167,5 +167,48 @@ mod tests {
         let varies = of("variation").unwrap();
         assert!((varies - 3.027_650 / 5.5).abs() < 1e-6, "{varies}");
         assert_eq!(value_of(Statistic::Mean, vec![f64::NAN]), None);
+        let falling = |text: &str| value_of(Statistic::parse(text).unwrap(), ten.iter().rev().copied().collect());
+        assert_eq!(
+            ["min", "max", "p10", "p90", "share>=8"].map(falling),
+            ["min", "max", "p10", "p90", "share>=8"].map(of)
+        );
+    }
+
+    /// Intervals that lie within the window count, up to a millionth of one, in whole seconds from its start.
+    #[test]
+    fn intervals_lie_within_the_window() {
+        let at = |interval_s: f64, columns: &[&str]| {
+            let column: Vec<f64> = (0..10).map(f64::from).collect();
+            let columns = columns.iter().map(|name| ((*name).to_owned(), column.clone())).collect();
+            Output { series: Series { interval_s, columns }, ..Output::default() }
+        };
+        let output = at(0.5, &["links.b.delay"]);
+        let of =
+            |s: &str, within: (f64, f64)| over_seconds(Statistic::parse(s).unwrap(), "links.b.delay", &output, within);
+        // Intervals 2 to 6 of half a second; two make a second, and the last one none.
+        assert_eq!((of("min", (0.6, 3.9)), of("max", (0.6, 3.9))), (Some(2.5), Some(4.5)));
+        assert_eq!((of("min", (1.000_000_1, 2.0)), of("max", (1.0, 1.999_999_9))), (Some(2.5), Some(2.5)));
+        assert_eq!((of("min", (1.1, 2.0)), of("min", (1.0, 1.9))), (None, None), "no whole second");
+        assert_eq!((of("max", (3.0, 99.0)), of("max", (9.0, 99.0))), (Some(8.5), None), "the run has ended");
+        // The first above 5 is interval 6, which ends at 3.5 s.
+        assert_eq!(of("until>5", (0.6, 3.9)).map(|t| (t * 1e9).round()), Some(2.9e9));
+        assert_eq!(of("share>3", (1.0, 4.0)), Some(2.0 / 3.0));
+        for interval in [0.0, -1.0, f64::NAN] {
+            assert_eq!(
+                over_seconds(Statistic::Min, "links.b.delay", &at(interval, &["links.b.delay"]), (0.0, 9.0)),
+                None
+            );
+        }
+        // Intervals of more than a second are taken as they are.
+        assert_eq!(over_seconds(Statistic::Max, "links.b.delay", &at(2.0, &["links.b.delay"]), (0.0, 8.0)), Some(3.0));
+        // A mean may be left out of a name, on either side.
+        for (column, path) in [("x", "x.mean"), ("x.mean", "x"), ("x", "x"), ("x.mean", "x.mean")] {
+            assert_eq!(
+                over_seconds(Statistic::Min, path, &at(1.0, &[column]), (3.0, 9.0)),
+                Some(3.0),
+                "{column} {path}"
+            );
+        }
+        assert_eq!(over_seconds(Statistic::Min, "x.p90", &at(1.0, &["x"]), (0.0, 9.0)), None);
     }
 }

@@ -1,9 +1,15 @@
 //! Experiment files: what is read, what is planned, what is refused.
 
+#[path = "experiment/calibrated.rs"]
+mod calibrated;
 #[path = "experiment/changes.rs"]
 mod changes;
+#[path = "experiment/claims.rs"]
+mod claims;
 #[path = "experiment/curves.rs"]
 mod curves;
+#[path = "experiment/editable.rs"]
+mod editable;
 #[path = "experiment/format.rs"]
 mod format;
 #[path = "experiment/mixes.rs"]

@@ -54,6 +54,55 @@ fn a_change_is_made_at_its_time_and_in_order() {
     assert_eq!((to.rate.as_bps(), to.aqm.name()), (5_000_000, "red"), "on top of the earlier change");
 }
 
+/// The changes of traffic 0 in a run with this line in a change: how many applications continue, and how many begin.
+fn of_traffic(line: &str) -> Vec<(usize, usize)> {
+    let changes = scenario(&changed(&format!("[[changes]]\nat = '3s'\n{line}\n"))).changes;
+    let kept = changes.iter().filter_map(|c| match &c.change {
+        Change::Traffic { keep, begin, .. } => Some((*keep, begin.len())),
+        _ => None,
+    });
+    kept.collect()
+}
+
+/// Applications continue where only their number changes; where anything else of theirs does, others take their place.
+#[test]
+fn applications_continue_where_only_their_number_changes() {
+    for (line, wanted) in [
+        ("traffic.bulk.flows = 6", (4, 2)),
+        ("traffic.bulk.flows = 3", (3, 0)),
+        ("traffic.bulk.size = '1mb'", (0, 4)),
+        ("traffic.bulk.active = false", (0, 0)),
+        ("traffic.blast.active = true", (0, 1)),
+    ] {
+        assert_eq!(of_traffic(line), [wanted], "{line}");
+    }
+    // Another transport is one for all traffic.
+    assert_eq!(of_traffic("transport.mss = '1000b'"), [(0, 4), (0, 0)]);
+    // What is not active has none that could continue.
+    assert_eq!(of_traffic("traffic.blast.flows = 3"), [(0, 0)]);
+    assert_eq!(of_traffic("topology.rate = '5mbit'"), []);
+}
+
+#[test]
+fn delays_of_hosts_change_alone() {
+    let changes = scenario(&changed("[[changes]]\nat = '3s'\ntopology.delays = '30ms'\n")).changes;
+    let groups: Vec<usize> = changes
+        .iter()
+        .map(|c| match &c.change {
+            Change::Delays { group, .. } => *group,
+            _ => panic!("nothing else changes"),
+        })
+        .collect();
+    assert_eq!(groups, [0, 1]);
+}
+
+#[test]
+fn links_stay_during_a_run() {
+    let text = PLAIN.replace("reverse = { rate = \"10mbit\" }\n", "");
+    let error = parse(&format!("{text}[[changes]]\nat = '3s'\ntopology.reverse.rate = '5mbit'\n")).expect_err("a link");
+    assert!(error.in_one_line().contains("links cannot be added or removed during a run"), "{}", error.in_one_line());
+}
+
 #[test]
 fn dotted_quoted_and_whole_keys_mean_the_same() {
     let hash =
@@ -152,6 +201,11 @@ fn what_cannot_change_is_refused_at_its_line() {
     for list in ["changes = 3\n", "changes = [3]\n", "[changes]\nat = '3s'\n"] {
         let text = if list.starts_with('[') { format!("{PLAIN}{list}") } else { format!("{list}{PLAIN}") };
         assert!(parse(&text).expect_err(list).in_one_line().contains("changes is not a list of tables"), "{list}");
+    }
+    // Of ten thousand, the first has no time; one more is too many.
+    for (count, said) in [(10_000, "a change has no time"), (10_001, "10001 changes are listed")] {
+        let error = parse(&changed(&"[[changes]]\n".repeat(count))).expect_err("they change nothing");
+        assert!(error.in_one_line().contains(said), "{}", error.in_one_line());
     }
     let queues = changed("[[changes]]\nat = '3s'\ntopology.aqm.flows = 16\n")
         .replace("'red'", "'fq-codel'")

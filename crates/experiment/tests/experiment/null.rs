@@ -35,6 +35,15 @@ fn drop_tail_takes_the_place_of_every_discipline_and_keeps_its_limit() {
     assert_eq!(changed, [false, false, false, false, true, true, true, true]);
 }
 
+/// A drop-tail queue is no scheme: it keeps what it was given, whatever stands in the file for others.
+#[test]
+fn a_drop_tail_queue_keeps_its_own_limit() {
+    let text = SMALL.replacen("[\"fifo\",", "[{ name = \"fifo\", limit = 33 },", 1);
+    let text = text.replacen("[params.red]", "[params.fifo]\nlimit = 70\n[params.red]", 1);
+    let found = queues(&without(&text));
+    assert_eq!((found[0].1.as_str(), found[4].1.as_str()), ("\"33p\"", "\"70p\""));
+}
+
 #[test]
 fn drop_tail_has_the_parameters_of_the_file() {
     let found = queues(&without(&SMALL.replacen("[params.red]", "[params.fifo]\nlimit = 70\n[params.red]", 1)));

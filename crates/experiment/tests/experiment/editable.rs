@@ -1,0 +1,164 @@
+//! A run that is opened to be changed while it is simulated, and the experiment that it is written as.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use aqmkit_base::{Duration, Instant};
+use aqmkit_experiment::{EditableRun, Experiment, Overrides};
+
+use super::{SMALL, parse};
+
+const PLAIN: &str = r#"title = "Held"
+# A comment.
+duration = "12s"
+warmup = "2s"
+[topology]
+rate = "10mbit"
+aqm = "red"
+[[traffic]]
+kind = "bulk"
+flows = 4
+[[traffic]]
+name = "blast"
+kind = "cbr"
+start = "9s"
+stop = "11s"
+[windows]
+before = ["0s", "6s"]
+after = ["6s", "12s"]
+[[changes]]
+at = "4s"
+topology.rate = "5mbit"
+[[changes]]
+at = "8s"
+topology.rate = "2mbit"
+"#;
+
+fn open(text: &str) -> EditableRun {
+    EditableRun::open("held.toml", text, &Overrides::default(), 0).unwrap_or_else(|e| panic!("{e}\n{text}")).1
+}
+
+/// An instant so many seconds after the warm-up of 2 s.
+fn at(seconds: f64) -> Instant {
+    Instant::ZERO + Duration::from_secs_f64(2.0 + seconds)
+}
+
+fn setting(path: &str, value: &str) -> Vec<(String, String)> {
+    vec![(path.to_owned(), value.to_owned())]
+}
+
+/// Each run of a plan can be opened, and is written as an experiment of which it is the only run.
+#[test]
+fn every_run_of_a_plan_is_one_of_its_own() {
+    let plan = parse(SMALL).unwrap().plan();
+    for (index, wanted) in plan.iter().enumerate() {
+        let (_, run) = EditableRun::open("experiments/small.toml", SMALL, &Overrides::default(), index).unwrap();
+        assert_eq!((&run.spec().hash, &run.spec().labels), (&wanted.hash, &wanted.labels));
+        let again = Experiment::parse("again.toml", &run.text(None), &Overrides::default()).unwrap().plan();
+        let own = again.iter().filter(|other| other.hash == wanted.hash).count();
+        assert!(own == 1 && again.len() == wanted.labels["repeat"].parse::<usize>().unwrap(), "{index}");
+    }
+    let refused = EditableRun::open("x.toml", SMALL, &Overrides::default(), 8).map(|_| ()).unwrap_err();
+    assert!(refused.in_one_line().contains("there are 8, counted from 0"), "{}", refused.in_one_line());
+    let singles = parse(SMALL).unwrap().first_runs().unwrap();
+    let first = |name: &str| singles.iter().map(|one| one.labels[name].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (first("aqm"), first("mix")),
+        (
+            vec!["fifo".into(), "fifo".into(), "red".into(), "red".into()],
+            vec!["bulk".into(), "both".into(), "bulk".into(), "both".into()] as Vec<String>
+        )
+    );
+    for (one, wanted) in singles.iter().zip(plan.iter().step_by(2)) {
+        assert_eq!((&parse(&one.text).unwrap().plan()[0].hash, &one.labels), (&wanted.hash, &wanted.labels));
+    }
+}
+
+/// The text of the file is kept, with changes at its end, where it has this run only and nothing else was set.
+#[test]
+fn the_text_is_kept_where_it_is_that_of_the_run() {
+    let mut run = open(PLAIN);
+    assert_eq!(run.text(None).trim_end(), PLAIN.trim_end());
+    run.set(at(9.5), &setting("topology.delay", "7ms")).unwrap();
+    let wanted = format!("{PLAIN}\n[[changes]]\nat = \"9.5s\"\ntopology.delay = \"7ms\"\n");
+    assert_eq!(run.text(None), wanted);
+    assert_eq!(open(&wanted).spec().hash, run.spec().hash);
+    run.revert().unwrap();
+    assert_eq!((run.text(None).trim_end(), &run.spec().hash), (PLAIN.trim_end(), &open(PLAIN).spec().hash));
+    let comment = |text: &str, overrides: &Overrides| {
+        EditableRun::open("held.toml", text, overrides, 0).unwrap().1.text(None).contains("A comment")
+    };
+    let set = Overrides { set: vec!["topology.rate=3mbit".into()], ..Overrides::default() };
+    let seed = Overrides { seed: Some(7), ..Overrides::default() };
+    let twice = PLAIN.replace("duration", "repeat = 2\nduration");
+    assert!(comment(PLAIN, &Overrides::default()));
+    assert_eq!([comment(PLAIN, &set), comment(PLAIN, &seed), comment(&twice, &Overrides::default())], [false; 3]);
+}
+
+/// From the instant of a change on, the run is shown as changed.
+#[test]
+fn the_outline_is_that_of_an_instant() {
+    let mut run = open(PLAIN);
+    let rates = |of: &EditableRun| {
+        [-2.0, 3.999, 4.0, 7.999, 8.0, 11.0].map(|t| of.outline_at(at(t)).links[0].rate.as_bps() / 1_000_000)
+    };
+    assert!(run.has_changes());
+    assert_eq!(rates(&run), [10, 10, 5, 5, 2, 2]);
+    // What is set by hand at 5 s holds until the change at 8 s, which comes later.
+    let applied = run.set(at(5.0), &setting("topology.rate", "7mbit")).unwrap();
+    assert_eq!((applied.now.len(), applied.later.len()), (1, 1));
+    assert_eq!(applied.later[0].at, at(8.0));
+    assert_eq!(rates(&run), [10, 10, 5, 7, 2, 2]);
+    // At the time of a change, it comes on top.
+    let again = run.set(at(8.0), &setting("topology.rate", "3mbit")).unwrap();
+    assert_eq!((again.now.len(), again.later.len()), (1, 0));
+    assert_eq!(rates(&run), [10, 10, 5, 7, 3, 3]);
+    run.revert().unwrap();
+    assert_eq!(rates(&run), [10, 10, 5, 5, 2, 2]);
+    let still = open(&PLAIN[..PLAIN.find("[[changes]]").unwrap()]);
+    assert!(!still.has_changes());
+}
+
+/// A run that ends early has what comes before its end: windows up to it, changes up to it; traffic that would begin later does not.
+#[test]
+fn an_earlier_end_cuts_what_comes_after_it() {
+    let run = open(PLAIN);
+    let ended = |seconds: f64| run.text(Some(at(seconds))).parse::<toml::Table>().unwrap();
+    let spans = |table: &toml::Table| {
+        let windows = table["windows"].as_table().unwrap();
+        windows
+            .iter()
+            .map(|(name, span)| format!("{name} {} {}", span[0].as_str().unwrap(), span[1].as_str().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let times = |table: &toml::Table| {
+        let changes = table["changes"].as_array().unwrap();
+        changes.iter().map(|change| change["at"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let begins = |table: &toml::Table| {
+        let blast = table["traffic"][1].as_table().unwrap();
+        (blast.get("start").is_some(), blast.get("stop").is_some(), blast.get("active").is_some())
+    };
+    let ten = ended(10.0);
+    assert_eq!(
+        (ten["duration"].as_str(), spans(&ten)),
+        (Some("10s"), vec!["after 6s 10s".to_owned(), "before 0s 6s".to_owned()])
+    );
+    assert_eq!((times(&ten), begins(&ten)), (vec!["4s".to_owned(), "8s".to_owned()], (true, true, false)));
+    let eight = ended(8.0);
+    assert_eq!(
+        (spans(&eight), times(&eight)),
+        (vec!["after 6s 8s".to_owned(), "before 0s 6s".to_owned()], vec!["4s".to_owned(), "8s".to_owned()])
+    );
+    assert_eq!(begins(&eight), (false, false, true));
+    assert_eq!(begins(&ended(9.0)), (false, false, true), "it would begin at the end");
+    let six = ended(6.0);
+    assert_eq!((spans(&six), times(&six)), (vec!["before 0s 6s".to_owned()], vec!["4s".to_owned()]));
+    for seconds in [10.0, 8.0, 6.0, 3.5, 0.5] {
+        let text = run.text(Some(at(seconds)));
+        assert!(parse(&text).is_ok(), "{text}");
+    }
+    // In the warm-up nothing has been measured yet: the run is written whole.
+    for seconds in [0.0, -1.0] {
+        assert_eq!(ended(seconds)["duration"].as_str(), Some("12s"), "{seconds}");
+    }
+}
