@@ -273,6 +273,9 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("docsis-pie", r#"{"latency_high": "1ms"}"#, &["latency_high", "latency_low, 5ms"]);
     says("docsis-pie", r#"{"alpha": 20}"#, &["alpha = 20", "RFC 8034"]);
     says("gred", r#"{"classes": [{"min": 30, "max": 20}]}"#, &["classes[0].min = 30", "max = 20"]);
+    let names: Vec<String> = (0..17).map(|n| format!(r#"{{"class": "c{n}"}}"#)).collect();
+    let many = format!(r#"{{"classes": [{}]}}"#, names.join(", "));
+    says("gred", &many, &["classes = 17", "MAX_DPs is 16"]);
     says("gred", r#"{"classes": [{"prio": 0}]}"#, &["classes[0].prio = 0", "from 1 to 255"]);
     says("gred", r#"{"classes": [{"limit": "9kb"}]}"#, &["classes[0].limit = 9216b", "number of packets"]);
     says("hhf", r#"{"quantum": "64b"}"#, &["quantum = 64", "256"]);

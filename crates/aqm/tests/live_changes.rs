@@ -57,3 +57,47 @@ fn red_pd_counts_anew_with_other_lists() {
     b.flow(1);
     assert_eq!(b.gauge("drop_rate"), 0.25);
 }
+
+/// So does RIO's, of the packets inside of their profile and of all.
+#[test]
+fn averages_of_rio_end_with_their_unit() {
+    let params = |unit: &str, max: u32| {
+        let [limit, min, max] = [90, 20, max].map(|n| amount(unit, n));
+        let ends = format!(r#""in_min": {min}, "in_max": {max}, "out_min": {min}, "out_max": {max}"#);
+        format!(r#"{{"limit": {limit}, "weight": 0.5, "in": ["tcp"], {ends}}}"#)
+    };
+    for (after, kept) in [(params("", 50), true), (params("b", 40), false)] {
+        let mut b = Bench::new(&spec("rio", &params("", 40)));
+        (0..4).for_each(|_| _ = b.flow(1));
+        let before = [b.gauge("avg.in"), b.gauge("avg.out")];
+        assert!(before.iter().all(|avg| *avg > 1.0), "{before:?}");
+        change(&mut b, "rio", &after);
+        let now = [b.gauge("avg.in"), b.gauge("avg.out")];
+        assert_eq!(now, if kept { before } else { [0.0; 2] }, "{after}");
+    }
+}
+
+/// Where one class of CBQ has a priority, the others have the last one; where none has, there are none.
+#[test]
+fn classes_of_cbq_have_the_last_priority() {
+    let priorities = |first: &str| {
+        let classes = format!(r#"{{"class": "tcp", "share": 0.5{first}}}, {{"class": "*", "share": 0.5}}"#);
+        let full = spec("cbq", &format!(r#"{{"classes": [{classes}]}}"#)).effective(&link()).unwrap();
+        let table = serde_json::to_value(&full).unwrap();
+        [0, 1].map(|i| table["classes"][i]["priority"].as_u64())
+    };
+    assert_eq!(priorities(""), [None, None]);
+    assert_eq!(priorities(r#", "priority": 2"#), [Some(2), Some(8)]);
+}
+
+/// Of two packets of one flow in SRED's list of one, the second is the first hit, and every later one a repeated hit.
+#[test]
+fn sred_counts_repeated_hits() {
+    let mut b = Bench::new(&spec("sred", r#"{"zombies": 1, "weight": 0.5, "limit": 100}"#));
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        b.flow(1);
+        seen.push(b.gauge("repeated_hits"));
+    }
+    assert_eq!(seen, [0.0, 0.0, 0.5, 0.75]);
+}

@@ -82,10 +82,11 @@ mod tests {
     fn it_forgets_who_was_not_seen_for_longest() {
         // One set.
         let mut cache = FlowCache::new(4);
+        assert!(cache.is_empty());
         for flow in [1, 2, 3, 4, 1] {
             *cache.get_or(FlowKey(flow), || 0) += 1;
         }
-        assert_eq!((cache.len(), cache.capacity()), (4, 4));
+        assert_eq!((cache.len(), cache.capacity(), cache.is_empty()), (4, 4, false));
         assert_eq!(*cache.get_or(FlowKey(5), || 10), 10, "in the place of 2");
         assert_eq!(*cache.get_or(FlowKey(1), || 10), 2);
         assert_eq!(*cache.get_or(FlowKey(2), || 10), 10, "in the place of 3");
