@@ -299,7 +299,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)
 }
 
-/// Whether a discipline runs inside the Linux kernel, as a classifier before a stock queue discipline.
+/// Whether a discipline runs inside the Linux kernel: as a classifier before a stock queue discipline, and as a queue discipline of its own
+/// where the kernel takes those in BPF. Both have the same laws, which decide when a packet arrives.
 ///
 /// # Errors
 /// Why it does not.
@@ -309,9 +310,9 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
         | "fred" | "sfb" | "codel" | "pie" | "csfq" => Ok(()),
         "fifo" => Err("the kernel has it: tc qdisc add dev eth0 root tbf"),
         "cbq" | "drr" | "sfq" | "fq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
-            Err("it schedules several queues, and a classifier stands before one")
+            Err("it schedules several queues, and the programs have one")
         }
-        "choke" => Err("it drops packets that wait, and a classifier sees only those that arrive"),
+        "choke" => Err("it drops packets that wait, and the programs decide about those that arrive"),
         "red-pd" => Err(
             "what it does for each flow at the end of an interval is more than the kernel lets a program do for one packet",
         ),
@@ -323,11 +324,14 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
 #[must_use]
 pub fn where_it_runs(name: &str) -> String {
     let kernel = match runs_in_kernel(name) {
-        Ok(()) => format!("yes, as a classifier before a shaper: `aqmkit kernel install {name}`"),
-        Err(why) => format!("no: {why}"),
+        Ok(()) => format!(
+            "yes, `aqmkit kernel install {name} dev eth0 rate 40mbit`\n* inside the Linux kernel as a queue discipline (Linux 6.16, `NET_SCH_BPF`): \
+             yes, the same with the word `queue`"
+        ),
+        Err(why) => format!("no: {why}\n* inside the Linux kernel as a queue discipline: no, for the same reason"),
     };
     format!(
-        "## Where it runs\n\n* simulator: yes\n* live links and bridges: yes\n* inside the Linux kernel: {kernel}\n"
+        "## Where it runs\n\n* simulator: yes\n* live links and bridges: yes\n* inside the Linux kernel as a classifier: {kernel}\n"
     )
 }
 

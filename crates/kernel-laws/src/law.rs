@@ -37,6 +37,9 @@ pub struct Arrival {
     pub class: u64,
     /// When it will be taken out of the queue if it is let in, in nanoseconds.
     pub leaves_at: u64,
+    /// When the link is free for the packet at the head of the queue, in nanoseconds; 0 where the queue is seen at arrivals only, so that
+    /// `empty_since` must be predicted.
+    pub free_at: u64,
     /// Random numbers.
     pub draws: [u32; DRAWS],
 }
@@ -218,6 +221,8 @@ pub struct Program<L> {
     empty_at: u64,
     /// Whether the arrival exceeds the limit; in memory, where the verifier joins the paths.
     full: u64,
+    /// How long the arrival waits if it is let in, in nanoseconds.
+    pub wait: u64,
     /// The arrival that is being decided about.
     pub arrival: Arrival,
     /// The law's own state.
@@ -226,15 +231,16 @@ pub struct Program<L> {
 
 impl<L: Law> Default for Program<L> {
     fn default() -> Self {
-        Program { version: 0, empty_at: 0, full: 0, arrival: Arrival::default(), law: L::ZERO }
+        Program { version: 0, empty_at: 0, full: 0, wait: 0, arrival: Arrival::default(), law: L::ZERO }
     }
 }
 
 impl<L: Law> Program<L> {
     /// Decides about an arrival.
     ///
-    /// The queue behind is seen at arrivals only. When one finds it empty, it became so when the link had sent all that
-    /// the last arrival left there.
+    /// A stock queue behind is seen at arrivals only. When one finds it empty, it became so when the link had sent all that
+    /// the last arrival left there. It holds a packet until the link could have sent it. Our own queue says since when it has been empty and when the
+    /// link is free (`free_at`), and hands over a packet when its transmission begins.
     #[inline(always)]
     pub fn on_arrival(&mut self, around: &Surroundings, config: &L::Config) -> Verdict {
         let now = self.arrival.now;
@@ -246,9 +252,8 @@ impl<L: Law> Program<L> {
         }
         let this = reread_mut(self);
         this.version = around.version;
-        this.arrival.empty_since = if this.empty_at < this.arrival.now { this.empty_at } else { this.arrival.now };
-        this.arrival.leaves_at =
-            this.arrival.now + around.byte_time.of(this.arrival.waiting_bytes + this.arrival.bytes);
+        this.predict(around);
+        let this = reread_mut(this);
         this.full = u64::from(L::limit(config).exceeded(&this.arrival));
         let this = reread_mut(this);
         let full = this.full != 0;
@@ -265,6 +270,22 @@ impl<L: Law> Program<L> {
             this.empty_at = this.arrival.now + around.byte_time.of(this.arrival.waiting_bytes);
         }
         verdict
+    }
+
+    /// When the arrival leaves the queue, and since when there is nothing in it.
+    #[inline(always)]
+    fn predict(&mut self, around: &Surroundings) {
+        let arrival = &mut self.arrival;
+        let ahead = around.byte_time.of(arrival.waiting_bytes);
+        if arrival.free_at == 0 {
+            arrival.empty_since = if self.empty_at < arrival.now { self.empty_at } else { arrival.now };
+            arrival.leaves_at = arrival.now + around.byte_time.of(arrival.waiting_bytes + arrival.bytes);
+            self.wait = ahead;
+        } else {
+            let busy = arrival.free_at.saturating_sub(arrival.now);
+            arrival.leaves_at = arrival.now + busy + ahead;
+            self.wait = busy + ahead;
+        }
     }
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The classifier in front of a stock queue discipline: for every packet that leaves a device it reads the queue behind,
-// asks the law of one discipline, and lets the packet through, marks it or drops it.
+// The classifier in front of a queue discipline, a stock one or our own (queue.bpf.c): for every packet that leaves a device it reads the
+// queue behind, asks the law of one discipline, and lets the packet through, marks it or drops it.
 //
 // Compiled once for each discipline: LAW is the function of the law (crates/kernel-laws/src/bpf.rs), STATE and CONFIG
 // are the sizes of its state and parameters in 64-bit words (sizes.h, which a test compares with those of the law).
 
 #include <linux/bpf.h>
+#include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
+
+#include "queue.h"
 
 #define REASONS 12
 #define GAUGES 4
@@ -19,8 +22,11 @@
 #define CE 3
 #define ABOUT 4096
 #define HEADERS 64
+#define WAIT 3
 // Beside the kind of flow in the fourth word of the surroundings: somebody reads `decisions`.
 #define WATCHED 256
+// The same for our own queue discipline behind.
+#define QUEUED 512
 
 // What is used of the kernel's structures; their offsets are corrected for the running kernel when the program is loaded.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -52,7 +58,7 @@ struct sk_buff {
 
 // `Arrival` of crates/kernel-laws/src/law.rs.
 struct arrival {
-	__u64 now, flow, bytes, packets, waiting_packets, waiting_bytes, empty_since, ecn_capable, class, leaves_at;
+	__u64 now, flow, bytes, packets, waiting_packets, waiting_bytes, empty_since, ecn_capable, class, leaves_at, free_at;
 	__u32 draws[DRAWS];
 };
 
@@ -66,18 +72,18 @@ struct settings {
 struct state {
 	struct bpf_spin_lock lock;
 	__u32 unused;
-	// `Program` of crates/kernel-laws/src/law.rs: three words, the arrival, and the law's own state.
-	__u64 before[3];
+	// `Program` of crates/kernel-laws/src/law.rs: four words, of which WAIT is the last, the arrival, and the law's own state.
+	__u64 before[WAIT + 1];
 	struct arrival arrival;
-	__u64 law[STATE - 3 - sizeof(struct arrival) / 8];
+	__u64 law[STATE - WAIT - 1 - sizeof(struct arrival) / 8];
 	// Of the generator of random numbers; 0 before the first packet.
 	__u64 random;
 };
 
 struct statistics {
 	__u64 packets, bytes, passed, waiting_packets, waiting_bytes;
-	// The bytes that packets found waiting that were not dropped, summed over these packets.
-	__u64 found_bytes;
+	// How long packets were to wait that were not dropped, in nanoseconds, summed over these packets.
+	__u64 waits;
 	__u64 marked[REASONS], dropped[REASONS];
 	__s64 gauges[GAUGES];
 };
@@ -336,6 +342,15 @@ static __always_inline void read_queue(struct __sk_buff *skb, struct sk_buff *ke
 	arrival->waiting_bytes = bytes;
 }
 
+// Reads the queue of our own discipline behind.
+static __always_inline void read_own_queue(const struct queue *q, struct arrival *arrival)
+{
+	arrival->waiting_packets = q->waiting_packets;
+	arrival->waiting_bytes = q->waiting_bytes;
+	arrival->empty_since = q->empty_since;
+	arrival->free_at = q->free_at;
+}
+
 // The finaliser of SplitMix64.
 static __always_inline __u64 finalised(__u64 z)
 {
@@ -375,7 +390,7 @@ static __always_inline __u32 decide(struct state *s, const struct settings *in_f
 	count->waiting_bytes = arrival->waiting_bytes;
 	reason = verdict >> 8;
 	if ((verdict & 255) != 2)
-		count->found_bytes += arrival->packets * arrival->waiting_bytes;
+		count->waits += arrival->packets * s->before[WAIT];
 	if (!verdict)
 		count->passed += arrival->packets;
 	else if (reason < REASONS && (verdict & 255) == 1)
@@ -433,32 +448,33 @@ int classify(struct __sk_buff *skb)
 	struct sk_buff *kernel = cast(skb);
 	__u64 seed = 1;
 	__u32 zero = 0, verdict;
+	struct queue *own = bpf_map_lookup_elem(&queue, &zero);
 
-	if (!look_up(&s, &in_force, &count) || !bpf_map_lookup_elem(&about, &zero))
-		return -1;
+	// Two maps are looked up only so that the program holds them.
+	if (!look_up(&s, &in_force, &count) || !bpf_map_lookup_elem(&about, &zero) || !bpf_map_lookup_elem(&pace, &zero) || !own)
+		return TC_ACT_UNSPEC;
 	arrival.now = bpf_ktime_get_ns();
 	arrival.flow = 1;
 	arrival.bytes = skb->wire_len;
 	arrival.packets = skb->gso_segs ? skb->gso_segs : 1;
 	read_headers(skb, kernel, in_force->around[3] & 255, &arrival, &headers);
 	arrival.class = class_of(in_force->rules, &headers);
-	read_queue(skb, kernel, &arrival);
+	if (in_force->around[3] & QUEUED)
+		read_own_queue(own, &arrival);
+	else
+		read_queue(skb, kernel, &arrival);
 	if (!s->random)
 		seed = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
 	verdict = decide(s, in_force, count, &arrival, seed);
 	if (in_force->around[3] & WATCHED)
 		note(skb, &arrival, verdict, count);
-	switch (verdict & 255) {
-	case 0:
-		break;
-	case 1:
-		if (headers.ecn != CE)
-			bpf_skb_ecn_set_ce(skb);
-		break;
-	default:
-		return 2; // TC_ACT_SHOT
-	}
-	return -1; // TC_ACT_UNSPEC: whatever filters follow
+	if ((verdict & 255) == 1 && headers.ecn != CE)
+		bpf_skb_ecn_set_ce(skb);
+	if (in_force->around[3] & QUEUED)
+		skb->tc_index = (verdict & 255) == 2 ? REFUSED : arrival.packets & CARRIED;
+	else if ((verdict & 255) == 2)
+		return TC_ACT_SHOT;
+	return TC_ACT_UNSPEC; // whatever filters follow
 }
 
 // For tests: decides about the next of `events`.

@@ -117,6 +117,9 @@ pub fn settings(spec: &Spec, link: &Link, rules: &[Rule], version: u64) -> Resul
     Ok(all)
 }
 
+/// The queue discipline that can stand behind a classifier in the place of a stock one (Linux 6.16 with `CONFIG_NET_SCH_BPF`), an ELF file for BPF.
+pub const QUEUE: &[u8] = include_bytes!("../programs/queue.bpf.o");
+
 /// Words of the settings before the discipline's own.
 pub const SETTINGS_BEFORE: usize = <Surroundings as Words>::COUNT + RULES;
 
@@ -155,6 +158,7 @@ pub fn event(arrival: &Arrival) -> Event {
         arrival.ecn_capable,
         arrival.class,
         arrival.leaves_at,
+        arrival.free_at,
     ];
     let bytes = words.iter().flat_map(|w| w.to_ne_bytes()).chain(arrival.draws.iter().flat_map(|d| d.to_ne_bytes()));
     let mut event = [0; EVENT];

@@ -36,7 +36,7 @@ use crate::confinement::{Needs, confine};
 use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
-use crate::kernel::Decisions;
+use crate::kernel::{Decisions, Place};
 use crate::nat::Nat;
 use crate::netlink::{Destination, Netlink};
 use crate::netns::{Netns, set_sysctl, sysctl, sysctl_path};
@@ -80,9 +80,9 @@ pub struct LinkSetup {
     /// Whether the client reaches the networks of the calling thread's namespace, which is then the server's side and
     /// translates addresses.
     pub outside: bool,
-    /// Whether the discipline of `down` runs inside the kernel, before a shaper of the kernel at the device of a router in front of the server's
+    /// Where the discipline of `down` runs if it runs inside the kernel, at the device of a router in front of the server's
     /// side: this process only delays packets, and measures. The link then has IPv4 alone.
-    pub in_kernel: bool,
+    pub in_kernel: Option<Place>,
 }
 
 /// The addresses of the two ends.
@@ -201,13 +201,13 @@ impl Link {
         // The namespace of another link remains.
         let of_outer = if nested { None } else { outer.inside(orphans).ok() };
         let of_inner = inner.inside(orphans).ok();
-        let local = if setup.in_kernel { router::addresses(number) } else { addresses.server };
+        let local = if setup.in_kernel.is_some() { router::addresses(number) } else { addresses.server };
         let (down, mut server) = side(outer, "aqmkit%d", local, addresses.client, behind, setup)?;
         let (up, mut client) = side(inner, "aqmkit0", addresses.client, addresses.server, Behind::Everything, setup)?;
         (server.orphans, client.orphans) = (of_outer, of_inner);
         let (mut router, mut decisions) = (None, None);
-        if setup.in_kernel {
-            let made = router::put_before(&server, &addresses, number, setup)?;
+        if let Some(in_kernel) = setup.in_kernel {
+            let made = router::put_before(&server, &addresses, number, setup, in_kernel)?;
             router = Some(std::mem::replace(&mut server, made.sender));
             decisions = Some(made.decisions);
         }
@@ -317,8 +317,8 @@ impl Drop for Link {
 
 fn check(setup: &LinkSetup) -> Result<(), LiveError> {
     setup.cc.as_deref().map_or(Ok(()), congestion::provide)?;
-    if setup.in_kernel {
-        router::wanted(&setup.down, &setup.classes)?;
+    if let Some(place) = setup.in_kernel {
+        router::wanted(&setup.down, &setup.classes, place)?;
     }
     for direction in [&setup.down, &setup.up] {
         bounds::check(direction).map_err(|error| LiveError::Parameter { direction: direction.name.clone(), error })?;
@@ -463,7 +463,7 @@ fn side(
 ) -> Result<(Tun, Side), LiveError> {
     let tun = namespace.inside(|| Tun::create(name)).map_err(no_tun)?;
     // A queue inside the kernel is measured packet by packet.
-    if !setup.in_kernel {
+    if setup.in_kernel.is_none() {
         // Without it, the kernel cuts super-packets before they are read.
         let _ = tun.accept_super_packets();
     }

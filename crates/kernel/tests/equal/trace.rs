@@ -166,6 +166,7 @@ pub(crate) fn compare<A: Aqm, L: Law>(
             ecn_capable: u64::from(pkt.ecn.is_capable()),
             class: u64::from(pkt.class.0),
             leaves_at: queue.sent_at.as_nanos(),
+            free_at: 0,
             draws,
         };
         let decided = law.on_arrival(fixed, &arrival, found.full);

@@ -210,13 +210,16 @@ pub struct Real {
     /// Also run it with the discipline inside the kernel, in real time, and compare
     #[arg(long)]
     pub kernel: bool,
+    /// Also run it with the discipline as a queue discipline inside the kernel (Linux 6.16 or later), and compare
+    #[arg(long)]
+    pub kernel_queue: bool,
 }
 
 impl Real {
     /// Whether any are asked for.
     #[must_use]
     pub fn any(self) -> bool {
-        self.live || self.kernel
+        self.live || self.kernel || self.kernel_queue
     }
 }
 
@@ -283,10 +286,10 @@ pub struct Reproduce {
     #[command(flatten)]
     pub real: Real,
     /// The null test, at quick scale: judge every measured claim with its scheme replaced by drop-tail or switched off
-    #[arg(long, conflicts_with_all = ["live", "kernel", "scale"])]
+    #[arg(long, conflicts_with_all = ["live", "kernel", "kernel_queue", "scale"])]
     pub null: bool,
     /// Store the verdicts (with --null, its outcomes) in this directory of experiments
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["live", "kernel"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["live", "kernel", "kernel_queue"])]
     pub record: Option<PathBuf>,
     /// With --null: fail if an outcome differs from the stored one
     #[arg(long, requires = "null", conflicts_with = "record")]

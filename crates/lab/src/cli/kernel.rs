@@ -5,7 +5,7 @@ use aqmkit_base::near::suggest;
 use aqmkit_base::units::{doubtful_rate, parse_rate};
 use aqmkit_base::{BitRate, Bytes};
 use aqmkit_kernel::CLASSIFIERS;
-use aqmkit_live::kernel::{Installed, Statistics, Wanted, everywhere, install, installed, remove};
+use aqmkit_live::kernel::{Installed, Place, Statistics, Wanted, everywhere, install, installed, remove};
 use serde::Serialize;
 use toml::Table;
 
@@ -51,6 +51,7 @@ struct Words {
     rate: Option<BitRate>,
     /// Classes as they were written; none where they are not given.
     classes: Vec<String>,
+    place: Place,
     table: Table,
 }
 
@@ -67,12 +68,13 @@ impl Words {
                 "dev" => read.device = Some(value("dev", "eth0")?),
                 "rate" => read.rate = Some(rate(&value("rate", "40mbit")?)?),
                 "class" => read.classes.push(value("class", "video=udp:5004-5010")?),
+                "queue" => read.place = Place::Queue,
                 "ecn" => given.push("ecn=true".to_owned()),
                 _ if word.contains('=') => given.push(word.clone()),
                 _ => {
                     return wrong(
                         format!("{word:?} is not understood"),
-                        "words are dev IF, rate RATE, class NAME=RULES, ecn, and NAME=VALUE for a parameter",
+                        "words are dev IF, rate RATE, class NAME=RULES, ecn, queue, and NAME=VALUE for a parameter",
                     );
                 }
             }
@@ -89,7 +91,7 @@ impl Words {
     }
 
     fn only_device(&self, example: &str) -> Result<(), Failure> {
-        if self.rate.is_none() && self.table.is_empty() && self.classes.is_empty() {
+        if self.rate.is_none() && self.table.is_empty() && self.classes.is_empty() && self.place == Place::default() {
             return Ok(());
         }
         wrong("this takes an interface only", format!("for example aqmkit kernel {example}"))
@@ -124,7 +126,8 @@ fn asked(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
         return wrong("no rate is given", "the rate of the link, for example rate 40mbit");
     };
     let spec = parameters(entry.name, &words.table, &Catalogue::default())?;
-    Ok(Wanted { spec, rate, mean_packet: Bytes(1000), classes: super::queue::classes(&words.classes)? })
+    let classes = super::queue::classes(&words.classes)?;
+    Ok(Wanted { spec, rate, mean_packet: Bytes(1000), classes, place: words.place })
 }
 
 /// Checks the parameters on the link; errors have the user's spelling.
@@ -139,6 +142,9 @@ fn set(words: &Words) -> Result<(), Failure> {
             "classes cannot change while packets wait",
             "remove the discipline, and install it with other classes",
         );
+    }
+    if words.place != Place::default() {
+        return wrong("a discipline cannot move while packets wait", "remove it, and install it with the word queue");
     }
     if words.table.is_empty() && words.rate.is_none() {
         return wrong("nothing is set", "give a name and a value, for example q_ref=40, or rate 20mbit");
@@ -160,11 +166,11 @@ fn set(words: &Words) -> Result<(), Failure> {
 struct State {
     device: String,
     discipline: &'static str,
+    /// Where it runs: in a classifier, or in a queue discipline.
+    place: Place,
     rate_bps: u64,
     /// The classes of packets, for disciplines that tell them apart.
     classes: Vec<String>,
-    /// The mean time in the queue of packets that were not dropped, in seconds.
-    mean_wait_s: Option<f64>,
     /// How long the program takes for a packet on average, where the kernel measures it (`kernel.bpf_stats_enabled`).
     mean_run_ns: Option<f64>,
     /// All parameters, including derived ones.
@@ -177,10 +183,10 @@ fn state(found: &Installed) -> Result<State, Failure> {
     let effective = wanted.spec.effective(&wanted.link()).unwrap_or_else(|_| wanted.spec.clone());
     let statistics = found.statistics()?;
     Ok(State {
-        mean_wait_s: statistics.mean_wait(wanted.rate).map(aqmkit_base::Duration::as_secs_f64),
         mean_run_ns: found.mean_run(),
         device: found.device().to_owned(),
         discipline: wanted.spec.name(),
+        place: wanted.place,
         rate_bps: wanted.rate.as_bps(),
         classes: wanted.classes.names().to_vec(),
         parameters: serde_json::to_value(&effective)?,
@@ -214,8 +220,12 @@ fn text(state: &State) -> String {
     };
     let gauges: Vec<String> = s.gauges.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
     let options = textwrap::Options::new(100).subsequent_indent("              ");
+    let (where_it_runs, when) = match state.place {
+        Place::Classifier => ("a classifier before tbf", "when the last packet came"),
+        Place::Queue => ("a queue discipline", "now"),
+    };
     let mut lines = vec![
-        format!("{}: {} rate {}", state.device, state.discipline, BitRate::from_bps(state.rate_bps)),
+        format!("{}: {} rate {}, {where_it_runs}", state.device, state.discipline, BitRate::from_bps(state.rate_bps)),
         textwrap::fill(&format!("  parameters  {}", set.join(" ")), options),
         format!("  arrived     {} packets, {} bytes", s.packets, s.bytes),
         format!("  passed      {} packets", s.passed),
@@ -223,9 +233,9 @@ fn text(state: &State) -> String {
         format!("  dropped     {}", reasons(&s.drops)),
         format!(
             "  mean wait   {}",
-            state.mean_wait_s.map_or_else(|| "no packet yet".to_owned(), |wait| format!("{:.2} ms", wait * 1e3))
+            s.mean_wait_s.map_or_else(|| "no packet yet".to_owned(), |wait| format!("{:.2} ms", wait * 1e3))
         ),
-        format!("  waiting     {} packets, {} bytes, when the last packet came", s.waiting_packets, s.waiting_bytes),
+        format!("  waiting     {} packets, {} bytes, {when}", s.waiting_packets, s.waiting_bytes),
         format!("  state       {}", gauges.join(" ")),
     ];
     lines.extend(state.mean_run_ns.map(|ns| format!("  program     {ns:.0} ns a packet")));

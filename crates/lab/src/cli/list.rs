@@ -68,7 +68,9 @@ pub(super) fn items(part: Catalogue, catalogues: &Catalogues) -> Vec<Item> {
 /// Where a discipline runs.
 fn places(name: &str) -> Vec<&'static str> {
     let mut places = vec!["simulator", "live"];
-    places.extend(registry::runs_in_kernel(name).map(|()| "kernel").ok());
+    if registry::runs_in_kernel(name).is_ok() {
+        places.extend(["kernel", "kernel-queue"]);
+    }
     places
 }
 
@@ -77,7 +79,7 @@ fn in_kernel() -> String {
     let names: Vec<&str> =
         registry::ALL.iter().map(|e| e.name).filter(|n| registry::runs_in_kernel(n).is_ok()).collect();
     let text = format!(
-        "All run in the simulator and on live links; inside the Linux kernel (aqmkit kernel): {}.",
+        "All run in the simulator and on live links; inside the Linux kernel (aqmkit kernel), as a classifier or as a queue discipline: {}.",
         names.join(", ")
     );
     textwrap::fill(

@@ -1,10 +1,10 @@
-//! `run` and `reproduce` with `--live`, `--kernel` or both: experiments in the simulator and with real packets, side by side.
+//! `run` and `reproduce` with `--live`, `--kernel` and `--kernel-queue`: experiments in the simulator and with real packets, side by side.
 
 use std::path::Path;
 
 use aqmkit_experiment::Experiment;
 use aqmkit_live::capabilities::may_make_links;
-use aqmkit_live::kernel::examine;
+use aqmkit_live::kernel::{Place, examine};
 use aqmkit_report::format::significant;
 use aqmkit_report::terminal::{Screen, drawn, head, number};
 use aqmkit_results::{Agreement, Axis};
@@ -24,11 +24,12 @@ use crate::live::run::{Placed, real_time};
 impl args::Real {
     /// Where the runs with real packets take place.
     fn places(self) -> Vec<On> {
-        [(self.live, On::Live), (self.kernel, On::Kernel)]
-            .into_iter()
-            .filter(|(asked, _)| *asked)
-            .map(|(_, on)| on)
-            .collect()
+        let all = [
+            (self.live, On::Live),
+            (self.kernel, On::Kernel(Place::Classifier)),
+            (self.kernel_queue, On::Kernel(Place::Queue)),
+        ];
+        all.into_iter().filter(|(asked, _)| *asked).map(|(_, on)| on).collect()
     }
 }
 
@@ -95,7 +96,7 @@ fn perform(exp: &Experiment, real: &[On], dir: &Path, talk: Talk) -> Result<Perf
         let text = "no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)\n  run it as root";
         return Err(Failure::Environment(text.to_owned()));
     }
-    if real.contains(&On::Kernel)
+    if real.iter().any(|on| matches!(on, On::Kernel(_)))
         && let Some(lacking) = examine::lacking()
     {
         return Err(Failure::Environment(format!("{lacking}\n  aqmkit doctor says what the kernel can do")));
@@ -113,7 +114,8 @@ fn plan(exp: &Experiment, places: &[On], talk: Talk) -> Result<Vec<Placed>, Fail
         places.iter().flat_map(|on| exp.plan().into_iter().map(|spec| Placed::new(spec, *on))).collect();
     for run in &plan {
         let (how, without) = match run.on() {
-            On::Kernel => ("inside the kernel", "run it without --kernel"),
+            On::Kernel(Place::Classifier) => ("inside the kernel", "run it without --kernel"),
+            On::Kernel(Place::Queue) => ("inside the kernel", "run it without --kernel-queue"),
             _ => ("live", "run it without --live"),
         };
         match run.check() {

@@ -3,6 +3,7 @@
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_live::congestion;
+use aqmkit_live::kernel::Place;
 use aqmkit_live::link::{LinkSetup, router};
 use aqmkit_measure::{LinkInfo, Plan, WindowSpec};
 use aqmkit_packets::shaper::Setup;
@@ -28,8 +29,8 @@ pub(crate) enum On {
     Simulated,
     /// On a live link, whose queue is in this process.
     Live,
-    /// On a live link, whose queue is inside the kernel.
-    Kernel,
+    /// On a live link, whose queue is inside the kernel, in one of two ways.
+    Kernel(Place),
 }
 
 impl On {
@@ -39,7 +40,8 @@ impl On {
         match self {
             On::Simulated => agree::SIMULATED,
             On::Live => "live",
-            On::Kernel => "kernel",
+            On::Kernel(Place::Classifier) => "kernel",
+            On::Kernel(Place::Queue) => "kernel-queue",
         }
     }
 }
@@ -92,8 +94,12 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
         ..Setup::new(&measured.name, measured.rate, measured.delay, measured.aqm.clone())
     };
     let classes = classes(scenario)?;
-    if on == On::Kernel {
-        router::wanted(&down, &classes).map_err(|e| NotLive::Unfit(e.to_string()))?;
+    let in_kernel = match on {
+        On::Kernel(place) => Some(place),
+        On::Simulated | On::Live => None,
+    };
+    if let Some(place) = in_kernel {
+        router::wanted(&down, &classes, place).map_err(|e| NotLive::Unfit(e.to_string()))?;
     }
     let plan = measures(scenario, &back.name);
     Ok(LinkSetup {
@@ -106,7 +112,7 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
         cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
         mtu: 1500,
         outside: false,
-        in_kernel: on == On::Kernel,
+        in_kernel,
     })
 }
 

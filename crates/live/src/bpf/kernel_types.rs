@@ -23,7 +23,7 @@ enum Kind {
 }
 
 /// The kernel's types.
-pub(super) struct Btf {
+pub(crate) struct Btf {
     bytes: Vec<u8>,
     /// The positions of the types in `bytes`; the first one has number 1.
     types: Vec<usize>,
@@ -33,27 +33,22 @@ pub(super) struct Btf {
 
 /// A structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Structure {
+pub(crate) struct Structure {
     /// The number of its type.
-    pub(super) id: u32,
+    pub(crate) id: u32,
     /// Its size in bytes.
-    pub(super) size: usize,
+    pub(crate) size: usize,
 }
 
 /// A member of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Member {
+pub(crate) struct Member {
     /// Zero-based member index.
-    pub(super) index: u32,
+    pub(crate) index: u32,
     /// Its offset in the structure, in bytes.
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
     /// The number of its type.
     kind: u32,
-}
-
-/// The number of a function's type in the running kernel, if it has the function and tells its types.
-pub(crate) fn kernel_function(name: &str) -> Option<u32> {
-    Btf::of_kernel().ok()?.function(name)
 }
 
 impl Btf {
@@ -61,7 +56,7 @@ impl Btf {
     ///
     /// # Errors
     /// If the kernel has no BTF (built without `CONFIG_DEBUG_INFO_BTF`).
-    pub(super) fn of_kernel() -> io::Result<Btf> {
+    pub(crate) fn of_kernel() -> io::Result<Btf> {
         Btf::parse(fs::read(FILE)?).ok_or_else(|| io::Error::other(format!("{FILE} has an unknown format")))
     }
 
@@ -98,12 +93,12 @@ impl Btf {
     }
 
     /// The number of a function's type.
-    pub(super) fn function(&self, name: &str) -> Option<u32> {
+    pub(crate) fn function(&self, name: &str) -> Option<u32> {
         self.named(Kind::Func, name)
     }
 
     /// A structure by its name.
-    pub(super) fn structure(&self, name: &str) -> Option<Structure> {
+    pub(crate) fn structure(&self, name: &str) -> Option<Structure> {
         self.structure_of(self.named(Kind::Struct, name)?)
     }
 
@@ -114,7 +109,7 @@ impl Btf {
     }
 
     /// A member of a structure; `a.b` is the member `b` of the structure in member `a`.
-    pub(super) fn member(&self, of: Structure, path: &str) -> Option<Member> {
+    pub(crate) fn member(&self, of: Structure, path: &str) -> Option<Member> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let found = self.own_member(of, first)?;
         let Some(rest) = rest else { return Some(found) };

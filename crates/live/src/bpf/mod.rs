@@ -7,6 +7,7 @@
 pub(crate) mod code;
 mod dctcp;
 pub(crate) mod kernel_types;
+pub(crate) mod struct_ops;
 pub(crate) mod tcp;
 
 use std::io;
@@ -128,6 +129,14 @@ pub(crate) fn look_up(map: BorrowedFd<'_>, index: u32, value: &mut [u8]) -> io::
     attr.point(word::VALUE, value.as_mut_ptr());
     // SAFETY: key and value are as long as those of the maps here, and outlive the call.
     unsafe { bpf(Command::MapLookupElem, &attr) }.map(drop)
+}
+
+/// Gives types (BTF) to the kernel, which maps and programs can name then.
+pub(crate) fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
+    let mut attr = Attr::new(&[(word::BTF_SIZE, types.len() as u32)]);
+    attr.point(word::BTF, types.as_ptr());
+    // SAFETY: the types, as long as is said, outlive the call.
+    unsafe { make(Command::BtfLoad, &attr) }
 }
 
 /// Runs a traffic control program `repeat` times on a packet, which is not sent; returns the nanoseconds per run.

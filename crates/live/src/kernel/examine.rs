@@ -6,7 +6,8 @@ use aqmkit_base::BitRate;
 use aqmkit_kernel::CLASSIFIERS;
 use aqmkit_packets::wire::Classes;
 
-use super::program;
+use super::qdisc::WRAPPER;
+use super::{Place, program};
 use crate::capabilities::may_make_links;
 use crate::netns::Netns;
 use crate::tun::Tun;
@@ -40,10 +41,10 @@ pub fn examine() -> Vec<Found> {
         Found { name: "BPF JIT", what: jit, right: "sysctl net.core.bpf_jit_enable=1" },
         Found {
             name: "kernel classifier",
-            what: classifier().map(|()| format!("works: {}", names())),
+            what: installs(Place::Classifier).map(|()| format!("works: {}", names())),
             right: "Linux 5.15 or later with NET_CLS_BPF, NET_SCH_INGRESS and NET_SCH_TBF, and root",
         },
-        Found { name: "BPF queues", what: Ok(queues().to_owned()), right: "nothing" },
+        queue_discipline(),
     ]
 }
 
@@ -66,15 +67,23 @@ pub fn lacking() -> Option<String> {
     tried.err().map(|e| e.to_string())
 }
 
-/// Whether the kernel takes whole queue disciplines as BPF programs: its types have a name for them then.
-fn queues() -> &'static str {
-    const NAME: &[u8] = b"\0bpf_struct_ops_Qdisc_ops\0";
+/// Whether our queue discipline can be installed. Where the kernel has none in BPF nothing is wrong: the classifier needs none.
+fn queue_discipline() -> Found {
+    let what = match lacks_queues() {
+        None => installs(Place::Queue).map(|()| format!("works: {}", names())),
+        Some(lacking) => Ok(format!("{lacking}; the classifier needs none")),
+    };
+    let right = "Linux 6.16 or later with NET_SCH_BPF, NET_CLS_BPF and NET_SCH_INGRESS, and root";
+    Found { name: "kernel queue", what, right }
+}
+
+/// What the kernel lacks for queue disciplines in BPF, if anything: its types have a name for them where it has them.
+#[must_use]
+pub fn lacks_queues() -> Option<String> {
+    let name = [b"\0", WRAPPER.as_bytes(), b"\0"].concat();
     let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
-    if types.windows(NAME.len()).any(|name| name == NAME) {
-        "available; aqmkit kernel does not use them"
-    } else {
-        "not in this kernel (NET_SCH_BPF, Linux 6.16); aqmkit kernel does not need them"
-    }
+    let has = types.windows(name.len()).any(|window| window == name);
+    (!has).then(|| "this kernel has no queue disciplines in BPF (Linux 6.16, NET_SCH_BPF)".to_owned())
 }
 
 fn names() -> String {
@@ -82,7 +91,7 @@ fn names() -> String {
 }
 
 /// Installs RED on a device of a namespace of its own, and removes it.
-fn classifier() -> Result<(), String> {
+fn installs(place: Place) -> Result<(), String> {
     let namespace = Netns::create().map_err(|e| e.to_string())?;
     let tried = namespace.inside(|| {
         let _device = Tun::create("aqmkit0")?;
@@ -92,6 +101,7 @@ fn classifier() -> Result<(), String> {
             rate: BitRate::from_mbps(10),
             mean_packet: aqmkit_base::Bytes(1000),
             classes: Classes::default(),
+            place,
         };
         super::install("aqmkit0", &wanted).map_err(std::io::Error::other)?;
         super::remove("aqmkit0").map_err(std::io::Error::other)

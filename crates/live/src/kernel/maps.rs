@@ -35,8 +35,9 @@ pub struct Statistics {
     pub waiting_packets: u64,
     /// Bytes that waited then.
     pub waiting_bytes: u64,
-    /// The bytes that packets found waiting which were not dropped, summed over these packets.
-    pub found_bytes: u64,
+    /// How long packets that were not dropped waited on average, in seconds: with our own queue discipline those that have left, as they left;
+    /// before a stock one, what they found waiting over the rate of that time. Nothing before the first packet.
+    pub mean_wait_s: Option<f64>,
     /// Marks, by reason.
     pub marks: BTreeMap<&'static str, u64>,
     /// Drops, by reason.
@@ -52,15 +53,20 @@ impl Statistics {
         self.drops.values().sum()
     }
 
-    /// How long packets waited on average that were not dropped: what they found waiting, over the rate of the shaper. Nothing
-    /// before the first packet.
+    /// The same as a duration.
     #[must_use]
-    pub fn mean_wait(&self, rate: BitRate) -> Option<Duration> {
-        let admitted = self.packets.saturating_sub(self.dropped());
-        let bytes = self.found_bytes as f64 / admitted as f64;
-        (admitted > 0).then(|| Duration::from_secs_f64(bytes / rate.bytes_per_sec()))
+    pub fn mean_wait(&self) -> Option<Duration> {
+        self.mean_wait_s.map(Duration::from_secs_f64)
     }
 }
+
+/// 64-bit words of the state of our queue discipline (`struct queue` in `crates/kernel/bpf/queue.h`), and those that are read here.
+const QUEUE_WORDS: usize = 10;
+const WAITING_PACKETS: usize = 0;
+const WAITING_BYTES: usize = 1;
+const LEFT: usize = 6;
+const WAITED: usize = 7;
+const OVERFLOWED: usize = 8;
 
 /// The maps of a program.
 #[derive(Debug)]
@@ -69,6 +75,9 @@ pub(super) struct Maps {
     active: MapData,
     statistics: MapData,
     about: MapData,
+    /// The state of our queue discipline behind the classifier, and its rate; unused where there is none.
+    pub(super) queue: MapData,
+    pub(super) pace: MapData,
     decisions: Option<MapData>,
 }
 
@@ -88,6 +97,8 @@ impl Maps {
             active: take("active")?,
             statistics: take("statistics")?,
             about: take("about")?,
+            queue: take("queue")?,
+            pace: take("pace")?,
             decisions: match loaded.take_map("decisions") {
                 Some(Map::RingBuf(data)) => Some(data),
                 _ => None,
@@ -117,6 +128,8 @@ impl Maps {
             active: take("active")?,
             statistics: take("statistics")?,
             about: take("about")?,
+            queue: take("queue")?,
+            pace: take("pace")?,
             decisions: None,
         })
     }
@@ -129,6 +142,13 @@ impl Maps {
         let other = u64::from_ne_bytes(active) + 1;
         update(self.settings.fd().as_fd(), &((other & 1) as u32).to_ne_bytes(), &bytes)?;
         update(self.active.fd().as_fd(), &[0; 4], &other.to_ne_bytes())
+    }
+
+    /// Sets the rate of our queue discipline.
+    pub(super) fn write_rate(&self, rate: BitRate) -> io::Result<()> {
+        // As `SHIFT` of `crates/kernel/bpf/queue.h` has it; at 1 bit/s it fits.
+        let nanoseconds = 1e9 / rate.bytes_per_sec() * f64::from(1 << 20);
+        update(self.pace.fd().as_fd(), &[0; 4], &(nanoseconds.round() as u64).to_ne_bytes())
     }
 
     /// Writes the record of the installation.
@@ -144,28 +164,54 @@ impl Maps {
         Ok(text)
     }
 
-    /// Counters, and gauges under their names.
-    pub(super) fn statistics(&self, classifier: Option<&Classifier>) -> io::Result<Statistics> {
-        let mut bytes = [0; 8 * WORDS];
-        look_up(self.statistics.fd().as_fd(), 0, &mut bytes)?;
-        let word = |i: usize| bytes.get(8 * i..8 * i + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_ne_bytes);
-        let by_reason = |from: usize| {
-            let all = Why::ALL.iter().enumerate().map(|(i, why)| (why.name(), word(from + i)));
-            all.filter(|(_, n)| *n > 0).collect()
+    /// Counters, and gauges under their names; those of our own queue discipline where it is behind.
+    pub(super) fn statistics(&self, classifier: Option<&Classifier>, queued: bool) -> io::Result<Statistics> {
+        let mut counted = self.decided(classifier)?;
+        if queued {
+            let queue = words::<QUEUE_WORDS>(&self.queue)?;
+            (counted.waiting_packets, counted.waiting_bytes) = (queue[WAITING_PACKETS], queue[WAITING_BYTES]);
+            counted.mean_wait_s = mean(queue[WAITED], queue[LEFT]);
+            if queue[OVERFLOWED] > 0 {
+                *counted.drops.entry(Why::Overflow.name()).or_default() += queue[OVERFLOWED];
+            }
+        }
+        Ok(counted)
+    }
+
+    /// What the classifier counted.
+    fn decided(&self, classifier: Option<&Classifier>) -> io::Result<Statistics> {
+        let all = words::<WORDS>(&self.statistics)?;
+        let by_reason = |from: usize| -> BTreeMap<&'static str, u64> {
+            let names = Why::ALL.iter().map(|why| why.name());
+            names.zip(all[from..].iter().copied()).filter(|(_, n)| *n > 0).collect()
         };
-        let first_gauge = FIRST_REASON + 2 * Why::COUNT;
+        let drops = by_reason(FIRST_REASON + Why::COUNT);
+        let admitted = all[0].saturating_sub(drops.values().sum());
+        let gauges: [u64; GAUGES] = std::array::from_fn(|i| all[FIRST_REASON + 2 * Why::COUNT + i]);
         Ok(Statistics {
-            packets: word(0),
-            bytes: word(1),
-            passed: word(2),
-            waiting_packets: word(3),
-            waiting_bytes: word(4),
-            found_bytes: word(5),
+            packets: all[0],
+            bytes: all[1],
+            passed: all[2],
+            waiting_packets: all[3],
+            waiting_bytes: all[4],
+            mean_wait_s: mean(all[5], admitted),
             marks: by_reason(FIRST_REASON),
-            drops: by_reason(FIRST_REASON + Why::COUNT),
-            gauges: classifier
-                .map(|c| c.read_gauges(std::array::from_fn(|i| word(first_gauge + i))).collect())
-                .unwrap_or_default(),
+            drops,
+            gauges: classifier.map(|c| c.read_gauges(gauges).collect()).unwrap_or_default(),
         })
     }
+}
+
+/// The only value of a map, as words.
+fn words<const COUNT: usize>(map: &MapData) -> io::Result<[u64; COUNT]> {
+    let mut bytes = vec![0; 8 * COUNT];
+    look_up(map.fd().as_fd(), 0, &mut bytes)?;
+    let mut all = [0; COUNT];
+    all.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(to, word)| *to = u64::from_ne_bytes(*word));
+    Ok(all)
+}
+
+/// A mean of nanoseconds, in seconds.
+fn mean(sum: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64 * 1e-9)
 }

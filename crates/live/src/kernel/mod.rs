@@ -1,7 +1,7 @@
-//! Disciplines inside the kernel: a BPF classifier before a stock queue discipline, on one interface.
+//! Disciplines inside the kernel: a BPF classifier before a queue discipline, on one interface.
 //!
-//! The classifier stands at the interface's egress (`clsact`), and behind it a shaper of the kernel (`tbf`), whose queue it
-//! reads. The kernel holds both until they are removed, with or without aqmkit: the filter holds the program, the program
+//! The classifier stands at the interface's egress (`clsact`), and behind it a shaper of the kernel (`tbf`) or our own queue discipline in BPF
+//! ([`Place`]), whose queue it reads. The kernel holds both until they are removed, with or without aqmkit: the filter holds the program, the program
 //! its maps, and one map
 //! records what was installed. Nothing else is stored, so nothing can remain after the removal.
 //!
@@ -9,14 +9,17 @@
 
 mod decisions;
 pub mod examine;
+mod functions;
 mod maps;
 mod program;
+mod qdisc;
 pub(crate) mod queue;
 pub mod replay;
 mod tc;
-mod typed;
 
 use std::io;
+use std::os::fd::OwnedFd;
+use std::thread;
 
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::registry::{Link, Spec};
@@ -31,7 +34,7 @@ pub(crate) use self::decisions::Decisions;
 pub use self::maps::Statistics;
 use self::maps::{ABOUT, Maps};
 use self::program::Room;
-use self::tc::{Parts, Shaper, Tc};
+use self::tc::{Behind, Parts, Shaper, Tc};
 use crate::LiveError;
 use crate::capabilities::may_make_links;
 use crate::netlink::Netlink;
@@ -54,6 +57,20 @@ struct About {
     /// Whether somebody reads the decisions.
     #[serde(default)]
     watched: bool,
+    /// What is behind the classifier.
+    #[serde(default)]
+    place: Place,
+}
+
+/// Where a discipline runs in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// In a classifier before the kernel's own shaper.
+    #[default]
+    Classifier,
+    /// In a queue discipline of its own (Linux 6.16 with `CONFIG_NET_SCH_BPF`), which knows when each packet leaves.
+    Queue,
 }
 
 /// A discipline that an interface is to have, and the rate to which it is shaped.
@@ -67,6 +84,8 @@ pub struct Wanted {
     pub mean_packet: Bytes,
     /// The classes of packets, for disciplines that tell them apart.
     pub classes: Classes,
+    /// Where it is to run.
+    pub place: Place,
 }
 
 impl Wanted {
@@ -90,6 +109,9 @@ impl Wanted {
         if watched {
             words[FLOW_KIND] |= WATCHED;
         }
+        if self.place == Place::Queue {
+            words[FLOW_KIND] |= QUEUED;
+        }
         Ok(words)
     }
 
@@ -103,6 +125,7 @@ impl Wanted {
             version,
             added_clsact,
             watched,
+            place: self.place,
         };
         let mut text = serde_json::to_vec(&about).map_err(|e| failed(device)(e.into()))?;
         if text.len() >= ABOUT {
@@ -132,10 +155,11 @@ fn rules(classes: &Classes) -> Result<Vec<aqmkit_kernel::Rule>, ParamError> {
     classes.rules().map(one).collect()
 }
 
-/// The word of the settings with the kind of flow, and its bit by which the program writes down its decisions: as in
-/// `crates/kernel/bpf/classifier.bpf.c`.
+/// The word of the settings with the kind of flow, and its bits by which the program writes down its decisions and knows that our own queue
+/// discipline is behind: as in `crates/kernel/bpf/classifier.bpf.c`.
 const FLOW_KIND: usize = 3;
 const WATCHED: u64 = 256;
+const QUEUED: u64 = 512;
 
 /// The discipline that is installed on an interface.
 #[derive(Debug)]
@@ -188,7 +212,7 @@ pub(crate) fn install_watched(device: &str, wanted: &Wanted) -> Result<Decisions
     Decisions::of(map, classifier).map_err(failed(device))
 }
 
-/// Loads the program and puts it and the shaper before an interface; a kill of the process leaves all of it there, or nothing.
+/// Loads the program and puts it and the queue behind it before an interface; a kill of the process leaves all of it there, or nothing.
 fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classifier, Maps), LiveError> {
     allowed()?;
     let settings = wanted.words(device, 1, watched)?;
@@ -216,22 +240,55 @@ fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classif
     }
     let added_clsact = !tc.has_clsact().map_err(failed(device))?;
     maps.write_about(&wanted.about(device, 1, added_clsact, watched)?).map_err(failed(device))?;
-    let shaper = Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link());
-    tc.put(shaper, &program, added_clsact).map_err(failed(device))?;
+    let registered = match wanted.place {
+        Place::Classifier => None,
+        Place::Queue => Some(registered(wanted, &maps)?),
+    };
+    let behind = match &registered {
+        None => Behind::Shaper(Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link())),
+        Some((name, _)) => Behind::Queue(name),
+    };
+    tc.put(behind, &program, added_clsact).map_err(failed(device))?;
     Ok((classifier, maps))
 }
+
+/// Our queue discipline at its rate, known to the kernel under a name until the file is closed: so nobody can put a second one of this state before
+/// another interface later.
+fn registered(wanted: &Wanted, maps: &Maps) -> Result<(String, OwnedFd), LiveError> {
+    let refused = |e: io::Error| {
+        LiveError::lacks(
+            format!("the kernel does not take the queue discipline: {e}"),
+            "Linux 6.16 or later with CONFIG_NET_SCH_BPF, and root; aqmkit doctor says what is there. Without the word queue, the \
+             discipline runs in a classifier before the kernel's own shaper",
+        )
+    };
+    maps.write_rate(wanted.rate).map_err(refused)?;
+    let name = qdisc::name(wanted.spec.name());
+    let mut tries = 0..TRIES;
+    loop {
+        match qdisc::register(&name, maps) {
+            // Another process is installing one of the same name, and is done soon.
+            Err(e) if e.raw_os_error() == Some(libc::EEXIST) && tries.next().is_some() => thread::sleep(PAUSE),
+            done => return done.map(|file| (name, file)).map_err(refused),
+        }
+    }
+}
+
+/// How often, and how long, an installation waits for another one of the same discipline: two seconds in all.
+const TRIES: u32 = 20;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Bytes of decisions that may wait for their reader: those of half a second at 100,000 packets a second.
 const DECISIONS: u32 = 1 << 23;
 
-/// Takes away a shaper of ours without its program, and a `clsact` without filters beside it: what is left where somebody removed the filter
+/// Takes away a queue of ours without its program, and a `clsact` without filters beside it: what is left where somebody removed the filter
 /// alone, or killed an installation while the kernel loaded a module. True if there was any.
 fn take_leftovers(tc: &mut Tc) -> io::Result<bool> {
-    if !tc.has_our_shaper()? {
+    if !tc.has_our_queue()? {
         return Ok(false);
     }
     let clsact = tc.has_clsact()? && !tc.has_other_filters()?;
-    tc.take(Parts { filter: false, clsact, shaper: true })?;
+    tc.take(Parts { filter: false, clsact, queue: true })?;
     Ok(true)
 }
 
@@ -288,8 +345,8 @@ pub fn remove(device: &str) -> Result<(), LiveError> {
         return Err(LiveError::lacks(format!("{device} has no discipline of aqmkit"), "there is nothing to remove"));
     };
     let clsact = found.about.added_clsact && !tc.has_other_filters().map_err(removing())?;
-    let shaper = tc.has_our_shaper().map_err(removing())?;
-    tc.take(Parts { filter: true, clsact, shaper }).map_err(removing())
+    let queue = tc.has_our_queue().map_err(removing())?;
+    tc.take(Parts { filter: true, clsact, queue }).map_err(removing())
 }
 
 impl Installed {
@@ -317,6 +374,7 @@ impl Installed {
             rate: BitRate::from_bps(self.about.rate_bps),
             mean_packet: Bytes(self.about.mean_packet),
             classes: self.about.classes.clone(),
+            place: self.about.place,
         })
     }
 
@@ -326,7 +384,8 @@ impl Installed {
     /// When the kernel does not tell.
     pub fn statistics(&self) -> Result<Statistics, LiveError> {
         let classifier = aqmkit_kernel::classifier(&self.about.discipline).ok();
-        self.maps.statistics(classifier).map_err(LiveError::while_doing(format!("asking {}", self.device)))
+        let queued = self.about.place == Place::Queue;
+        self.maps.statistics(classifier, queued).map_err(LiveError::while_doing(format!("asking {}", self.device)))
     }
 
     /// How long the program took for a packet on average, in nanoseconds, with reading its headers and the queue. The kernel measures
@@ -354,9 +413,14 @@ impl Installed {
         let watched = self.about.watched;
         let settings = wanted.words(&self.device, version, watched)?;
         let about = wanted.about(&self.device, version, self.about.added_clsact, watched)?;
-        let (index, mtu) = index(&self.device)?;
-        let mut tc = Tc::open(index).map_err(changing())?;
-        tc.change_shaper(Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link())).map_err(changing())?;
+        match self.about.place {
+            Place::Queue => self.maps.write_rate(wanted.rate).map_err(changing())?,
+            Place::Classifier => {
+                let (index, mtu) = index(&self.device)?;
+                let shaper = Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link());
+                Tc::open(index).and_then(|mut tc| tc.change_shaper(shaper)).map_err(changing())?;
+            }
+        }
         self.maps.write_settings(&settings).map_err(changing())?;
         self.maps.write_about(&about).map_err(changing())?;
         self.about = serde_json::from_slice(about.split(|b| *b == 0).next().unwrap_or_default())

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use aya::programs::SchedClassifier;
 use aya::{Btf, Ebpf, EbpfLoader};
 
-use super::typed;
+use super::functions::for_this_kernel;
 use crate::LiveError;
 
 /// How large the maps are whose size depends on what a program is for; as small as possible where it is left out.
@@ -22,7 +22,7 @@ pub(super) struct Room {
 /// # Errors
 /// When the kernel has no type information, or does not let the process.
 pub(super) fn load(object: &[u8], room: Room) -> Result<Ebpf, LiveError> {
-    load_as_it_is(&typed::for_this_kernel(object), room)
+    load_as_it_is(&for_this_kernel(object), room)
 }
 
 /// The same of an object that is meant for this kernel.

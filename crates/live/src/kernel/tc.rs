@@ -1,4 +1,4 @@
-//! Traffic control of one interface over rtnetlink: the shaper at its root, and the filter at its egress.
+//! Traffic control of one interface over rtnetlink: the queue discipline at its root, and the filter at its egress.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,12 +10,13 @@ use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcBpfFlags, TcFilterBpfOption, TcHandle, TcHeader, TcMessage, TcOption};
 
+use super::qdisc::PREFIX;
 use crate::netlink::Netlink;
 
 /// The name under which `tc filter show` has the program, by which it is found again.
 const NAME: &str = "aqmkit";
-/// The handle of the shaper: a7d0: in `tc`.
-const SHAPER: TcHandle = TcHandle { major: 0xa7d0, minor: 0 };
+/// The handle of the queue discipline: a7d0: in `tc`.
+const QUEUE: TcHandle = TcHandle { major: 0xa7d0, minor: 0 };
 /// The priority of the filter, and all protocols (`ETH_P_ALL` in network order).
 const FILTER: u32 = 10 << 16 | 0x0300;
 const EGRESS: TcHandle = TcHandle { major: 0xffff, minor: 0xfff3 };
@@ -70,6 +71,15 @@ impl Shaper {
         options.push(option(6, self.burst.to_ne_bytes().to_vec()));
         options
     }
+}
+
+/// What stands behind the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Behind<'a> {
+    /// The kernel's shaper.
+    Shaper(Shaper),
+    /// Our own queue discipline, under the name by which the kernel knows it.
+    Queue(&'a str),
 }
 
 /// The traffic control of one interface.
@@ -160,8 +170,9 @@ impl Tc {
         Ok(root.map(|m| format!("{} {:x}:", kind(m).unwrap_or("?"), m.header.handle.major)))
     }
 
-    pub(super) fn has_our_shaper(&mut self) -> io::Result<bool> {
-        let is_ours = |m: &TcMessage| m.header.handle == SHAPER && kind(m) == Some("tbf");
+    pub(super) fn has_our_queue(&mut self) -> io::Result<bool> {
+        let own = |kind: &str| kind == "tbf" || kind.starts_with(PREFIX);
+        let is_ours = |m: &TcMessage| m.header.handle == QUEUE && kind(m).is_some_and(own);
         Ok(self.queue_disciplines()?.iter().any(is_ours))
     }
 
@@ -169,9 +180,15 @@ impl Tc {
         Ok(self.queue_disciplines()?.iter().any(|m| kind(m) == Some("clsact")))
     }
 
-    fn shaper(&self, shaper: Shaper) -> RouteNetlinkMessage {
-        let mut message = self.message(TcHandle::ROOT, SHAPER, "tbf");
-        message.attributes.push(TcAttribute::Options(shaper.options()));
+    fn queue(&self, behind: Behind<'_>) -> RouteNetlinkMessage {
+        let message = match behind {
+            Behind::Shaper(shaper) => {
+                let mut message = self.message(TcHandle::ROOT, QUEUE, "tbf");
+                message.attributes.push(TcAttribute::Options(shaper.options()));
+                message
+            }
+            Behind::Queue(name) => self.message(TcHandle::ROOT, QUEUE, name),
+        };
         RouteNetlinkMessage::NewQueueDiscipline(message)
     }
 
@@ -185,8 +202,8 @@ impl Tc {
         message
     }
 
-    /// Puts the shaper and the program before the interface, with `clsact` where it is not there: all or, with an error, nothing.
-    pub(super) fn put(&mut self, shaper: Shaper, program: &OwnedFd, clsact: bool) -> io::Result<()> {
+    /// Puts the queue discipline and the program before the interface, with `clsact` where it is not there: all or, with an error, nothing.
+    pub(super) fn put(&mut self, behind: Behind<'_>, program: &OwnedFd, clsact: bool) -> io::Result<()> {
         const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
         let mut filter = self.filter();
         filter.attributes.push(TcAttribute::Options(vec![
@@ -194,14 +211,14 @@ impl Tc {
             TcOption::Bpf(TcFilterBpfOption::ProgName(NAME.to_owned())),
             TcOption::Bpf(TcFilterBpfOption::Flags(TcBpfFlags::DirectAction)),
         ]));
-        let mut parts = vec![(self.shaper(shaper), NEW)];
+        let mut parts = vec![(self.queue(behind), NEW)];
         if clsact {
             parts.push((RouteNetlinkMessage::NewQueueDiscipline(self.clsact()), NEW));
         }
         parts.push((RouteNetlinkMessage::NewTrafficFilter(filter), NEW));
         self.netlink.change(parts).map_err(|error| {
             // What was there before is not ours, and what is not there cannot be removed.
-            let _ = self.take(Parts { filter: true, clsact, shaper: true });
+            let _ = self.take(Parts { filter: true, clsact, queue: true });
             match error.raw_os_error() {
                 Some(libc::ENOENT | libc::EOPNOTSUPP) => io::Error::new(io::ErrorKind::Unsupported, LACKING),
                 _ => error,
@@ -213,14 +230,16 @@ impl Tc {
     pub(super) fn take(&mut self, parts: Parts) -> io::Result<()> {
         let filter = parts.filter.then(|| RouteNetlinkMessage::DelTrafficFilter(self.filter()));
         let clsact = parts.clsact.then(|| RouteNetlinkMessage::DelQueueDiscipline(self.clsact()));
-        let shaper = self.message(TcHandle::ROOT, SHAPER, "tbf");
-        let shaper = parts.shaper.then_some(RouteNetlinkMessage::DelQueueDiscipline(shaper));
-        self.netlink.change([filter, clsact, shaper].into_iter().flatten().map(|part| (part, 0)).collect())
+        let mut queue = self.message(TcHandle::ROOT, QUEUE, "");
+        // Whichever kind it is of.
+        queue.attributes.clear();
+        let queue = parts.queue.then_some(RouteNetlinkMessage::DelQueueDiscipline(queue));
+        self.netlink.change([filter, clsact, queue].into_iter().flatten().map(|part| (part, 0)).collect())
     }
 
     /// Changes the shaper; what waits in it stays.
     pub(super) fn change_shaper(&mut self, shaper: Shaper) -> io::Result<()> {
-        self.netlink.change(vec![(self.shaper(shaper), 0)])
+        self.netlink.change(vec![(self.queue(Behind::Shaper(shaper)), 0)])
     }
 
     /// Tries whether the kernel has `clsact`.
@@ -237,8 +256,8 @@ pub(super) struct Parts {
     pub(super) filter: bool,
     /// The place of programs.
     pub(super) clsact: bool,
-    /// The shaper.
-    pub(super) shaper: bool,
+    /// The queue discipline.
+    pub(super) queue: bool,
 }
 
 /// The error for a kernel without a queue discipline or filter.

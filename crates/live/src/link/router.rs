@@ -1,5 +1,5 @@
 //! A link whose discipline is inside the kernel: a router stands in front of the server's side, and its device has the classifier and the
-//! shaper.
+//! queue behind it.
 //!
 //! ```text
 //!   client namespace            this process           router's namespace             server namespace
@@ -24,7 +24,7 @@ use aqmkit_packets::wire::Classes;
 use super::{Addresses, Behind, LinkSetup, Side, addresses_of, await_address, cannot, meter, no_namespace, prepare};
 use crate::error::LiveError;
 use crate::kernel::queue::KernelQueue;
-use crate::kernel::{Decisions, Wanted, install_watched};
+use crate::kernel::{Decisions, Place, Wanted, install_watched};
 use crate::netlink::Netlink;
 use crate::netns::{Netns, sysctl_path};
 use crate::offload::{OFFLOADS, switch};
@@ -46,7 +46,7 @@ pub(super) fn addresses(number: u8) -> [IpAddr; 2] {
 ///
 /// # Errors
 /// When the discipline or a parameter cannot be used inside the kernel, or the direction has what the kernel's shaper does not do.
-pub fn wanted(down: &Setup, classes: &Classes) -> Result<Wanted, LiveError> {
+pub fn wanted(down: &Setup, classes: &Classes, place: Place) -> Result<Wanted, LiveError> {
     let refuse = |field: &str, what: &str| {
         let error = ParamError::sentence(field, what, "leave it out, or use a live link without the kernel");
         Err(LiveError::Parameter { direction: down.name.clone(), error })
@@ -57,8 +57,13 @@ pub fn wanted(down: &Setup, classes: &Classes) -> Result<Wanted, LiveError> {
     if down.framing != Framing::default() {
         return refuse("framing", "a queue in the kernel counts IP packets without framing");
     }
-    let wanted =
-        Wanted { spec: down.aqm.clone(), rate: down.rate, mean_packet: down.mean_packet, classes: classes.clone() };
+    let wanted = Wanted {
+        spec: down.aqm.clone(),
+        rate: down.rate,
+        mean_packet: down.mean_packet,
+        classes: classes.clone(),
+        place,
+    };
     match wanted.settings(1) {
         Ok(_) => Ok(wanted),
         Err(error) => Err(LiveError::Parameter { direction: down.name.clone(), error }),
@@ -84,8 +89,14 @@ pub(super) struct Put {
 
 /// Makes a namespace for the server's side, joins it to what was the server's side and is the router now, and installs the classifier at the
 /// router's device.
-pub(super) fn put_before(router: &Side, link: &Addresses, number: u8, setup: &LinkSetup) -> Result<Put, LiveError> {
-    let wanted = wanted(&setup.down, &setup.classes)?;
+pub(super) fn put_before(
+    router: &Side,
+    link: &Addresses,
+    number: u8,
+    setup: &LinkSetup,
+    place: Place,
+) -> Result<Put, LiveError> {
+    let wanted = wanted(&setup.down, &setup.classes, place)?;
     let namespace = Netns::create().map_err(no_namespace)?;
     namespace.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the server's namespace"))?;
     let (server, own) = (link.server[0], addresses(number)[0]);

@@ -46,7 +46,7 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
         cc: None,
         mtu: 1500,
         outside: false,
-        in_kernel: false,
+        in_kernel: None,
     }
 }
 

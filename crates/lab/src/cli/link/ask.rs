@@ -52,7 +52,7 @@ pub(super) fn setup(args: &args::Link, disciplines: &Catalogue) -> Result<LinkSe
         cc: args.cc.clone(),
         mtu: args.mtu,
         outside: args.nat,
-        in_kernel: false,
+        in_kernel: None,
     })
 }
 

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A queue discipline of one FIFO queue and a shaper. It does not decide: the classifier in front of it, at the egress of the same
+// device, decides and marks, and says in tc_index what is to be dropped. That is because a queue discipline in BPF may not write to packets.
+//
+// The programs are members of the kernel's `struct Qdisc_ops`, called under the lock of the device's queue. One set of programs and maps
+// serves one device.
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "queue.h"
+
+#define SLOTS 16384
+#define NET_XMIT_SUCCESS 0
+#define NET_XMIT_DROP 1
+#define EBUSY 16
+
+// What is used of the kernel's structures; their offsets are corrected for the running kernel when the programs are loaded.
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct qdisc_skb_head {
+	__u32 qlen;
+};
+struct gnet_stats_queue {
+	__u32 qlen, backlog, drops;
+};
+struct Qdisc {
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+};
+struct qdisc_skb_cb {
+	unsigned int pkt_len;
+};
+struct sk_buff {
+	char cb[48] __attribute__((aligned(8)));
+	__u16 tc_index;
+};
+struct bpf_sk_buff_ptr;
+#pragma clang attribute pop
+
+// Older headers of the kernel do not have it.
+struct bpf_iter_num {
+	__u64 opaque;
+};
+
+// A packet that waits.
+struct slot {
+	struct sk_buff __kptr *skb;
+	__u64 arrived;
+	__u32 bytes, packets;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SLOTS);
+	__type(key, __u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
+// Functions of the kernel. In the place of a number the loader writes the kernel's own (crates/live/src/kernel/functions.rs).
+#define KERNEL_FUNCTION(number) "call " #number
+#define CLOBBERED "r2", "r3", "r4", "r5", "memory"
+
+// bpf_qdisc_skb_drop: drops a packet once the lock is released.
+static __always_inline void drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free)
+{
+	register struct sk_buff *first asm("r1") = skb;
+	register struct bpf_sk_buff_ptr *second asm("r2") = to_free;
+
+	asm volatile(KERNEL_FUNCTION(4279124) : "+r"(first), "+r"(second) : : "r0", "r3", "r4", "r5", "memory");
+}
+
+// bpf_kfree_skb.
+static __always_inline void release(struct sk_buff *skb)
+{
+	register struct sk_buff *first asm("r1") = skb;
+
+	asm volatile(KERNEL_FUNCTION(4279125) : "+r"(first) : : "r0", "r2", "r3", "r4", "r5", "memory");
+}
+
+// bpf_qdisc_watchdog_schedule: dequeue is to be called at this time.
+static __always_inline void wake_at(struct Qdisc *sch, __u64 time)
+{
+	register struct Qdisc *first asm("r1") = sch;
+	register __u64 second asm("r2") = time;
+	register __u64 third asm("r3") = 0;
+
+	asm volatile(KERNEL_FUNCTION(4279126) : "+r"(first), "+r"(second), "+r"(third) : : "r0", "r4", "r5", "memory");
+}
+
+// bpf_qdisc_bstats_update: counts a packet that leaves.
+static __always_inline void count(struct Qdisc *sch, struct sk_buff *skb)
+{
+	register struct Qdisc *first asm("r1") = sch;
+	register struct sk_buff *second asm("r2") = skb;
+
+	asm volatile(KERNEL_FUNCTION(4279127) : "+r"(first), "+r"(second) : : "r0", "r3", "r4", "r5", "memory");
+}
+
+// A loop that the verifier need not follow round by round: bpf_iter_num_new, bpf_iter_num_next, bpf_iter_num_destroy.
+static __always_inline void loop_new(struct bpf_iter_num *loop, int rounds)
+{
+	register struct bpf_iter_num *first asm("r1") = loop;
+	register int second asm("r2") = 0;
+	register int third asm("r3") = rounds;
+
+	asm volatile(KERNEL_FUNCTION(4279128) : "+r"(first), "+r"(second), "+r"(third) : : "r0", "r4", "r5", "memory");
+}
+
+static __always_inline int *loop_next(struct bpf_iter_num *loop)
+{
+	register struct bpf_iter_num *first asm("r1") = loop;
+	register int *round asm("r0");
+
+	asm volatile(KERNEL_FUNCTION(4279129) : "=r"(round), "+r"(first) : : "r2", "r3", "r4", "r5", "memory");
+	return round;
+}
+
+static __always_inline void loop_destroy(struct bpf_iter_num *loop)
+{
+	register struct bpf_iter_num *first asm("r1") = loop;
+
+	asm volatile(KERNEL_FUNCTION(4279130) : "+r"(first) : : "r0", "r2", "r3", "r4", "r5", "memory");
+}
+
+static __always_inline struct queue *the_queue(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&queue, &zero);
+}
+
+static __always_inline struct slot *slot_at(__u64 place)
+{
+	__u32 index = place % SLOTS;
+
+	return bpf_map_lookup_elem(&slots, &index);
+}
+
+// int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+SEC("classifier")
+int enqueue(__u64 *arguments)
+{
+	struct sk_buff *skb = (void *)arguments[0], *other;
+	struct Qdisc *sch = (void *)arguments[1];
+	struct bpf_sk_buff_ptr *to_free = (void *)arguments[2];
+	struct queue *q = the_queue();
+	__u32 bytes = ((struct qdisc_skb_cb *)skb->cb)->pkt_len, told = skb->tc_index;
+	__u32 packets = told & CARRIED ? told & CARRIED : 1;
+	__u64 now = bpf_ktime_get_ns();
+	struct slot *slot;
+
+	if (!q || told & REFUSED)
+		goto dropped;
+	slot = slot_at(q->tail);
+	if (!slot || q->tail - q->head >= SLOTS) {
+		q->overflowed += packets;
+		goto dropped;
+	}
+	if (q->head == q->tail && q->free_at < now)
+		q->free_at = now;
+	slot->arrived = now;
+	slot->bytes = bytes;
+	slot->packets = packets;
+	q->tail++;
+	q->waiting_packets += packets;
+	q->waiting_bytes += bytes;
+	sch->q.qlen++;
+	sch->qstats.backlog += bytes;
+	other = bpf_kptr_xchg(&slot->skb, skb);
+	if (other) // The slot was empty: the verifier does not know.
+		drop(other, to_free);
+	return NET_XMIT_SUCCESS;
+dropped:
+	sch->qstats.drops++;
+	drop(skb, to_free);
+	return NET_XMIT_DROP;
+}
+
+// struct sk_buff *dequeue(struct Qdisc *sch)
+SEC("classifier")
+struct sk_buff *dequeue(__u64 *arguments)
+{
+	struct Qdisc *sch = (void *)arguments[0];
+	struct queue *q = the_queue();
+	__u64 now = bpf_ktime_get_ns();
+	__u32 zero = 0;
+	__u64 *byte_time = bpf_map_lookup_elem(&pace, &zero);
+	struct sk_buff *skb;
+	struct slot *slot;
+
+	if (!q || !byte_time || q->head == q->tail)
+		return 0;
+	if (now < q->free_at) {
+		wake_at(sch, q->free_at);
+		return 0;
+	}
+	slot = slot_at(q->head);
+	if (!slot)
+		return 0;
+	skb = bpf_kptr_xchg(&slot->skb, 0);
+	q->head++;
+	q->waiting_packets -= slot->packets;
+	q->waiting_bytes -= slot->bytes;
+	q->left += slot->packets;
+	q->waited += slot->packets * (now - slot->arrived);
+	// The link sends without a pause while packets wait, however late the timer is.
+	q->free_at += slot->bytes * *byte_time >> SHIFT;
+	if (q->head == q->tail)
+		q->empty_since = now;
+	sch->q.qlen--;
+	sch->qstats.backlog -= slot->bytes;
+	if (skb)
+		count(sch, skb);
+	return skb;
+}
+
+// Releases all packets.
+static __always_inline void empty(struct queue *q, __u64 now)
+{
+	struct bpf_iter_num loop;
+
+	loop_new(&loop, SLOTS);
+	while (loop_next(&loop)) {
+		struct slot *slot = slot_at(q->head);
+		struct sk_buff *skb;
+
+		if (q->head == q->tail || !slot)
+			break;
+		skb = bpf_kptr_xchg(&slot->skb, 0);
+		if (skb)
+			release(skb);
+		q->head++;
+	}
+	loop_destroy(&loop);
+	q->waiting_packets = 0;
+	q->waiting_bytes = 0;
+	q->empty_since = now;
+	q->free_at = now;
+}
+
+// void reset(struct Qdisc *sch): the device goes down, or the queue discipline is removed.
+SEC("classifier")
+int reset(__u64 *arguments)
+{
+	struct queue *q = the_queue();
+
+	if (q)
+		empty(q, bpf_ktime_get_ns());
+	return 0;
+}
+
+// int init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+SEC("classifier")
+int init(__u64 *arguments)
+{
+	struct queue *q = the_queue();
+
+	if (!q || q->taken)
+		return -EBUSY;
+	q->taken = 1;
+	q->empty_since = q->free_at = bpf_ktime_get_ns();
+	return 0;
+}
+
+// void destroy(struct Qdisc *sch)
+SEC("classifier")
+int destroy(__u64 *arguments)
+{
+	return 0;
+}
+
+char _license[] SEC("license") = "Dual MIT/GPL";
