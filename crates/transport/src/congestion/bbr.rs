@@ -203,8 +203,7 @@ impl Bbr {
     fn probe_bw(now: Instant) -> Mode {
         let phases = PROBE_GAINS.len() as u64;
         let back = derive_seed(now.as_nanos(), "bbr") % (phases - 1);
-        let phase = if back == 0 { 0 } else { (phases - back) as usize };
-        Mode::ProbeBw { phase: if phase == 1 { 0 } else { phase }, since: now }
+        Mode::ProbeBw { phase: ((phases - back) % phases) as usize, since: now }
     }
 
     /// `BBRCheckFullPipe`.
@@ -396,6 +395,50 @@ impl CongestionControl for Bbr {
 mod tests {
     use super::super::Rtt;
     use super::*;
+
+    /// `BBREnterProbeBW`: each phase but the one that drains the queue is as likely as another.
+    #[test]
+    fn the_first_phase_is_drawn() {
+        let mut drawn = [0_u32; PROBE_GAINS.len()];
+        for n in 0..7_000 {
+            let Mode::ProbeBw { phase, .. } = Bbr::probe_bw(Instant::from_nanos(n * 1_234_567)) else { panic!("not ProbeBW") };
+            drawn[phase] += 1;
+        }
+        let even = |&count: &u32| (850..1_150).contains(&count);
+        assert!(drawn[1] == 0 && even(&drawn[0]) && drawn[2..].iter().all(even), "{drawn:?}");
+    }
+
+    /// A growth by 25 % is growth; the third round trip with less ends it.
+    #[test]
+    fn the_pipe_is_full_after_three_round_trips_with_less_growth() {
+        let sample = |rate, app_limited| Sample {
+            rate: Some(rate),
+            rtt: None,
+            acked: 0,
+            lost: 0,
+            prior_delivered: 0,
+            delivered: 0,
+            in_flight: 0,
+            app_limited,
+            tx_in_flight: 0,
+            lost_since: 0,
+        };
+        let mut bbr = Bbr::new(&Profile::rfc());
+        for (rate, app_limited, count) in
+            [(1000.0, false, 0), (1250.0, false, 0), (1500.0, false, 1), (1500.0, true, 1), (1560.0, false, 2), (1562.5, false, 0)]
+        {
+            let sample = sample(rate, app_limited);
+            bbr.update_rate(&sample);
+            bbr.check_full(&sample);
+            assert_eq!((bbr.full_count, bbr.full()), (count, false), "{rate}");
+        }
+        for count in 1..=4 {
+            let sample = sample(1600.0, false);
+            bbr.update_rate(&sample);
+            bbr.check_full(&sample);
+            assert_eq!((bbr.full_count, bbr.full()), (count.min(3), count >= 3));
+        }
+    }
 
     /// bbr00 section 4.2.2: one segment below 1.2 Mb/s, two below 24 Mb/s, then what a millisecond sends, up to 64 KB.
     #[test]

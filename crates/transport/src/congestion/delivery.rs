@@ -131,6 +131,8 @@ impl MinRtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Profile;
+    use crate::tcp::{Range, Rtt, Sent};
 
     #[test]
     fn the_largest_of_the_last_rounds_counts() {
@@ -142,6 +144,57 @@ mod tests {
             filter.add(round, value);
             assert!((filter.max() - max).abs() < 1e-9, "round {round}: {}", filter.max());
         }
+    }
+
+    /// By hand: segments of 1000 bytes leave every 10 ms and come after 100 ms, four of them together; the rate is what was delivered since the
+    /// newest of them left, over the longer of the times of its sending and of its acknowledgement.
+    #[test]
+    fn a_sample_is_what_was_delivered_since_the_newest_segment_left() {
+        let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
+        let profile = Profile::rfc();
+        let rtt = Rtt::new(&profile);
+        let mut sent = Sent::new(true, true, ms(0));
+        let read = |record: &Sent, now, least| {
+            let cx = Cx {
+                now,
+                profile: &profile,
+                flight: 0,
+                peer_window: 0,
+                sack: true,
+                sent: Some(record),
+                counts_marks: false,
+                sample: None,
+                one_way: None,
+                rtt: &rtt,
+            };
+            Sample::read(&cx, Duration::from_millis(least))
+        };
+        let piece = |n: u64| Range { start: 1000 * n, end: 1000 * n + 1000 };
+        assert!(read(&sent, ms(0), 0).is_none(), "nothing was delivered");
+        (0..4).for_each(|n| sent.on_sent(piece(n), ms(10 * n)));
+        sent.on_acked(1000, ms(100), |_| ());
+        let first = read(&sent, ms(100), 100).unwrap();
+        // 1000 bytes in 100 ms, as long as the shortest round trip.
+        assert_eq!((first.rate, first.rtt), (Some(10_000.0), Some(Duration::from_millis(100))));
+        assert_eq!((first.acked, first.prior_delivered, first.delivered, first.in_flight), (1000, 0, 1000, 3000));
+        assert!(read(&sent, ms(100), 101).unwrap().rate.is_none(), "no path delivers in less than its round trip");
+        (4..6).for_each(|n| sent.on_sent(piece(n), ms(100)));
+        sent.begin_ack();
+        sent.on_acked(4000, ms(130), |_| ());
+        // The fourth left at 30 ms; until 130 ms all four were delivered, 130 ms after the first left.
+        let all = read(&sent, ms(130), 50).unwrap();
+        assert_eq!((all.rate, all.acked, all.tx_in_flight), (Some(4000.0 / 0.13), 3000, 4000));
+        // Sent at 100 ms, when one had been delivered: five in 105 ms. A segment that went twice measures no round trip.
+        sent.begin_ack();
+        sent.on_sent(piece(5), ms(110));
+        sent.on_sacked(piece(5), ms(205), |_| ());
+        let again = read(&sent, ms(205), 0).unwrap();
+        assert_eq!((again.rtt, again.prior_delivered, again.delivered), (None, 4000, 5000));
+        // Delivered at the very time at which it left: no rate, whatever the shortest round trip.
+        let mut at_once = Sent::new(true, true, ms(0));
+        at_once.on_sent(piece(0), ms(7));
+        at_once.on_acked(1000, ms(7), |_| ());
+        assert!(read(&at_once, ms(7), 0).unwrap().rate.is_none());
     }
 
     #[test]

@@ -275,3 +275,6 @@ impl Receiving for Receiver {
         Some(Report { echo: data.sent, held, seq: data.seq, rate, loss, capacity: self.capacity() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -349,28 +349,4 @@ impl Sending for Sender {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::Sending as _;
-    use super::*;
-    use crate::profile::Profile;
-
-    /// RFC 5348 section 4.5: `X R_sqmean / sqrt(R_sample)`, and a packet in 64 s at least; without it `X`.
-    #[test]
-    fn a_longer_round_trip_than_usual_slows_down() {
-        for (prevents, x, sample, wanted) in [
-            (true, 1000.0, 0.16, 750.0),
-            (true, 1000.0, 0.09, 1000.0),
-            (true, 1000.0, 0.04, 1500.0),
-            (true, 16.0, 0.16, 15.625),
-            (false, 1000.0, 0.16, 1000.0),
-        ] {
-            let mut profile = Profile { mss: aqmkit_base::Bytes(1000), ..Profile::rfc() };
-            profile.tfrc.oscillation_prevention = prevents;
-            let cx = Cx { now: Instant::ZERO, profile: &profile };
-            let mut sender = Sender::new(&cx);
-            sender.x = x;
-            sender.rtt = Some(RoundTrip { mean: 0.1, root_mean: 0.3, root: f64::sqrt(sample) });
-            assert!((sender.rate(&cx) - wanted).abs() < 1e-9, "{prevents} {x} {sample}: {}", sender.rate(&cx));
-        }
-    }
-}
+mod tests;

@@ -213,6 +213,12 @@ mod tests {
         ] {
             assert_eq!(scoreboard(sacked).lost_below(&p), lost, "{sacked:?}");
         }
+        // Pieces count however short they are.
+        let mut short = Outstanding::default();
+        for (start, lost) in [(500, 0), (700, 0), (900, 500)] {
+            short.on_block(Range { start, end: start + 10 }, Instant::ZERO);
+            assert_eq!(short.lost_below(&p), lost);
+        }
     }
 
     #[test]

@@ -85,3 +85,36 @@ fn data_with_an_end_ends() {
     assert_eq!(net.delivered(0), 10_500);
     assert_eq!(net.flows[0][B].stats().data_packets_sent, 11);
 }
+
+/// A request of several packets goes one by one, each when the one before is acknowledged, and no more once all are: by answers or by data.
+#[test]
+fn a_long_request_goes_in_pieces() {
+    for loses in [false, true] {
+        let mut net = Net::new(&profile(Kind::Scp), 1, 100);
+        let mut first = loses;
+        net.script = Box::new(move |packet, _| {
+            let lost = packet.len == 1000 && std::mem::take(&mut first);
+            if lost { Fate::Drop } else { Fate::Pass }
+        });
+        net.call(0, A, Endpoint::connect);
+        net.run_until(ms(200));
+        net.call(0, A, |end, p, now, out| end.write(p, 2_500, now, out));
+        // Data that comes meanwhile says again what was heard.
+        net.call(0, B, |end, p, now, out| end.write(p, 20_000, now, out));
+        net.run_until(ms(20_000));
+        let asked = net.sent.iter().filter_map(|s| match s.packet.content {
+            Content::Ask { from } => Some((from, s.packet.len)),
+            _ => None,
+        });
+        let asked: Vec<(u64, u32)> = asked.collect();
+        // The opening, and the three pieces; one that is lost goes again with the timer.
+        let mut wanted = vec![(0, 0), (0, 1000), (1000, 1000), (2000, 500)];
+        if loses {
+            wanted.insert(1, (0, 1000));
+        }
+        assert_eq!(asked, wanted);
+        assert_eq!((net.flows[0][B].delivered(), net.delivered(0)), (2_500, 20_000));
+        assert_eq!(net.flows[0][A].stats().timeouts, u32::from(loses));
+        assert_eq!(net.flows[0][A].stats().reports_sent, 20);
+    }
+}
