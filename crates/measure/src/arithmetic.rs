@@ -48,3 +48,33 @@ pub(crate) fn by_reasons_of(counts: &[u64; Why::COUNT], all: &[u64; Why::COUNT])
     let reasons = Why::ALL.iter().filter(|why| all[**why as usize] > 0);
     reasons.map(|why| (why.name().to_owned(), counts[*why as usize])).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A transmission begins and ends at whole nanoseconds: two of them are what a busy link may seem to exceed its capacity by.
+    #[test]
+    fn a_busy_link_is_used_to_its_capacity() {
+        // 1 Mbit/s for 10 ms are 1250 bytes.
+        let used = |bytes: f64| utilization(bytes, 1e6, 0.01);
+        for (bytes, share) in [
+            (0.0, 0.0),
+            (625.0, 0.5),
+            (1250.0, 1.0),
+            (1250.0 + 2e-4, 1.0),
+            (1250.0 + 3e-4, 1.0 + 2.4e-7),
+            (1500.0, 1.2),
+        ] {
+            assert!((used(bytes) - share).abs() < 1e-12, "{bytes} bytes: {}", used(bytes));
+        }
+        assert_eq!([utilization(1.0, 0.0, 1.0), utilization(1.0, 1e6, 0.0)], [0.0, 0.0]);
+    }
+
+    #[test]
+    fn nothing_of_nothing_is_nothing() {
+        assert_eq!([per_second(5.0, 0.0), per_second(5.0, 2.0), bits_per_s(5.0, 2.0)], [0.0, 2.5, 20.0]);
+        assert_eq!([share(1, 0), share(1, 4)], [0.0, 0.25]);
+        assert!(mean_ms(0, 0).is_nan() && (mean_ms(3_000_000, 2) - 1.5).abs() < 1e-12);
+    }
+}

@@ -49,3 +49,36 @@ impl Columns {
         Series { interval_s: interval.as_secs_f64(), columns }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A column that appears late, or with a change of a finished interval, has no value in the others; all have one row for each interval.
+    #[test]
+    fn columns_have_a_row_for_each_interval() {
+        let mut columns = Columns::default();
+        for row in 0..4_u32 {
+            columns.set("a".to_owned(), f64::from(row));
+            if row >= 2 {
+                columns.set("late".to_owned(), 10.0);
+            }
+            columns.end_row();
+        }
+        columns.change("a", 1, |before| before + 100.0);
+        columns.change("new", 2, |before| if before.is_nan() { 7.0 } else { before });
+        let mut other = Columns::default();
+        other.set("other".to_owned(), 5.0);
+        other.end_row();
+        let series = Columns::side_by_side([other, columns].into_iter(), Duration::from_millis(500));
+        let known = |name: &str| {
+            let column = &series.columns[name];
+            assert_eq!(column.len(), 4, "{name}");
+            column.iter().enumerate().filter(|(_, v)| !v.is_nan()).map(|(i, v)| (i, *v)).collect::<Vec<_>>()
+        };
+        assert!((series.interval_s - 0.5).abs() < 1e-12);
+        assert_eq!(known("a"), [(0, 0.0), (1, 101.0), (2, 2.0), (3, 3.0)]);
+        assert_eq!((known("late"), known("new")), (vec![(2, 10.0), (3, 10.0)], vec![(2, 7.0)]));
+        assert_eq!(known("other"), [(0, 5.0)]);
+    }
+}

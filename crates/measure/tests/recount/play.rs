@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use aqmkit_aqm::Why;
 use aqmkit_base::{BitRate, ClassId, Duration, Instant, Rng};
-use aqmkit_measure::{FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, Transmission, WindowSpec};
+use aqmkit_measure::{
+    FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, Traffic, Transmission, WindowSpec,
+};
 
 pub(crate) const MS: u64 = 1_000_000;
 /// The end of the run.
@@ -162,6 +164,16 @@ pub(crate) fn play(seed: u64, looks: &[u64]) -> (Log, Output, Vec<(u64, Output)>
     while let Some(((ns, _), what)) = play.agenda.pop_first().filter(|((ns, _), _)| *ns <= END) {
         play.now = ns;
         play.happens(what);
+    }
+    // A link that is not reported counts nothing; the others count everything.
+    assert_eq!(*play.recorder.passed(0), Traffic::default());
+    assert!(play.recorder.passed_bytes(0, at(END)) == 0.0);
+    let left: Vec<&Packet> = play.log.packets.iter().filter(|p| p.left.is_some()).collect();
+    let done = |(from, until, share): &(u64, u64, f64)| share * (END.min(*until) - from) as f64 / (until - from) as f64;
+    let passed: f64 = left.iter().map(|p| f64::from(p.len) * p.pieces.iter().map(done).sum::<f64>()).sum();
+    for link in 1..3 {
+        assert_eq!(play.recorder.passed(link).sent_packets, left.len() as u64);
+        assert!((play.recorder.passed_bytes(link, at(END)) - passed).abs() < 1e-6);
     }
     (play.log, play.recorder.output(at(END)), play.looks)
 }
