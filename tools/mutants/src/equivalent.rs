@@ -10,16 +10,17 @@ use crate::error::{Error, Result};
 
 /// A change without any observable effect.
 ///
-/// It is identified by the text of its line instead of the line number, so that it remains valid when the file changes elsewhere.
+/// It is identified by the text of its line instead of the line number, so that it remains valid when the file changes elsewhere. Without
+/// line and change it stands for every change of the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Equivalent {
     /// The file, relative to the root.
     pub file: String,
     /// The line on which the change begins, without surrounding spaces.
-    pub line: String,
+    pub line: Option<String>,
     /// The change, as printed in the list of survivors.
-    pub change: String,
+    pub change: Option<String>,
     /// Why it has no observable effect.
     pub reason: String,
 }
@@ -45,8 +46,13 @@ impl Equivalents {
     fn read(text: &str) -> std::result::Result<Self, String> {
         let list: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         match list.equivalent.iter().find(|one| one.reason.trim().is_empty()) {
-            Some(one) => Err(format!("{}: `{}` has no reason", one.file, one.change)),
-            None => Ok(list),
+            Some(one) => Err(format!("{} has no reason", one.name())),
+            None => match list.equivalent.iter().find(|one| one.line.is_some() != one.change.is_some()) {
+                Some(one) => {
+                    Err(format!("{} needs both a line and a change, or neither for the whole file", one.name()))
+                }
+                None => Ok(list),
+            },
         }
     }
 
@@ -67,17 +73,23 @@ impl Equivalents {
 }
 
 impl Equivalent {
+    /// The file and the change, for messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}: {}", self.file, self.change.as_deref().unwrap_or("every change"))
+    }
+
     fn is(&self, mutant: &Mutant) -> bool {
-        self.is_on_line_of(mutant) && self.change == mutant.place.change
+        self.is_on_line_of(mutant) && self.change.as_ref().is_none_or(|change| *change == mutant.place.change)
     }
 
     fn is_on_line_of(&self, mutant: &Mutant) -> bool {
-        self.file == mutant.file && self.line == mutant.source
+        self.file == mutant.file && self.line.as_ref().is_none_or(|line| *line == mutant.source)
     }
 
     fn line_is_in(&self, root: &Path) -> bool {
         let text = fs::read_to_string(root.join(&self.file));
-        text.is_ok_and(|text| text.lines().any(|line| line.trim() == self.line))
+        text.is_ok_and(|text| self.line.as_ref().is_none_or(|wanted| text.lines().any(|line| line.trim() == wanted)))
     }
 }
 
@@ -119,6 +131,20 @@ mod tests {
         assert_eq!(stale(&[other]), 1, "the line has another change only");
         fs::write(&file, "fn f() { a + c }\n").unwrap();
         assert_eq!(stale(&[]), 1, "the line is gone");
+    }
+
+    #[test]
+    fn a_whole_file_may_be_listed() {
+        let list = "[[equivalent]]\nfile = 'crates/a/src/b.rs'\nreason = 'it only fetches'\n";
+        let file = Equivalents::read(list).unwrap();
+        for text in ["fn f() { a + b }", "fn g() { a && b }"] {
+            assert_eq!(file.of(&mutant("crates/a/src/b.rs", text)).unwrap().name(), "crates/a/src/b.rs: every change");
+            assert!(file.of(&mutant("crates/a/src/c.rs", text)).is_none());
+        }
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(file.stale(root.path(), &[]).count(), 1, "there is no such file");
+        let half = LIST.replace("line = 'fn f() { a + b }'\n", "");
+        assert!(Equivalents::read(&half).unwrap_err().contains("both a line and a change"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Connections: two endpoints, the requests between them, and their timers.
 
+mod ahead;
+
 use aqmkit_base::{Duration, Ecn, FlowKey, Instant};
 use aqmkit_traffic as traffic;
 use aqmkit_transport::rate::{Content, Packet};
@@ -8,7 +10,6 @@ use smallvec::SmallVec;
 
 use super::ends::{End, Outputs, SenderView};
 use super::{SimEvent, World};
-use crate::fetch::{fetch, fetch_line};
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Delays;
 
@@ -61,36 +62,6 @@ struct Timer {
 
 impl Timer {
     const OFF: Timer = Timer { due: Instant::FAR_FUTURE, armed: Instant::FAR_FUTURE };
-}
-
-impl Connection {
-    /// Prefetches the fields that every event at this side needs.
-    #[inline(always)]
-    pub(super) fn fetch(&self, side: Side) {
-        fetch(&self.ends[side as usize]);
-        self.fetch_common();
-    }
-
-    /// Fetches the line that the ends share.
-    #[inline(always)]
-    pub(super) fn fetch_common(&self) {
-        fetch_line(&self.timers);
-    }
-
-    #[inline(always)]
-    pub(super) fn fetch_requests(&self) {
-        fetch_line(&self.requests);
-    }
-
-    /// Whether the deadline of an end has been reached.
-    pub(super) fn is_due(&self, side: Side, at: Instant) -> bool {
-        self.timers[side as usize].due <= at
-    }
-
-    /// Whether a response is complete once all data below this sequence number have come: the first byte has number 1.
-    pub(super) fn will_respond(&self, end: u64) -> bool {
-        self.requests.first().is_some_and(|first| end > self.responded.saturating_add(first.response))
-    }
 }
 
 /// The counters of one end of a connection: in total, or of one call.
