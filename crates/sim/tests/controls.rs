@@ -176,3 +176,25 @@ fn ledbat_gives_way_where_it_sees_a_queue() {
     assert!(behind_fifo < 0.1, "share of {behind_fifo} behind drop-tail");
     assert!((0.35..0.65).contains(&behind_codel), "share of {behind_codel} behind CoDel");
 }
+
+/// Marks on the wire: a sender with ECN halves for each of them, one without has nothing that could be marked. The square-root law of a
+/// window that grows by a segment in a round trip and is halved by one packet of `1 / p`: `sqrt(1.5 / p)` segments in a round trip.
+#[test]
+fn marks_of_a_wire_slow_down_who_understands_them() {
+    let every = |n| Loss::Every { n, burst: 1 };
+    let run = |ecn: bool| {
+        let p = Profile { ecn, ..profile(Kind::NewReno) };
+        let flows = group("flows", vec![Box::new(Bulk) as _], p, Delays::Each(vec![ms(100)]));
+        let mut scenario = dumbbell(BitRate::from_mbps(50), drop_tail(), vec![flows], 20, 200);
+        scenario.links[0].wire.mark = every(1000);
+        finish(scenario)
+    };
+    let (with, without) = (run(true), run(false));
+    let segments = |out: &Output| rates(out)[0] / 8.0 / 1460.0 * 0.1;
+    let law = (1.5_f64 * 1000.0).sqrt();
+    let seen = segments(&with);
+    assert!((0.7..1.4).contains(&(seen / law)), "{seen} segments in a round trip, the law says {law}");
+    assert!(segments(&without) > 5.0 * seen, "{} without ECN", segments(&without));
+    let lost = with.windows[0].links["bottleneck"].drop_rate;
+    assert!(lost == 0.0, "{lost} lost in the queue");
+}
