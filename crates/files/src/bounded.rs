@@ -6,7 +6,8 @@
 //! its size.
 //!
 //! The bounds are defined here and listed in `docs/experiment-format.md`. They are far above any useful size, and low
-//! enough that a file within them fits into the memory of a machine; a file of a gigabyte is refused by its length. Captures are read as a stream
+//! enough that a file within them fits into the memory of a machine; a file of a gigabyte is refused by its length, and one of very short
+//! lines by their number, within a second and 100 MB. Captures are read as a stream
 //! (`aqmkit_packets::replay`) and have no bound on their size; stored runs are in `aqmkit_runs::store`.
 
 use std::fs::File;
@@ -67,7 +68,7 @@ pub const RATES: Bound = Bound {
     name: "a trace of a rate",
     bytes: GIB / 2,
     line: KIB,
-    lines: 200_000_000,
+    lines: 20_000_000,
     form: "each line is the time of a delivery opportunity in whole milliseconds",
 };
 
@@ -76,7 +77,7 @@ pub const VECTORS: Bound = Bound {
     name: "a file of connection vectors",
     bytes: GIB / 2,
     line: 4 * KIB,
-    lines: 100_000_000,
+    lines: 20_000_000,
     form: "connection vectors are lines of tmix, the first of a connection beginning with SEQ, CONC, S or C",
 };
 
@@ -94,7 +95,7 @@ pub const CONFERENCE: Bound = Bound {
     name: "a trace of a conference",
     bytes: GIB / 2,
     line: KIB,
-    lines: 50_000_000,
+    lines: 10_000_000,
     form: "each line is a packet: seconds and bytes",
 };
 
@@ -112,7 +113,7 @@ pub const RESULTS: Bound = Bound {
     name: "a results.json",
     bytes: GIB / 2,
     line: GIB / 2,
-    lines: 100_000_000,
+    lines: 30_000_000,
     form: "repeat the command that made it: it is written again from the stored runs",
 };
 
@@ -121,7 +122,7 @@ pub const NOTES: Bound = Bound {
     name: "a list of stored runs",
     bytes: GIB / 2,
     line: GIB / 2,
-    lines: 100_000_000,
+    lines: 30_000_000,
     form: "JSON written by aqmkit in runs/; repeat the command that made it",
 };
 
