@@ -22,10 +22,10 @@ pub enum Value {
     Traffic(Ratio),
 }
 
-/// The counters of a link, or of one class at the measured link, in a window or in an interval of the time series.
+/// The counters of a link, or of one class at the measured link, in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
-    /// The length of the window or interval, in seconds.
+    /// The length of the window, in seconds.
     pub seconds: f64,
     /// Packets that arrived, left, and were dropped or marked, as in [`crate::Passed::total`].
     pub traffic: Traffic,
@@ -62,31 +62,24 @@ impl Ratio {
 /// Metrics by their names in results.
 pub(crate) type Values = Vec<(&'static str, f64)>;
 
+/// The metrics for which `value` gives one.
+fn values(metrics: &[Metric], value: impl Fn(Value) -> Option<f64>) -> Values {
+    metrics.iter().filter_map(|metric| Some((metric.field(), value(metric.value)?))).collect()
+}
+
 /// The computed metrics of a link.
 pub(crate) fn of_link(metrics: &[Metric], counted: &Counted) -> Values {
-    let value = |metric: &Metric| match metric.value {
-        Value::Link(of) => Some((metric.field(), of(counted))),
-        _ => None,
-    };
-    metrics.iter().filter_map(value).collect()
+    values(metrics, |value| if let Value::Link(of) = value { Some(of(counted)) } else { None })
 }
 
 /// The computed metrics of a class.
 pub(crate) fn of_class(metrics: &[Metric], counted: &Counted) -> Values {
-    let value = |metric: &Metric| match metric.value {
-        Value::Class(of) => Some((metric.field(), of(counted))),
-        _ => None,
-    };
-    metrics.iter().filter_map(value).collect()
+    values(metrics, |value| if let Value::Class(of) = value { Some(of(counted)) } else { None })
 }
 
 /// The computed metrics of a traffic model with these counters and their rates.
 pub(crate) fn of_traffic(metrics: &[Metric], counters: &[&str], rates: &[f64]) -> Values {
-    let value = |metric: &Metric| match metric.value {
-        Value::Traffic(ratio) => ratio.value(counters, rates).map(|value| (metric.field(), value)),
-        _ => None,
-    };
-    metrics.iter().filter_map(value).collect()
+    values(metrics, |value| if let Value::Traffic(ratio) = value { ratio.value(counters, rates) } else { None })
 }
 
 /// The values that exist: those that are numbers.
