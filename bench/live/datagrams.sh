@@ -12,10 +12,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-3}
 rounds=${2:-3}
-if [ -z "${AQMKIT:-}" ]; then
-    cargo build --release --quiet -p aqmkit
-    AQMKIT=${CARGO_TARGET_DIR:-target}/release/aqmkit
-fi
+. bench/live/build.sh
 work=$(mktemp -d)
 # Of its own, so that ctl finds the link alone.
 export AQMKIT_RUNTIME_DIR="$work/run"

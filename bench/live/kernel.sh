@@ -14,10 +14,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-2}
 rounds=${2:-5}
-if [ -z "${AQMKIT:-}" ]; then
-    cargo build --release --quiet -p aqmkit
-    AQMKIT=${CARGO_TARGET_DIR:-target}/release/aqmkit
-fi
+. bench/live/build.sh
 left=aqmkit-bench-left-$$
 middle=aqmkit-bench-middle-$$
 right=aqmkit-bench-right-$$

@@ -14,10 +14,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 minutes=${1:-60}
-if [ -z "${AQMKIT:-}" ]; then
-    cargo build --release --quiet -p aqmkit
-    AQMKIT=${CARGO_TARGET_DIR:-target}/release/aqmkit
-fi
+. bench/live/build.sh
 left=aqmkit-soak-left-$$
 middle=aqmkit-soak-middle-$$
 right=aqmkit-soak-right-$$
