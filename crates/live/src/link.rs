@@ -462,9 +462,8 @@ fn side(
     setup: &LinkSetup,
 ) -> Result<(Tun, Side), LiveError> {
     let tun = namespace.inside(|| Tun::create(name)).map_err(no_tun)?;
-    // A queue inside the kernel is measured packet by packet.
+    // A queue inside the kernel is measured packet by packet. Where a device refuses, the kernel cuts super-packets before they are read.
     if setup.in_kernel.is_none() {
-        // Without it, the kernel cuts super-packets before they are read.
         let _ = tun.accept_super_packets();
     }
     let device = tun.name().to_owned();
