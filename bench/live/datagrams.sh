@@ -53,7 +53,7 @@ for _ in $(seq "$rounds"); do
             jq -r --slurpfile before "$work/before.json" --slurpfile after "$work/after.json" \
                 '([$before, $after] | map(.[0].directions[] | select(.name == "up") | .total.sent_packets)) as [$from, $to]
                 | ($to - $from) as $packets
-                | [$packets / ($after[0].at_s - $before[0].at_s) / 1e6, .machine.dropped_before / $packets * 100, .machine.cpu_s / $packets * 1e9] | @tsv' \
+                | [$packets / ($after[0].at_s - $before[0].at_s) / 1e6, .machine.dropped_before / ($packets + .machine.dropped_before) * 100, .machine.cpu_s / $packets * 1e9] | @tsv' \
                 "$work/out.json" >> "$work/$number.$together"
         done
     done
