@@ -3,10 +3,8 @@
 use std::path::Path;
 
 #[cfg(feature = "library")]
-use include_dir::{Dir, include_dir};
-
-#[cfg(feature = "library")]
-static TREE: Dir<'_> = include_dir!("$OUT_DIR/experiments");
+static TREE: aqmkit_embed::Packed =
+    aqmkit_embed::Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/experiments.packed")));
 
 /// A path with slashes on every system.
 pub(super) fn slashed(path: &Path) -> String {
@@ -16,23 +14,14 @@ pub(super) fn slashed(path: &Path) -> String {
 /// A file of the tree by its path below `experiments`.
 #[cfg(feature = "library")]
 pub(super) fn file(path: &Path) -> Option<&'static [u8]> {
-    TREE.get_file(path).map(include_dir::File::contents)
+    TREE.get(&slashed(path))
 }
 
 /// The experiments of the tree: their paths below `experiments`, with slashes, and their texts.
 #[cfg(feature = "library")]
 pub(super) fn experiments() -> Vec<(String, &'static str)> {
-    let mut found = Vec::new();
-    list(&TREE, &mut found);
-    found
-}
-
-#[cfg(feature = "library")]
-fn list(directory: &Dir<'static>, found: &mut Vec<(String, &'static str)>) {
-    for file in directory.files().filter(|f| f.path().extension().is_some_and(|e| e == "toml")) {
-        found.push((slashed(file.path()), file.contents_utf8().unwrap_or_default()));
-    }
-    directory.dirs().for_each(|d| list(d, found));
+    let experiments = TREE.iter().filter(|(path, _)| Path::new(path).extension().is_some_and(|e| e == "toml"));
+    experiments.map(|(path, text)| (path.to_owned(), str::from_utf8(text).unwrap_or_default())).collect()
 }
 
 #[cfg(not(feature = "library"))]

@@ -13,6 +13,7 @@ pub mod number;
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::registry::{Link, Parameters, Spec};
 use aqmkit_base::FlowKind;
+use aqmkit_embed::Packed;
 use aqmkit_kernel_laws::disciplines as fixed;
 use aqmkit_kernel_laws::law::{Arrival, Law, Program, Surroundings};
 use aqmkit_kernel_laws::words::Words;
@@ -25,8 +26,6 @@ pub use laws::{afd, ared, blue, cbt, codel, csfq, dcn, erd, fred, pi, pie, red, 
 pub struct Classifier {
     /// The discipline's name.
     pub name: &'static str,
-    /// The program, an ELF file for BPF.
-    pub object: &'static [u8],
     /// The names of the gauges that it keeps, in order.
     pub gauges: &'static [&'static str],
     /// How many of them, from the first on, are rates, which it keeps in Mbit/s.
@@ -42,7 +41,6 @@ macro_rules! classifiers {
         /// Every discipline that runs as a classifier.
         pub const CLASSIFIERS: &[Classifier] = &[$(Classifier {
             name: $name,
-            object: include_bytes!(concat!("../programs/", $name, ".bpf.o")),
             gauges: <fixed::$module::$law as Law>::GAUGES,
             rates: <fixed::$module::$law as Law>::RATES,
             state_words: size_of::<Program<fixed::$module::$law>>() / 8,
@@ -117,8 +115,19 @@ pub fn settings(spec: &Spec, link: &Link, rules: &[Rule], version: u64) -> Resul
     Ok(all)
 }
 
+/// The built programs.
+static PROGRAMS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/programs.packed")));
+
+/// A built program, which is there: a test looks for all of them.
+fn program(name: &str) -> &'static [u8] {
+    PROGRAMS.get(&format!("{name}.bpf.o")).unwrap_or_default()
+}
+
 /// The queue discipline that can stand behind a classifier in the place of a stock one (Linux 6.16 with `CONFIG_NET_SCH_BPF`), an ELF file for BPF.
-pub const QUEUE: &[u8] = include_bytes!("../programs/queue.bpf.o");
+#[must_use]
+pub fn queue() -> &'static [u8] {
+    program("queue")
+}
 
 /// Words of the settings before the discipline's own.
 pub const SETTINGS_BEFORE: usize = <Surroundings as Words>::COUNT + RULES;
@@ -127,6 +136,12 @@ pub const SETTINGS_BEFORE: usize = <Surroundings as Words>::COUNT + RULES;
 pub const GAUGES: usize = aqmkit_kernel_laws::law::GAUGES;
 
 impl Classifier {
+    /// The program, an ELF file for BPF.
+    #[must_use]
+    pub fn object(&self) -> &'static [u8] {
+        program(self.name)
+    }
+
     /// The gauges under their names, from the words in which the program keeps them; rates in bits per second.
     pub fn read_gauges(&self, words: [u64; GAUGES]) -> impl Iterator<Item = (&'static str, f64)> + use<> {
         let rates = self.rates;
@@ -185,6 +200,14 @@ mod tests {
         for entry in registry::ALL {
             let here = CLASSIFIERS.iter().any(|c| c.name == entry.name);
             assert_eq!(registry::runs_in_kernel(entry.name).is_ok(), here, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn every_program_is_inside() {
+        let objects = CLASSIFIERS.iter().map(|c| (c.name, c.object())).chain([("queue", queue())]);
+        for (name, object) in objects {
+            assert!(object.starts_with(b"\x7fELF"), "{name}");
         }
     }
 

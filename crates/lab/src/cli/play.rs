@@ -5,6 +5,7 @@ mod request;
 pub(super) mod server;
 pub(super) mod watched;
 
+use aqmkit_embed::Packed;
 use aqmkit_experiment::{Experiment, Overrides, find};
 use aqmkit_files::put;
 
@@ -14,8 +15,13 @@ use super::progress::Talk;
 use super::say;
 use server::Site;
 
+static ASSETS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/assets.packed")));
+
 /// The page: one file with the script, the style and the simulator. `make play` builds it from `web/` and `crates/play`.
-pub const PAGE: &str = include_str!("../../assets/play.html");
+#[must_use]
+pub fn page() -> &'static str {
+    ASSETS.get("play.html").and_then(|page| str::from_utf8(page).ok()).unwrap_or_default()
+}
 
 /// The part of the address that makes the page load the given experiment.
 const FRAGMENT: &str = "#file";
@@ -33,11 +39,11 @@ pub(super) fn play(args: &Play, talk: Talk) -> Result<(), Failure> {
                 "leave out the experiment, or open it in the page and save a link",
             );
         }
-        return put(file, PAGE)
+        return put(file, page())
             .map_err(|e| Failure::unwritten(&e, "free space on that disk", "choose a writable directory"));
     }
     let fragment = if experiment.is_some() { FRAGMENT } else { "" };
-    let site = Site::open(args.port, PAGE, experiment, None)
+    let site = Site::open(args.port, page(), experiment, None)
         .map_err(|e| Failure::Environment(format!("cannot listen on 127.0.0.1:{}: {e}", args.port)))?;
     let address = format!("http://127.0.0.1:{}/{fragment}", site.port());
     say::print(&address)?;

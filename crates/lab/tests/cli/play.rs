@@ -76,7 +76,7 @@ fn a_wrong_experiment_is_refused_before_anything_is_served() {
 fn the_page_is_saved_as_a_file() {
     let desk = Desk::new();
     assert_eq!(desk.run("play --save page.html").good(), "");
-    assert_eq!(desk.read("page.html"), aqmkit_lab::cli::play::PAGE);
+    assert_eq!(desk.read("page.html"), aqmkit_lab::cli::play::page());
     desk.run("play tiny.toml --save page.html").wrong(&["--save writes the page without an experiment"]);
 }
 

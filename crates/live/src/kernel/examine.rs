@@ -116,6 +116,6 @@ fn installs(place: Place) -> Result<(), String> {
 pub fn verifies(name: &str) -> Result<(), crate::LiveError> {
     let classifier = aqmkit_kernel::classifier(name)
         .map_err(|error| crate::LiveError::Parameter { direction: "kernel".to_owned(), error })?;
-    let mut loaded = program::load(classifier.object, program::Room::default())?;
+    let mut loaded = program::load(classifier.object(), program::Room::default())?;
     program::verified(&mut loaded, "classify").map(drop)
 }

@@ -78,7 +78,7 @@ mod tests {
             return;
         }
         for classifier in aqmkit_kernel::CLASSIFIERS {
-            let object = with_functions(classifier.object, &BTreeMap::new());
+            let object = with_functions(classifier.object(), &BTreeMap::new());
             let mut loaded = load_as_it_is(&object, Room::default()).expect("an object");
             assert!(verified(&mut loaded, "classify").is_ok(), "{}", classifier.name);
         }
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn every_program_asks_once() {
         for classifier in aqmkit_kernel::CLASSIFIERS {
-            let changed = with_functions(classifier.object, &cast(7));
-            let different = changed.chunks(8).zip(classifier.object.chunks(8)).filter(|(a, b)| a != b).count();
+            let changed = with_functions(classifier.object(), &cast(7));
+            let different = changed.chunks(8).zip(classifier.object().chunks(8)).filter(|(a, b)| a != b).count();
             assert_eq!(different, 2, "{}", classifier.name);
         }
     }
@@ -97,13 +97,13 @@ mod tests {
     #[test]
     fn the_queue_calls_the_others() {
         let all = FUNCTIONS.iter().map(|(place, _)| (*place, 7)).collect();
-        let changed = with_functions(aqmkit_kernel::QUEUE, &all);
+        let changed = with_functions(aqmkit_kernel::queue(), &all);
         for (place, name) in &FUNCTIONS[1..] {
             let calls = |object: &[u8]| {
                 let call = [[CALL, 0, 0, 0], place.to_le_bytes()].concat();
                 object.as_chunks::<8>().0.iter().filter(|i| i[..] == call).count()
             };
-            assert!(calls(aqmkit_kernel::QUEUE) > 0 && calls(&changed) == 0, "{name}");
+            assert!(calls(aqmkit_kernel::queue()) > 0 && calls(&changed) == 0, "{name}");
         }
     }
 }

@@ -227,7 +227,7 @@ fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classif
     let classifier = aqmkit_kernel::classifier(wanted.spec.name())
         .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
     let room = Room { decisions: watched.then_some(DECISIONS), ..Room::default() };
-    let mut loaded = program::load(classifier.object, room)?;
+    let mut loaded = program::load(classifier.object(), room)?;
     let program = program::verified(&mut loaded, "classify")?;
     let maps = Maps::of(&mut loaded).map_err(failed(device))?;
     maps.write_settings(&settings).map_err(failed(device))?;

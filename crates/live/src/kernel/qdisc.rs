@@ -47,7 +47,7 @@ pub(super) fn register(name: &str, maps: &Maps) -> io::Result<OwnedFd> {
 
 /// The object with the maps of the classifier and the offsets of the running kernel, and a map for the packets that wait.
 fn linked(maps: &Maps) -> io::Result<(Object, MapData)> {
-    let mut object = Object::parse(&for_this_kernel(aqmkit_kernel::QUEUE)).map_err(io::Error::other)?;
+    let mut object = Object::parse(&for_this_kernel(aqmkit_kernel::queue())).map_err(io::Error::other)?;
     // Every kernel that has queue disciplines in BPF has all kinds of types.
     let features = BtfFeatures::new(true, true, true, true, true, true, true, true);
     let types = object.fixup_and_sanitize_btf(&features).map_err(io::Error::other)?;

@@ -39,7 +39,7 @@ impl Replay {
     pub fn new(classifier: &Classifier, settings: &[u64], arrivals: u32) -> Result<Replay, LiveError> {
         super::allowed()?;
         let preparing = || LiveError::while_doing("preparing a replay in the kernel");
-        let mut loaded = program::load(classifier.object, Room { events: Some(arrivals), ..Room::default() })?;
+        let mut loaded = program::load(classifier.object(), Room { events: Some(arrivals), ..Room::default() })?;
         let program = program::verified(&mut loaded, "replay")?;
         let maps = Maps::of(&mut loaded).map_err(preparing())?;
         maps.write_settings(settings).map_err(preparing())?;

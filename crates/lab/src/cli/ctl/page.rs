@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::super::args::wire::Access;
 use super::super::fail::Failure;
-use super::super::play::PAGE;
+use super::super::play::page;
 use super::super::play::server::Site;
 use super::super::play::watched::{Bottleneck, Change, States};
 use super::super::say;
@@ -35,7 +35,7 @@ pub(super) fn serve(client: &Client, access: Access, port: u16, no_open: bool) -
     client.report()?;
     let token = token().map_err(|e| Failure::Environment(format!("the system gives no random numbers: {e}")))?;
     let bottleneck = bottleneck(client, access, token.clone());
-    let site = Site::open(port, PAGE, None, Some(bottleneck))
+    let site = Site::open(port, page(), None, Some(bottleneck))
         .map_err(|e| Failure::Environment(format!("cannot listen on 127.0.0.1:{port}: {e}")))?;
     // Requests come from others, so nothing here has rights.
     keep_none();

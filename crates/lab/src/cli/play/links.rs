@@ -8,7 +8,7 @@ use aqmkit_runs::store::Players;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::PAGE;
+use super::page;
 
 /// Name of the page beside a report.
 const FILE: &str = "play.html";
@@ -59,6 +59,6 @@ fn packed(text: &str) -> String {
 /// When it cannot be written.
 pub(crate) fn page_beside(dir: &Path) -> Result<(), ExportError> {
     let file = dir.join(FILE);
-    let there = std::fs::read(&file).is_ok_and(|page| page == PAGE.as_bytes());
-    if there { Ok(()) } else { put(&file, PAGE) }
+    let there = std::fs::read(&file).is_ok_and(|there| there == page().as_bytes());
+    if there { Ok(()) } else { put(&file, page()) }
 }
