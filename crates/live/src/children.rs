@@ -8,7 +8,7 @@ use std::time::Duration;
 
 pub use rustix::process::Pid;
 use rustix::process::{
-    Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, set_parent_process_death_signal, waitpid,
+    Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, set_parent_process_death_signal, wait,
 };
 
 use crate::netns::{Netns, processes};
@@ -76,9 +76,9 @@ impl Children {
         pid.ok_or_else(|| io::Error::other("a process without a number"))
     }
 
-    /// Records the exit status of every child that has ended.
+    /// Records the exit status of every child that has ended, also of those in process groups of their own, such as `timeout`.
     pub fn reap(&mut self) {
-        while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             self.statuses.push((pid, status));
         }
     }

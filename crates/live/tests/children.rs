@@ -4,8 +4,17 @@
 
 use std::process::Stdio;
 
-use aqmkit_live::children::Children;
+use aqmkit_live::children::{Children, Pid};
 use aqmkit_live::netns::Netns;
+
+/// The exit status of a child, if it ends within half a minute.
+fn end_of(children: &mut Children, pid: Pid) -> Option<u8> {
+    (0..3000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        children.reap();
+        children.ended(pid)
+    })
+}
 
 /// One test, for it takes note of every child of the process.
 #[test]
@@ -25,17 +34,16 @@ fn a_child_that_forks_and_dies_leaves_nobody_behind() {
     let mut children = Children::adopt().unwrap();
     let command = ["sh", "-c", &script].map(std::ffi::OsString::from);
     let first = children.start(&command, &namespace, &[("AQMKIT_BASE", "x".into())], Stdio::null()).unwrap();
-    let code = (0..3000).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        children.reap();
-        children.ended(first)
-    });
-    assert_eq!(code, Some(3));
+    assert_eq!(end_of(&mut children, first), Some(3));
     let left = std::fs::read_to_string(&pids).unwrap();
     let alive = |pid: &str| std::path::Path::new(&format!("/proc/{pid}")).exists();
     assert_eq!(left.lines().filter(|pid| alive(pid)).count(), 2, "{left}");
     children.end();
     assert_eq!(left.lines().filter(|pid| alive(pid)).count(), 0, "{left}");
+    // `timeout` makes a process group of its own.
+    let grouped = ["timeout", "60", "sh", "-c", "exit 5"].map(std::ffi::OsString::from);
+    let apart = children.start(&grouped, &namespace, &[], Stdio::null()).unwrap();
+    assert_eq!(end_of(&mut children, apart), Some(5));
     let missing = ["/no/such/program"].map(std::ffi::OsString::from);
     assert!(children.start(&missing, &namespace, &[], Stdio::null()).is_err());
 }

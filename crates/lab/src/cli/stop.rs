@@ -29,7 +29,7 @@ pub(super) fn listen() -> Result<(), Failure> {
 }
 
 /// Makes every Ctrl-C a request to stop, for commands that must restore settings before they end. The thread that waits
-/// for it has no capabilities.
+/// for it has no capabilities and can gain none.
 ///
 /// # Errors
 /// When it cannot be caught.
@@ -64,6 +64,8 @@ fn handle(bare: bool, mut act: impl FnMut() + Send + 'static) -> Result<(), Box<
         #[cfg(live)]
         if bare {
             aqmkit_live::capabilities::keep_none();
+            // Older kernels ignore this.
+            let _ = aqmkit_live::confinement::confine(aqmkit_live::confinement::Needs::Nothing);
         }
         #[cfg(not(live))]
         let _ = bare;

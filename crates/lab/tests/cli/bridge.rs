@@ -204,8 +204,6 @@ fn no_thread_of_a_bridge_has_more_rights_than_it_needs() {
         let all = threads(bridge.id());
         let fine = |(name, rights, bare, filtered): &(String, u64, bool, bool)| match name.as_str() {
             "bottleneck" => rights & !of_packets == 0 && *bare && *filtered,
-            // It only waits for signals.
-            "signals" => *rights == 0,
             _ => *rights == 0 && *bare && *filtered,
         };
         all.len() >= 5 && all.iter().all(fine)
