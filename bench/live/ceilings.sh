@@ -15,21 +15,18 @@ cd "$(dirname "$0")/../.."
 seconds=${1:-3}
 rounds=${2:-3}
 . bench/live/build.sh
-left=aqmkit-bench-left-$$
-middle=aqmkit-bench-middle-$$
-right=aqmkit-bench-right-$$
+. bench/live/namespaces.sh
 work=$(mktemp -d)
 server=
 bridge=
 clean() {
     [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
     [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    for namespace in "$left" "$middle" "$right"; do ip netns del "$namespace" 2>/dev/null || true; done
+    remove_namespaces
     rm -rf "$work"
 }
 trap clean EXIT
-for namespace in "$left" "$middle" "$right"; do ip netns add "$namespace"; done
-ip -n "$right" link set lo up
+make_namespaces
 ticks=$(getconf CLK_TCK)
 
 # used PID: processor time of a process so far, in seconds.
@@ -65,32 +62,6 @@ through() {
     done
 }
 
-# wire left device and right device: of a pair, or of two pairs with the middle between.
-plug() {
-    for end in "$left l0" "$right r0" "$middle b0" "$middle b1"; do
-        ip -n "${end% *}" link del "${end#* }" 2>/dev/null || true
-    done
-    if [ "$1" = pair ]; then
-        ip link add l0 netns "$left" type veth peer name r0 netns "$right"
-    else
-        ip link add l0 netns "$left" type veth peer name b0 netns "$middle"
-        ip link add r0 netns "$right" type veth peer name b1 netns "$middle"
-        ip -n "$middle" link set b0 up
-        ip -n "$middle" link set b1 up
-    fi
-    ip -n "$left" addr add 10.7.0.1/24 dev l0
-    ip -n "$right" addr add 10.7.0.2/24 dev r0
-    ip -n "$left" link set l0 up
-    ip -n "$right" link set r0 up
-}
-
-# segmentation on|off: whether senders hand super-packets to their interface.
-segmentation() {
-    for end in "$left l0" "$right r0"; do
-        ip netns exec "${end% *}" ethtool -K "${end#* }" tso "$1" tx-udp-segmentation "$1" > /dev/null 2>&1
-    done
-}
-
 # bridged NAME AQMKIT OPTIONS: through a bridge.
 bridged() {
     # shellcheck disable=SC2086
@@ -121,7 +92,7 @@ ip netns exec "$right" iperf3 -s > /dev/null 2>&1 &
 server=$!
 sleep 1
 for _ in $(seq "$rounds"); do
-    plug pair
+    connect_directly
     segmentation on
     tc -n "$left" qdisc add dev l0 root tbf rate 10gbit burst 1mb limit 10mb
     line "tbf"
@@ -136,7 +107,7 @@ for _ in $(seq "$rounds"); do
         line "$name link"
         linked "$name link" "$aqmkit"
         line "$name bridge"
-        plug pairs
+        connect_through_middle
         segmentation on
         bridged "$name bridge" "$aqmkit" ""
         segmentation off

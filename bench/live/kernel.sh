@@ -15,9 +15,7 @@ cd "$(dirname "$0")/../.."
 seconds=${1:-2}
 rounds=${2:-5}
 . bench/live/build.sh
-left=aqmkit-bench-left-$$
-middle=aqmkit-bench-middle-$$
-right=aqmkit-bench-right-$$
+. bench/live/namespaces.sh
 work=$(mktemp -d)
 timed=$(cat /proc/sys/kernel/bpf_stats_enabled)
 server=
@@ -26,20 +24,13 @@ clean() {
     [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
     [ -z "$server" ] || kill "$server" 2>/dev/null || true
     echo "$timed" > /proc/sys/kernel/bpf_stats_enabled
-    ip netns del "$left" 2>/dev/null || true
-    ip netns del "$middle" 2>/dev/null || true
-    ip netns del "$right" 2>/dev/null || true
+    remove_namespaces
     rm -rf "$work"
 }
 trap clean EXIT
 echo 1 > /proc/sys/kernel/bpf_stats_enabled
-ip netns add "$left"
-ip netns add "$right"
-ip link add l0 netns "$left" type veth peer name r0 netns "$right"
-ip -n "$left" addr add 10.7.0.1/24 dev l0
-ip -n "$right" addr add 10.7.0.2/24 dev r0
-ip -n "$left" link set l0 up
-ip -n "$right" link set r0 up
+make_namespaces
+connect_directly
 ip netns exec "$right" iperf3 -s > /dev/null 2>&1 &
 server=$!
 sleep 1
@@ -111,16 +102,7 @@ own() {
         "$(jq -n --argjson packets "$packets" --argjson cpu "$2" '$cpu / $packets * 1e9 | round')"
 }
 own link "$(jq .machine.cpu_s "$work/own.json")"
-ip netns add "$middle"
-ip -n "$left" link del l0
-ip link add l0 netns "$left" type veth peer name b0 netns "$middle"
-ip link add r0 netns "$right" type veth peer name b1 netns "$middle"
-ip -n "$left" addr add 10.7.0.1/24 dev l0
-ip -n "$right" addr add 10.7.0.2/24 dev r0
-ip -n "$left" link set l0 up
-ip -n "$right" link set r0 up
-ip -n "$middle" link set b0 up
-ip -n "$middle" link set b1 up
+connect_through_middle
 ip netns exec "$middle" "$AQMKIT" -q bridge b0 b1 --rate 10gbit --aqm fifo:limit=1000 > /dev/null 2>&1 &
 bridge=$!
 sleep 2

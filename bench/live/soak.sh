@@ -15,9 +15,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 minutes=${1:-60}
 . bench/live/build.sh
-left=aqmkit-soak-left-$$
-middle=aqmkit-soak-middle-$$
-right=aqmkit-soak-right-$$
+. bench/live/namespaces.sh
 work=$(mktemp -d)
 # Of its own, so that what is left is seen.
 export AQMKIT_RUNTIME_DIR="$work/run"
@@ -27,23 +25,13 @@ bridge=
 clean() {
     [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
     [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    for namespace in "$left" "$middle" "$right"; do ip netns del "$namespace" 2>/dev/null || true; done
+    remove_namespaces
     rm -rf "$work"
 }
 trap clean EXIT
 trap 'exit 130' INT TERM
-for namespace in "$left" "$middle" "$right"; do ip netns add "$namespace"; done
-ip -n "$middle" link set lo up
-
-# plug NAMESPACE DEVICE HOST MIDDLE: a pair of devices, one in the middle.
-plug() {
-    ip link add "$2" netns "$1" type veth peer name "$4" netns "$middle"
-    ip -n "$1" addr add "10.7.0.$3/24" dev "$2"
-    ip -n "$1" link set "$2" up
-    ip -n "$middle" link set "$4" up
-}
-plug "$left" l0 1 b0
-plug "$right" r0 2 b1
+make_namespaces
+connect_through_middle
 offloads=$(ip netns exec "$middle" ethtool -k b1)
 for port in 5201 5202 5203; do ip netns exec "$right" iperf3 -s -p $port -D -I "$work/server-$port"; done
 ip netns exec "$middle" "$AQMKIT" -q bridge b0 b1 --rate 30mbit --aqm fq-codel --name soak --metrics 127.0.0.1:9000 --json > "$work/bridge.json" 2> "$work/bridge.err" &
