@@ -233,16 +233,20 @@ finding_9() {
 }
 
 finding_10() {
-    "$AQMKIT" -q link --rate 50mbit --delay 1ms --aqm fifo --server 'iperf3 -s' --out "$work/link.json" -- sh -c 'iperf3 -t 3 -c $AQMKIT_BASE' > /dev/null 2>&1
+    "$AQMKIT" -q link --rate 50mbit --delay 1ms --aqm fifo --server 'iperf3 -s' --out "$work/link.json" \
+        -- sh -c "date +%s%N > $work/times; iperf3 -J -t 3 -c \$AQMKIT_BASE > $work/iperf.json; date +%s%N >> $work/times" > /dev/null 2>&1
     used=$(jq '.links.up.utilization * 100 | round' "$work/link.json")
+    # What iperf3 counted, with headers, over the time of the command.
+    true=$(jq --argjson ns "$(awk 'NR == 1 { from = $1 } END { print $1 - from }' "$work/times")" \
+        '.end.sum_received.bytes * 8 * 1500 / 1448 / (50e6 * $ns / 1e9) * 100 | round' "$work/iperf.json")
     classes=$("$AQMKIT" -q link --rate 10mbit --aqm cbt --class tcp=tcp --class multimedia=udp:5004 --server 'iperf3 -s' \
-        -- sh -c 'iperf3 -R -t 1 -c $AQMKIT_BASE; iperf3 -R -u -b 2M --cport 5004 -t 1 -c $AQMKIT_BASE' 2> /dev/null | grep -cE '^ *(tcp|multimedia) ' || true)
+        -- sh -c 'iperf3 -R -t 1 -c $AQMKIT_BASE; iperf3 -R -u -b 2M --cport 5004 -t 1 -c $AQMKIT_BASE' 2>&1 | grep -cE '^ *(tcp|multimedia) ' || true)
     silent=
     for aqm in red codel pie; do
         "$AQMKIT" link --rate 10mbit --aqm $aqm --ecn -- true 2>&1 | grep -qi 'note.*ecn' || silent="$silent $aqm"
     done
     told 10 "the summary of 3 s of a saturated link, the guide's classes, --ecn without marks" "87 % of the rate; no class; not a word" \
-        "$used %; $classes lines of classes; silent with:${silent:- none}" "$used >= 97 && $classes >= 2 && \"$silent\" == \"\""
+        "$used % (by iperf3 and the clock: $true %); $classes lines of classes; silent with:${silent:- none}" "$used - $true < 2 && $true - $used < 2 && $classes >= 2 && \"$silent\" == \"\""
 }
 
 finding_11() {
