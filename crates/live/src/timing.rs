@@ -72,10 +72,20 @@ pub fn be_punctual() -> Granted {
 /// Locks the pages of the process in memory, also future ones once they are used, if no limit applies. With a limit,
 /// allocations would fail after the thread has dropped the capability to exceed it.
 fn lock_memory() -> bool {
+    give_back_large_blocks();
     let unlimited = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
     let now = rustix::mm::mlockall(MlockAllFlags::CURRENT).is_ok();
     let later = unlimited.then(|| rustix::mm::mlockall(MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT));
     now && later.is_none_or(|done| done.is_ok())
+}
+
+/// Has the C library give blocks of 128 KiB and more, such as the tables of a replaced discipline, back to the kernel when they are freed.
+/// It raises this threshold whenever it frees one, and gives the rest of its memory back by a call that the kernel refuses for
+/// locked pages, so that each change would leave some behind.
+fn give_back_large_blocks() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: numbers only.
+    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 128 << 10) };
 }
 
 /// Waits until a file is ready or the clock shows `until`.
