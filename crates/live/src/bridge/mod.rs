@@ -14,28 +14,21 @@ mod fail_open;
 mod interface;
 mod redirect;
 mod ring;
-mod sockopt;
 mod xdp;
 
-use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use aqmkit_base::Instant;
-use rustix::event::{EventfdFlags, eventfd};
 
-use self::fail_open::KernelBridge;
-use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
+use crate::bottleneck::{Bottleneck, Direction, Measured};
 use crate::bounds;
 use crate::capabilities::keep_only_packets;
 use crate::confinement::{Needs, confine};
 use crate::ctl::Control;
 use crate::error::LiveError;
-use crate::link::start;
 use crate::offload::{SwitchedOff, WriteDown};
 use crate::port::Port;
+use crate::running::{Places, Running};
 use crate::timing::{Clock, be_punctual};
 use aqmkit_packets::frame::{Frame, Reader};
 use aqmkit_packets::meter::Meter;
@@ -43,6 +36,7 @@ use aqmkit_packets::shaper::{Setup, Shaper};
 use aqmkit_packets::wire::{Classes, Encapsulation};
 
 pub use crate::port::Counts;
+use fail_open::KernelBridge;
 pub use fail_open::{kernel_bridge_of, remove_kernel_bridge, remove_kernel_bridges};
 use interface::Opening;
 pub use interface::{Interface, Io};
@@ -66,9 +60,7 @@ pub struct BridgeSetup {
 
 /// A running bridge.
 pub struct Bridge {
-    control: Arc<Control<Interface>>,
-    stop: Arc<OwnedFd>,
-    thread: Option<JoinHandle<Option<Measured>>>,
+    running: Running<Interface>,
 }
 
 impl Bridge {
@@ -86,34 +78,28 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::open`].
     pub fn open_noting(setup: &BridgeSetup, name: &str, note: WriteDown) -> Result<Self, LiveError> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?;
-        let stop = Arc::new(stop);
-        let look = Arc::new(Mutex::new(Look::default()));
-        let (sender, requests) = channel();
-        let thread = start({
-            let (setup, look, stop) = (setup.clone(), Arc::clone(&look), Arc::clone(&stop));
-            move |started: &Sender<_>| {
-                let bottleneck = bottleneck(&setup, requests, look, note)?;
-                // The receiver still waits for the result.
-                let _ = started.send(Ok(()));
-                Ok(bottleneck.run(&*stop))
-            }
-        })?;
         let setups = setup.directions.clone().map(|s| Setup { classes: setup.classes.names().to_vec(), ..s });
-        let control = Arc::new(Control::new("bridge", name, setups, look, sender));
-        Ok(Bridge { control, stop, thread: Some(thread) })
+        let setup = setup.clone();
+        let running = Running::start("bridge", name, setups.to_vec(), move |places| bottleneck(&setup, places, note))?;
+        Ok(Bridge { running })
     }
 
     /// The handle that shows and changes it.
     #[must_use]
     pub fn control(&self) -> Arc<Control<Interface>> {
-        Arc::clone(&self.control)
+        Arc::clone(&self.running.control)
+    }
+
+    /// The bottleneck in its thread.
+    #[must_use]
+    pub fn running(&self) -> &Running<Interface> {
+        &self.running
     }
 
     /// The state of its interfaces: name, presence and counters.
     #[must_use]
     pub fn interfaces(&self) -> Option<[(String, bool, Counts); 2]> {
-        self.control.ask(|directions, _| {
+        self.running.control.ask(|directions, _| {
             directions.each_mut().map(|d| {
                 let counts = d.device.counts();
                 (d.device.name().to_owned(), d.device.is_there(), counts)
@@ -124,40 +110,27 @@ impl Bridge {
     /// The offloads that it has disabled, for a record that outlives it.
     #[must_use]
     pub fn switched_off(&self) -> Option<Vec<SwitchedOff>> {
-        self.control.ask(|directions, _| directions.iter().flat_map(|d| d.device.switched_off()).collect())
+        self.running.control.ask(|directions, _| directions.iter().flat_map(|d| d.device.switched_off()).collect())
     }
 
     /// Whether it is still running.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+        self.running.is_up()
     }
 
     /// Ends the bridge, restores the interfaces and returns the measurements.
     ///
     /// # Errors
     /// When its thread panicked.
-    pub fn close(mut self) -> Result<Measured, LiveError> {
-        self.end().ok_or_else(|| cannot("the bridge failed")(io::Error::other("its thread panicked")))
-    }
-
-    fn end(&mut self) -> Option<Measured> {
-        // A counter that cannot be raised has been raised.
-        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
-        self.thread.take().and_then(|t| t.join().ok()).flatten()
-    }
-}
-
-impl Drop for Bridge {
-    fn drop(&mut self) {
-        self.end();
+    pub fn close(self) -> Result<Measured, LiveError> {
+        self.running.close()
     }
 }
 
 fn bottleneck(
     setup: &BridgeSetup,
-    requests: Receiver<Request<Interface>>,
-    look: Arc<Mutex<Look>>,
+    places: Places<Interface>,
     note: WriteDown,
 ) -> Result<Bottleneck<Interface>, LiveError> {
     let clock = Clock::start();
@@ -174,6 +147,7 @@ fn bottleneck(
     keep_only_packets();
     // Older kernels ignore this.
     let _ = confine(if setup.io == Io::Xdp || setup.fail_open { Needs::Bpf } else { Needs::Nothing });
+    let Places { requests, look } = places;
     Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, plan: None, granted })
 }
 
@@ -191,8 +165,4 @@ fn direction(
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
     let device = Interface::open_as(&bridge.interfaces[side], clock, needs)?;
     Ok(Direction { name: setup.name, device, shaper, kernel: None })
-}
-
-fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
-    LiveError::while_doing(doing)
 }

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Control<D> {
     kind: &'static str,
     name: String,
-    setups: Mutex<[Setup; 2]>,
+    setups: Mutex<Vec<Setup>>,
     look: Arc<Mutex<Look>>,
     requests: Sender<Request<D>>,
 }
@@ -39,7 +39,7 @@ impl<D: 'static> Control<D> {
     pub fn new(
         kind: &'static str,
         name: &str,
-        setups: [Setup; 2],
+        setups: Vec<Setup>,
         look: Arc<Mutex<Look>>,
         requests: Sender<Request<D>>,
     ) -> Self {
@@ -82,7 +82,7 @@ impl<D: 'static> Control<D> {
         let mut setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = |s: &Setup| change.direction.as_ref().is_none_or(|name| *name == s.name);
         if !setups.iter().any(wanted) {
-            let known = setups.each_ref().map(|s| s.name.as_str()).join(" and ");
+            let known = setups.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(" and ");
             let asked = change.direction.as_deref().unwrap_or_default();
             return Err(format!("there is no direction {asked:?}: the directions are {known}"));
         }

@@ -16,7 +16,7 @@ use aqmkit_packets::shaper::Setup;
 /// The state of a bottleneck.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// `bridge` or `link`.
+    /// `bridge`, `link` or `shape`.
     pub kind: String,
     /// Its name.
     pub name: String,
@@ -99,7 +99,7 @@ impl From<&Counters> for Counted {
 
 impl Report {
     /// The report of a snapshot of a bottleneck with these settings.
-    pub(super) fn of(kind: &str, name: &str, setups: &[Setup; 2], look: &Look) -> Report {
+    pub(super) fn of(kind: &str, name: &str, setups: &[Setup], look: &Look) -> Report {
         let Trouble { refused, failed_reads } = look.trouble;
         Report {
             kind: kind.to_owned(),

@@ -21,7 +21,9 @@ use aqmkit_packets::frame::Reader;
 use aqmkit_packets::shaper::Setup;
 use aqmkit_packets::wire::Classes;
 
-use super::{Addresses, Behind, LinkSetup, Side, addresses_of, await_address, cannot, meter, no_namespace, prepare};
+use super::addresses::{Addresses, Behind, addresses_of};
+use super::side::{Side, await_address, prepare};
+use super::{LinkSetup, cannot, meter, no_namespace};
 use crate::error::LiveError;
 use crate::kernel::queue::KernelQueue;
 use crate::kernel::{Decisions, Place, Wanted, install_watched};
