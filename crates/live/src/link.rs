@@ -175,26 +175,15 @@ impl Link {
         [outermost(BASE, v4), outermost(BASE6, v6)]
     }
 
-    /// Starts the measurement.
+    /// Starts the measurement, when this returns: an idle link answers only after up to a tenth of a second.
     pub fn begin(&self) {
-        self.tell(Meter::begin);
+        self.control.ask(|directions, now| tell(directions, Meter::begin, now));
     }
 
-    /// Ends the measurement.
+    /// Ends the measurement, at the time of the call.
     pub fn finish(&self) {
-        self.tell(Meter::end);
-    }
-
-    /// Applies a function to the meters of both directions, at the time of the call.
-    fn tell(&self, act: fn(&mut Meter, Instant)) {
         let at = self.clock.now();
-        self.control.ask(move |directions, _| {
-            for direction in directions {
-                // Departures that are due by then come first.
-                direction.advance(at);
-                act(direction.meter_mut(), at);
-            }
-        });
+        self.control.ask(move |directions, _| tell(directions, Meter::end, at));
     }
 
     /// Whether it is still running. It ends by itself when a device is removed.
@@ -220,6 +209,15 @@ impl Link {
     pub fn dropped_before(&mut self) -> u64 {
         let sides = [Some(&mut self.server), Some(&mut self.client), self.router.as_mut()];
         sides.into_iter().flatten().map(Side::dropped_before).sum()
+    }
+}
+
+/// Applies a function to the meters of both directions.
+fn tell(directions: &mut [Direction; 2], act: fn(&mut Meter, Instant), at: Instant) {
+    for direction in directions {
+        // Departures that are due by then come first.
+        direction.advance(at);
+        act(direction.meter_mut(), at);
     }
 }
 

@@ -190,3 +190,25 @@ fn a_wrong_parameter_is_told_with_its_direction() {
     wrong = setup(BitRate::from_mbps(100_000), Duration::from_secs(60), "fifo");
     assert!(Link::open(&wrong).unwrap_err().to_string().contains("below 1 GiB"));
 }
+
+/// An idle link answers a request only after a while, which is not part of what is measured.
+#[test]
+fn the_measurement_begins_when_begin_returns() {
+    if !ready() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    for _ in 0..3 {
+        let on_demand = LinkSetup { on_demand: true, ..setup(BitRate::from_mbps(10), Duration::ZERO, "fifo") };
+        let link = Link::open(&on_demand).unwrap();
+        link.begin();
+        let begun = Wall::now();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let most = begun.elapsed().as_secs_f64() * 1000.0 + 20.0;
+        link.finish();
+        let (measured, _) = link.close().unwrap();
+        let window = &measured.directions[0].1[0];
+        let took = window.to.since(window.from).as_millis_f64();
+        assert!((50.0..most).contains(&took), "{took} ms were measured, of at most {most}");
+    }
+}
