@@ -75,6 +75,7 @@ pub fn examine() -> Vec<Check> {
     checks.extend(sockets());
     checks.push(congestion());
     checks.push(ecn(namespace.ok().as_ref()));
+    checks.push(programs());
     checks.extend(in_kernel());
     checks.extend(punctuality());
     checks.extend(offloads());
@@ -102,6 +103,17 @@ fn sockets() -> Vec<Check> {
             "only for bridge --io af-xdp: root, and a kernel with CONFIG_XDP_SOCKETS",
         ),
     ]
+}
+
+/// Traffic control programs, tried at the loopback of a namespace.
+fn programs() -> Check {
+    let attached = Netns::create().and_then(|n| n.inside(|| crate::shape::can_attach(1)));
+    tried(
+        "tcx",
+        attached,
+        "programs can be attached to interfaces (shape, bridge --fail-open)",
+        "only for shape and bridge --fail-open: root, and Linux 6.6 or later",
+    )
 }
 
 fn congestion() -> Check {

@@ -77,8 +77,18 @@ impl Netlink {
     /// # Errors
     /// When there is none.
     pub fn interface(&mut self, name: &str) -> io::Result<Interface> {
-        let found = self.interfaces()?.into_iter().find(|i| i.name == name);
-        found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no interface is called {name}")))
+        let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no interface is called {name}"));
+        let mut asked = LinkMessage::default();
+        asked.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        let answers = self.ask(RouteNetlinkMessage::GetLink(asked), NLM_F_ACK).map_err(|e| match e.raw_os_error() {
+            Some(libc::ENODEV | libc::ERANGE | libc::EINVAL) => missing(),
+            _ => e,
+        })?;
+        let found = answers.into_iter().find_map(|m| match m {
+            RouteNetlinkMessage::NewLink(link) => Some(interface(&link)),
+            _ => None,
+        });
+        found.ok_or_else(missing)
     }
 
     /// The addresses that the namespace has.

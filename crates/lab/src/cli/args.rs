@@ -86,7 +86,9 @@ pub enum Command {
     Replay(Box<wire::Replay>),
     /// Manage the queue of a real link: a transparent bridge between two interfaces
     Bridge(Box<wire::Bridge>),
-    /// Show and change bridges and links while they run
+    /// Manage the queue of an interface of this machine: what leaves, and what arrives
+    Shape(Box<wire::Shape>),
+    /// Show and change bridges, links and shaped interfaces while they run
     Ctl(wire::Ctl),
     /// Run a discipline inside the Linux kernel, on an interface
     Kernel(kernel::Kernel),

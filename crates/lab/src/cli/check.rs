@@ -56,6 +56,7 @@ fn configuration(file: &str, disciplines: &aqmkit_aqm::Catalogue) -> Result<Opti
     #[cfg(live)]
     let what = match &command {
         Command::Bridge(args) => super::bridge::describe(args, disciplines)?,
+        Command::Shape(args) => super::shape::describe(args, disciplines)?,
         Command::Link(args) => super::link::describe(args, disciplines)?,
         _ => String::new(),
     };

@@ -1,7 +1,7 @@
 //! `--config`: the options of a bridge or a link in a file.
 //!
-//! A file has one table, `[bridge]` or `[link]`, whose keys are the long options of that command; a list repeats an
-//! option, and `true` sets one that has no value. `interfaces` are the two interfaces of a bridge. The options are
+//! A file has one table, `[bridge]`, `[shape]` or `[link]`, whose keys are the long options of that command; a list repeats an
+//! option, and `true` sets one that has no value. `interfaces` are the two interfaces of a bridge, `interface` is that of `shape`. The options are
 //! inserted before those of the command line and read by the same parser, so that both mean the same; options of the
 //! command line take precedence.
 
@@ -19,7 +19,7 @@ use super::args::{Cli, Command};
 use super::fail::{Failure, wrong};
 
 /// The commands that have such a file.
-const COMMANDS: [&str; 2] = ["bridge", "link"];
+const COMMANDS: [&str; 3] = ["bridge", "shape", "link"];
 
 /// Options that only make sense on a terminal.
 const NOT_IN_A_FILE: [&str; 5] = ["config", "cleanup", "help", "version", "server"];
@@ -30,7 +30,7 @@ pub(super) struct Config {
     file: String,
     /// The command to which it applies.
     pub(super) command: &'static str,
-    /// The interfaces of a bridge.
+    /// The interfaces of a bridge, or that of `shape`.
     interfaces: Vec<String>,
     /// The options, as on a command line.
     options: Vec<String>,
@@ -50,7 +50,7 @@ impl Place<'_> {
     }
 }
 
-/// Whether a text is a configuration file and not an experiment: it has a table `[bridge]` or `[link]`, and no traffic.
+/// Whether a text is a configuration file and not an experiment: it has a table `[bridge]`, `[shape]` or `[link]`, and no traffic.
 #[must_use]
 pub(super) fn is_one(text: &str) -> bool {
     let Ok(table) = DeTable::parse(text) else { return false };
@@ -79,12 +79,15 @@ impl Config {
             .map_err(|e| place.problem(&e.span().unwrap_or_default(), e.message()).right("the file must be TOML"))?;
         let mut tables = file_table.get_ref().iter();
         let (Some((table, keys)), None) = (tables.next(), tables.next()) else {
-            return wrong(format!("{file} must have one table"), "write [bridge] or [link], and its options below");
+            return wrong(
+                format!("{file} must have one table"),
+                "write [bridge], [shape] or [link], and its options below",
+            );
         };
         let Some(command) = COMMANDS.into_iter().find(|command| *command == table.get_ref().as_ref()) else {
             let problem = place
                 .problem(&table.span(), &format!("{} is not a command with a configuration file", table.get_ref()));
-            return Err(Failure::Problem(problem.right("write [bridge] or [link]")));
+            return Err(Failure::Problem(problem.right("write [bridge], [shape] or [link]")));
         };
         let DeValue::Table(keys) = keys.get_ref() else {
             return wrong(format!("{file}: {command} is not a table"), format!("write [{command}]"));
@@ -107,8 +110,16 @@ impl Config {
                 }
                 continue;
             }
+            if name == "interface" && command == "shape" {
+                config.interfaces.extend(self::text(value.get_ref()));
+                if config.interfaces.is_empty() {
+                    return Err(problem("interface has one value").right("write interface = \"eth0\"").into());
+                }
+                continue;
+            }
             let Some(arg) = known.iter().find(|arg| arg.get_long() == Some(name)) else {
-                let names = known.iter().filter_map(|arg| arg.get_long()).chain(["interfaces"]);
+                let of_interfaces = if command == "shape" { "interface" } else { "interfaces" };
+                let names = known.iter().filter_map(|arg| arg.get_long()).chain([of_interfaces]);
                 return Err(problem(&format!("{command} has no option {name:?}")).right(suggest(name, names)).into());
             };
             let added = options(arg, name, value.get_ref()).map_err(|(what, right)| problem(&what).right(right))?;
@@ -131,8 +142,11 @@ impl Config {
         };
         let mut whole: Vec<OsString> = line[..=place].to_vec();
         whole.extend(self.options.iter().map(OsString::from));
-        let names_interfaces =
-            Cli::try_parse_from(line).is_ok_and(|cli| matches!(cli.command, Command::Bridge(b) if b.first.is_some()));
+        let names_interfaces = Cli::try_parse_from(line).is_ok_and(|cli| match cli.command {
+            Command::Bridge(bridge) => bridge.first.is_some(),
+            Command::Shape(shape) => shape.interface.is_some(),
+            _ => false,
+        });
         if !names_interfaces {
             whole.extend(self.interfaces.iter().map(OsString::from));
         }
@@ -250,7 +264,7 @@ mod tests {
         assert!(unit.contains("5ms") && unit.contains("--rate"), "{unit}");
         assert!(mistake("[bridge]\ninterfaces = [\"a\"]\n").contains("two interfaces"));
         assert!(mistake("[bridge]\nrate = \"5mbit\"\njson = 3\n").contains("json = true"));
-        assert!(mistake("[brigde]\n").contains("[bridge] or [link]"));
+        assert!(mistake("[brigde]\n").contains("[bridge], [shape] or [link]"));
         assert!(mistake("[bridge]\nrate = \"5mbit\n").contains("wan.toml:2"));
         assert!(mistake("").contains("one table"));
     }
@@ -259,7 +273,7 @@ mod tests {
         /// Any text is either read or refused with a message.
         #[test]
         fn a_damaged_file_is_read_or_refused(
-            at in 0..WAN.len(), cut in 0..12_usize, splinter in "[-0-9a-z.,\"=\\[\\]{} \n]{0,6}", table in "bridge|link|run",
+            at in 0..WAN.len(), cut in 0..12_usize, splinter in "[-0-9a-z.,\"=\\[\\]{} \n]{0,6}", table in "bridge|shape|link|run",
         ) {
             let mut text = WAN.replace("[bridge]", &format!("[{table}]"));
             let to = (at + cut).min(text.len());

@@ -46,6 +46,10 @@ mod say;
 mod scoreboard;
 mod settle;
 mod setup;
+#[cfg(live)]
+mod shape;
+#[cfg(live)]
+mod standing;
 mod stop;
 
 use std::ffi::OsString;
@@ -105,6 +109,7 @@ fn ended(failure: Failure) -> u8 {
 fn with_file(cli: Cli, args: &mut Vec<OsString>) -> Result<Cli, Failure> {
     let file = match &cli.command {
         Command::Bridge(bridge) => bridge.config.as_deref(),
+        Command::Shape(shape) => shape.config.as_deref(),
         Command::Link(link) => link.config.as_deref(),
         _ => None,
     };
@@ -159,13 +164,18 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         #[cfg(live)]
         Command::Bridge(args) => bridge::bridge(args, &catalogues.disciplines, talk),
         #[cfg(live)]
+        Command::Shape(args) => shape::shape(args, &catalogues.disciplines, talk),
+        #[cfg(live)]
         Command::Ctl(args) => ctl::ctl(args, &catalogues.disciplines),
         #[cfg(live)]
         Command::Kernel(args) => kernel::kernel(args),
         #[cfg(not(live))]
-        Command::Link(_) | Command::Doctor(_) | Command::Bridge(_) | Command::Ctl(_) | Command::Kernel(_) => {
-            Err(live::absent())
-        }
+        Command::Link(_)
+        | Command::Doctor(_)
+        | Command::Bridge(_)
+        | Command::Shape(_)
+        | Command::Ctl(_)
+        | Command::Kernel(_) => Err(live::absent()),
         Command::Report(args) => report::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }

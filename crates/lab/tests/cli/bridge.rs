@@ -157,7 +157,7 @@ fn a_bridge_puts_its_interfaces_back_however_often_it_is_told_to_end() {
     assert!(!joins(&place));
     let told = place.inside(|| bridge("two").output()).unwrap();
     let said = text(&told.stderr);
-    assert!(told.status.code() == Some(2) && said.contains("m1 already belongs to bridge one (process "), "{said}");
+    assert!(told.status.code() == Some(2) && said.contains("m1 already belongs to one (process "), "{said}");
     let set = |rest: &[&str]| text(&aqmkit(&desk).args(["ctl", "set"]).args(rest).output().unwrap().stderr);
     let wrong = set(&["--direction", "sideways", "--rate", "5mbit"]);
     assert!(wrong.contains("one has no direction \"sideways\"") && wrong.contains("forth and back"), "{wrong}");

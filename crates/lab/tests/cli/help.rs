@@ -18,6 +18,7 @@ fn every_command_has_help_with_an_example() {
         "bench",
         "replay",
         "bridge",
+        "shape",
         "link",
         "ctl",
         "kernel",

@@ -20,6 +20,8 @@ mod pcap;
 mod play;
 mod replay;
 mod setup;
+#[cfg(live)]
+mod shape;
 mod wrong;
 
 use std::path::Path;

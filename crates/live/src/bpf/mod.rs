@@ -9,6 +9,7 @@ mod dctcp;
 pub(crate) mod kernel_types;
 pub(crate) mod struct_ops;
 pub(crate) mod tcp;
+pub(crate) mod tcx;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

@@ -10,49 +10,27 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::bpf::code::{Code, Reg};
-use crate::bpf::{Attr, Command, load, make, word};
+use crate::bpf::tcx::{self, Attached, Hook};
 use crate::error::LiveError;
 use crate::netlink::{Interface, Netlink};
 
 /// How the names of the bridge devices begin that are made here; the index of an interface follows.
 const PREFIX: &str = "aqmkit-";
 
-const PROG_TYPE_SCHED_CLS: u32 = 3;
-const ATTACH_TYPE_TCX_INGRESS: u32 = 46;
-const TCX_DROP: i32 = 2;
-
-/// A program that keeps the frames of an interface from the kernel's bridge; it is detached when this value is dropped
-/// or the process ends.
-#[derive(Debug)]
-struct Guard {
-    /// The link, which holds the program.
-    _link: OwnedFd,
-}
-
-impl Guard {
-    fn attach(index: u32) -> io::Result<Guard> {
-        let mut code = Code::default();
-        code.set(Reg::R0, TCX_DROP);
-        code.exit();
-        let program = load(&code.finish(), &[(word::PROG_TYPE, PROG_TYPE_SCHED_CLS)])?;
-        let link = Attr::new(&[
-            (word::LINKED_FILE, program.as_raw_fd() as u32),
-            (word::LINK_TARGET, index),
-            (word::LINK_ATTACH_TYPE, ATTACH_TYPE_TCX_INGRESS),
-        ]);
-        // SAFETY: no addresses.
-        let link = unsafe { make(Command::LinkCreate, &link) }?;
-        Ok(Guard { _link: link })
-    }
+/// Attaches a program that keeps the frames of an interface from the kernel's bridge.
+fn guard(index: u32) -> io::Result<Attached> {
+    let mut code = Code::default();
+    code.set(Reg::R0, tcx::DROP);
+    code.exit();
+    Attached::to(index, Hook::Ingress, code)
 }
 
 /// An interface that is a port of the kernel's bridge, and guarded.
 #[derive(Debug)]
 pub(super) struct Port {
-    _guard: Guard,
+    _guard: Attached,
 }
 
 impl Port {
@@ -61,7 +39,7 @@ impl Port {
     /// # Errors
     /// When the process may not, or the kernel has no such programs.
     pub(super) fn join(index: u32, bridge: u32) -> io::Result<Port> {
-        let guard = Guard::attach(index)?;
+        let guard = guard(index)?;
         let mut netlink = Netlink::open()?;
         let joined = netlink.interfaces()?.iter().any(|i| i.index == index && i.controller == bridge);
         if !joined {
@@ -79,7 +57,7 @@ pub(super) struct KernelBridge {
     /// Whether the device was made here and the start may still fail.
     unfinished: bool,
     /// No frame passes to the bridge device before the interfaces are open.
-    _guards: [Guard; 2],
+    _guards: [Attached; 2],
 }
 
 impl KernelBridge {
@@ -97,8 +75,7 @@ impl KernelBridge {
         for port in [first, second] {
             without_address(&mut netlink, port)?;
         }
-        let guard = |port: &Interface| Guard::attach(port.index).map_err(refused);
-        let guards = [guard(first)?, guard(second)?];
+        let guards = [guard(first.index).map_err(refused)?, guard(second.index).map_err(refused)?];
         let name = format!("{PREFIX}{}", first.index);
         let existing = all.iter().find(|i| i.name == name);
         let (index, unfinished) = match ([first.controller, second.controller], existing) {
@@ -164,17 +141,7 @@ fn make_device(netlink: &mut Netlink, name: &str) -> io::Result<u32> {
 }
 
 fn refused(error: io::Error) -> LiveError {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
-            "no permission to attach a program to an interface (CAP_NET_ADMIN, CAP_BPF)",
-            "run it as root, for example with sudo",
-        ),
-        Some(libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS) => LiveError::lacks(
-            "this kernel cannot attach a traffic control program that ends with its process",
-            "--fail-open needs Linux 6.6 or later",
-        ),
-        _ => LiveError::System { doing: "cannot keep frames from the kernel's bridge".into(), error },
-    }
+    tcx::refused(error, "--fail-open")
 }
 
 /// The kernel's bridge of an interface, if it has one: its name, and whether `--fail-open` made it.

@@ -1,17 +1,17 @@
 //! A network interface as a port, which receives and sends frames.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use aqmkit_base::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::fail_open;
 use super::ring::{self, Ring};
-use super::sockopt::{ask, request, set, take_error};
 use super::xdp::{self, Xdp};
 use crate::error::LiveError;
 use crate::offload::{self, OFFLOADS, Offload, SwitchedOff, WriteDown};
+use crate::packet_socket::{self, BATCH, bind, flags, index, mtu, send_all, set, take_error};
 use crate::port::{Counts, Port, Room};
 use crate::timing::Clock;
 use aqmkit_packets::outgoing::{Joins, Outgoing};
@@ -20,12 +20,6 @@ use aqmkit_packets::wire::{Encapsulation, View, checksum};
 
 /// The interval of checks whether the interface exists.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// Packets that are sent by one system call.
-const BATCH: usize = 32;
-
-/// Bytes of sent packets that the interface has not transmitted, as the kernel counts memory; it doubles the number.
-const MOST_UNSENT: libc::c_int = 4 << 20;
 
 /// The link header and two tags, which the MTU does not include.
 const FRAMING: usize = 14 + 8;
@@ -94,26 +88,17 @@ struct Open {
 impl Open {
     fn at(name: &str, needs: &Opening) -> io::Result<Open> {
         let io = needs.io;
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: no pointers. Protocol zero: nothing arrives before the socket is bound to the interface.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was made just now, and nobody else has it.
-        let socket: OwnedFd = unsafe { std::os::fd::FromRawFd::from_raw_fd(socket) };
+        let socket = packet_socket::open()?;
         let fd = socket.as_fd();
         let index = index(fd, name)?;
         let mtu = mtu(fd, name)?;
         let on: libc::c_int = 1;
         set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
-        set(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
-        // Without the right to this, a batch may be more than the socket takes at once.
-        let _ = set(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &MOST_UNSENT);
+        packet_socket::send_at_once(fd)?;
         let way = match io {
             Io::Packet => {
                 let ring = Ring::new(fd, mtu + FRAMING)?;
-                bind(fd, index)?;
+                bind(fd, index, libc::ETH_P_ALL)?;
                 Way::Packet(ring)
             }
             // A packet socket that is not bound to a protocol receives nothing.
@@ -166,43 +151,6 @@ fn switch_off(name: &str, index: u32, io: Io, note: &WriteDown) -> Vec<Offload> 
         offload::switch(name, o, false).is_ok()
     };
     spoil.filter(|o| on(o) && switch(o)).collect()
-}
-
-fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
-    let mut asked = request(name)?;
-    ask(socket, libc::SIOCGIFINDEX, &mut asked)?;
-    // SAFETY: the kernel has filled in this field of the union; any bits are a number.
-    Ok(unsafe { asked.ifr_ifru.ifru_ifindex } as u32)
-}
-
-fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<usize> {
-    let mut asked = request(name)?;
-    ask(socket, libc::SIOCGIFMTU, &mut asked)?;
-    // SAFETY: as above.
-    Ok(usize::try_from(unsafe { asked.ifr_ifru.ifru_mtu }).unwrap_or(1500))
-}
-
-fn flags(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_int> {
-    let mut asked = request(name)?;
-    ask(socket, libc::SIOCGIFFLAGS, &mut asked)?;
-    // SAFETY: as above.
-    Ok(libc::c_int::from(unsafe { asked.ifr_ifru.ifru_flags }))
-}
-
-fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
-    let address = libc::sockaddr_ll {
-        sll_family: libc::AF_PACKET as libc::c_ushort,
-        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
-        sll_ifindex: index as libc::c_int,
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 0,
-        sll_addr: [0; 8],
-    };
-    let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the address outlives the call, and the size is its own.
-    let done = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Interface {
@@ -307,35 +255,6 @@ fn with_checksum(mut frame: Vec<u8>) -> Received {
         checksum::complete_where_open(&mut frame, network);
     }
     frame.into()
-}
-
-/// Sends packets through a packet socket that takes a header before each.
-fn send_all(socket: BorrowedFd<'_>, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
-    let part = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    let parts = |packet: &Outgoing<'_>| [part(&packet.offload), part(packet.headers()), part(packet.rest)];
-    let mut parts: Vec<[libc::iovec; 3]> = packets.iter().map(parts).collect();
-    let message = |of: &mut [libc::iovec; 3]| {
-        // SAFETY: zeros are a valid message: no address, no control data, no flags.
-        let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
-        message.msg_hdr.msg_iov = of.as_mut_ptr();
-        message.msg_hdr.msg_iovlen = of.len();
-        message
-    };
-    let mut messages: Vec<libc::mmsghdr> = parts.iter_mut().map(message).collect();
-    let mut done = 0;
-    while done < messages.len() {
-        let rest = &mut messages[done..];
-        // SAFETY: the messages, and what they point at, outlive the call; the kernel only reads the packets.
-        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), rest.as_mut_ptr(), rest.len() as libc::c_uint, 0) };
-        match usize::try_from(sent) {
-            Ok(sent @ 1..) => done += sent,
-            // The first of the rest is refused; those before it were sent.
-            _ => {
-                refused(done, io::Error::last_os_error());
-                done += 1;
-            }
-        }
-    }
 }
 
 /// Opens an interface, with retries: the queue of a closed socket becomes available only after a while.

@@ -17,7 +17,7 @@ use rustix::buffer::spare_capacity;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::RecvFlags;
 
-use super::sockopt;
+use crate::packet_socket;
 use crate::port::{LONGEST, Room, received};
 
 /// Slots in a ring: arrivals of 14 ms at 10 Gbit/s with full frames.
@@ -45,12 +45,12 @@ impl Ring {
     /// A ring for frames of at most `longest` bytes, and for super-packets.
     pub(super) fn new(socket: BorrowedFd<'_>, longest: usize) -> io::Result<Ring> {
         let on: libc::c_int = 1;
-        sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &on)?;
-        sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &on)?;
+        packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &on)?;
+        packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &on)?;
         // Without the right to this, fewer super-packets can wait.
-        let _ = sockopt::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &MOST_WAITING);
+        let _ = packet_socket::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &MOST_WAITING);
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         let slot = (longest + HEAD).next_power_of_two().clamp(2048, BLOCK);
         let size = slot * SLOTS;
         let request = libc::tpacket_req {
@@ -59,7 +59,7 @@ impl Ring {
             tp_frame_size: slot as u32,
             tp_frame_nr: SLOTS as u32,
         };
-        sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         // SAFETY: a new mapping, of as many bytes as the kernel has just made a ring of.
         let memory = unsafe {
             mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, socket, 0)

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use super::redirect::Redirect;
-use super::sockopt;
+use crate::packet_socket;
 
 /// The number of slots for received and sent frames.
 const SLOTS: u32 = 4096;
@@ -261,7 +261,7 @@ impl Xdp {
 }
 
 fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
-    sockopt::set(socket, libc::SOL_XDP, option, value)
+    packet_socket::set(socket, libc::SOL_XDP, option, value)
 }
 
 /// Reads an option with the type of `value`.

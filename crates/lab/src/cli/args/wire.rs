@@ -190,6 +190,52 @@ pub struct Bridge {
     pub cleanup: bool,
 }
 
+/// `shape`.
+#[derive(Debug, Args)]
+#[command(
+    args_override_self = true,
+    after_help = "Examples:
+  aqmkit shape eth0 --rate 20mbit --aqm fq-codel
+  aqmkit shape eth0 --rate 20mbit --ingress-rate 95mbit --aqm cake --metrics 127.0.0.1:9000
+  aqmkit shape --config /etc/aqmkit/eth0.toml
+
+What leaves the interface, of this machine and of those it routes for, passes a queue; with --ingress-rate what arrives \
+passes one as well, before the machine sees it. It runs until Ctrl-C, and leaves the interface as it was, also if it is \
+killed; aqmkit ctl shows and changes it. It needs Linux 6.6 or later. docs/guide/shape.md has more."
+)]
+pub struct Shape {
+    /// An Ethernet interface
+    #[arg(value_name = "IF", required_unless_present = "config")]
+    pub interface: Option<String>,
+    /// The queues
+    #[command(flatten)]
+    pub queue: Queue,
+    /// Rate of what leaves
+    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true, required_unless_present = "config")]
+    pub rate: Option<BitRate>,
+    /// Rate of what arrives (default: it passes no queue)
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
+    pub ingress_rate: Option<BitRate>,
+    /// Discipline of what arrives (default: the same)
+    #[arg(long, value_name = "AQM")]
+    pub ingress_aqm: Option<String>,
+    /// Serve metrics for Prometheus at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Show the queues in the browser: prints the address of a page on this machine. --play=change lets the page change parameters and rates
+    #[arg(long, value_name = "ACCESS", num_args = 0..=1, require_equals = true, default_missing_value = "look")]
+    pub play: Option<Access>,
+    /// Name for aqmkit ctl
+    #[arg(long, default_value = "shape")]
+    pub name: String,
+    /// Read options from the shape table of this file; options of the command line take precedence
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// The rights of a page on a running bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Access {

@@ -1,0 +1,153 @@
+//! Packet sockets (`AF_PACKET`): their options, what they tell of interfaces, and sending.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use aqmkit_packets::outgoing::Outgoing;
+
+/// Packets that are sent by one system call.
+pub(crate) const BATCH: usize = 32;
+
+/// Bytes of sent packets that the interface has not transmitted, as the kernel counts memory; it doubles the number.
+const MOST_UNSENT: libc::c_int = 4 << 20;
+
+/// Opens a packet socket that receives nothing before it is bound.
+pub(crate) fn open() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was made just now, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
+/// Has what the socket sends go to the interface at once, past its queue discipline and its traffic control programs.
+pub(crate) fn send_at_once(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
+    // Without the right to this, a batch may be more than the socket takes at once.
+    let _ = set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &MOST_UNSENT);
+    Ok(())
+}
+
+/// Sets an option of a socket.
+pub(crate) fn set<T>(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the pointer is to a value that outlives the call, and the size is that of the value; the kernel reads
+    // no more.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads and clears the pending error of a socket.
+pub(crate) fn take_error(socket: BorrowedFd<'_>) -> Option<io::Error> {
+    rustix::net::sockopt::socket_error(socket).ok()?.err().map(Into::into)
+}
+
+/// A request about the interface `name`.
+fn request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: all zeros is a valid `ifreq`: an empty name and a union of numbers and pointers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() || name.is_empty() || name.contains('\0') {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "this is not a valid interface name"));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Performs the query `code`.
+fn ask(socket: BorrowedFd<'_>, code: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: `code` is one of those that read and write a `struct ifreq`, which outlives the call, and with it what it
+    // points at.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), code as _, std::ptr::from_mut(request)) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The number of an interface.
+pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
+    let mut asked = request(name)?;
+    ask(socket, libc::SIOCGIFINDEX, &mut asked)?;
+    // SAFETY: the kernel has filled in this field of the union; any bits are a number.
+    Ok(unsafe { asked.ifr_ifru.ifru_ifindex } as u32)
+}
+
+/// Its MTU, in bytes.
+pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<usize> {
+    let mut asked = request(name)?;
+    ask(socket, libc::SIOCGIFMTU, &mut asked)?;
+    // SAFETY: as above.
+    Ok(usize::try_from(unsafe { asked.ifr_ifru.ifru_mtu }).unwrap_or(1500))
+}
+
+/// Its flags (`IFF_UP`, `IFF_LOOPBACK`).
+pub(crate) fn flags(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_int> {
+    let mut asked = request(name)?;
+    ask(socket, libc::SIOCGIFFLAGS, &mut asked)?;
+    // SAFETY: as above.
+    Ok(libc::c_int::from(unsafe { asked.ifr_ifru.ifru_flags }))
+}
+
+/// Its type (`ARPHRD_ETHER`).
+pub(crate) fn hardware(socket: BorrowedFd<'_>, name: &str) -> io::Result<u16> {
+    let mut asked = request(name)?;
+    ask(socket, libc::SIOCGIFHWADDR, &mut asked)?;
+    // SAFETY: as above.
+    Ok(unsafe { asked.ifr_ifru.ifru_hwaddr }.sa_family)
+}
+
+/// Binds a socket to an interface, to receive frames of this protocol there; with zero it only sends.
+pub(crate) fn bind(socket: BorrowedFd<'_>, index: u32, protocol: libc::c_int) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as libc::c_ushort,
+        sll_protocol: (protocol as u16).to_be(),
+        sll_ifindex: index as libc::c_int,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the address outlives the call, and the size is its own.
+    let done = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sends packets through a packet socket that takes a header before each.
+pub(crate) fn send_all(socket: BorrowedFd<'_>, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
+    let part = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let parts = |packet: &Outgoing<'_>| [part(&packet.offload), part(packet.headers()), part(packet.rest)];
+    let mut parts: Vec<[libc::iovec; 3]> = packets.iter().map(parts).collect();
+    let message = |of: &mut [libc::iovec; 3]| {
+        // SAFETY: zeros are a valid message: no address, no control data, no flags.
+        let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+        message.msg_hdr.msg_iov = of.as_mut_ptr();
+        message.msg_hdr.msg_iovlen = of.len();
+        message
+    };
+    let mut messages: Vec<libc::mmsghdr> = parts.iter_mut().map(message).collect();
+    let mut done = 0;
+    while done < messages.len() {
+        let rest = &mut messages[done..];
+        // SAFETY: the messages, and what they point at, outlive the call; the kernel only reads the packets.
+        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), rest.as_mut_ptr(), rest.len() as libc::c_uint, 0) };
+        match usize::try_from(sent) {
+            Ok(sent @ 1..) => done += sent,
+            // The first of the rest is refused; those before it were sent.
+            _ => {
+                refused(done, io::Error::last_os_error());
+                done += 1;
+            }
+        }
+    }
+}
