@@ -145,7 +145,7 @@ formula! {
 formula! {
     /// A class's share of the link from the bytes that it keeps queued, among those that are not idle.
     "cbt-occupancy-share", "Parris 2001, eq 4.10 and section IV 5.2",
-    OccupancyShare { occupancies: PerClass<Bytes>, class: String, #[serde(default)] idle: Vec<String> },
+    OccupancyShare { occupancies: PerClass<Bytes>, class: String, idle: Vec<String> = Vec::new() },
     |a| {
         let busy = a.occupancies.iter().filter(|(c, _)| !a.idle.contains(c));
         share(of(&a.occupancies, &a.class, "occupancies")?.as_f64() / busy.map(|(_, b)| b.as_f64()).sum::<f64>())
@@ -221,8 +221,8 @@ formula! {
     /// What a class, or all of them, have and do not use: `E = max(B' - Load, 0)`.
     "cbt-excess", "Parris 2001, eqs 4.12, 4.14",
     Excess {
-        allocations: PerClass<BitRate>, loads: PerClass<BitRate>, class: Option<String>,
-        #[serde(default)] iteration: usize,
+        allocations: PerClass<BitRate>, loads: PerClass<BitRate>, class: Option<String> = None,
+        iteration: usize = 0,
     },
     |a| {
         let state = Sharing::new(&a.allocations, &a.loads)?.after(Some(a.iteration));
@@ -248,7 +248,7 @@ formula! {
     /// The bandwidth of a class after what others leave is shared out, `B'`.
     "cbt-reallocation", "Parris 2001, eqs 4.13, 4.16 to 4.18",
     Reallocation {
-        allocations: PerClass<BitRate>, loads: PerClass<BitRate>, class: String, iteration: Option<usize>,
+        allocations: PerClass<BitRate>, loads: PerClass<BitRate>, class: String, iteration: Option<usize> = None,
     },
     |a| {
         let state = Sharing::new(&a.allocations, &a.loads)?.after(a.iteration);

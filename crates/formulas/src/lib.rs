@@ -152,7 +152,7 @@ use serde::de::DeserializeOwned;
 use crate::unit::{Dimension, Quantity};
 
 /// An equation with its arguments filled in.
-trait Formula: DeserializeOwned {
+trait Formula: Sized {
     const NAME: &'static str;
     /// Paper and equation.
     const SOURCE: &'static str;
@@ -160,6 +160,9 @@ trait Formula: DeserializeOwned {
     const ABOUT: &'static str;
     /// The names of its arguments.
     const ARGS: &'static [&'static str];
+
+    /// Takes its arguments out of a table.
+    fn fill(args: &mut toml::Table) -> Result<Self, String>;
 
     /// Its value.
     fn compute(&self) -> Result<Quantity, String>;
@@ -185,10 +188,27 @@ impl Entry {
     }
 }
 
-fn run<F: Formula>(args: toml::Table) -> Result<Quantity, String> {
-    let filled: F = args.try_into().map_err(|e: toml::de::Error| e.message().to_owned())?;
-    let q = filled.compute()?;
+fn run<F: Formula>(mut args: toml::Table) -> Result<Quantity, String> {
+    known(&args, F::ARGS)?;
+    let q = F::fill(&mut args)?.compute()?;
     if q.value.is_finite() { Ok(q) } else { Err("these arguments give a division by zero".to_owned()) }
+}
+
+/// Refuses a table with other arguments than these.
+fn known(args: &toml::Table, names: &[&str]) -> Result<(), String> {
+    let unknown = args.keys().find(|key| !names.contains(&key.as_str()));
+    unknown.map_or(Ok(()), |key| Err(format!("unknown field `{key}`; the arguments are {}", names.join(", "))))
+}
+
+/// An argument that has to be there.
+fn required<T: DeserializeOwned>(args: &mut toml::Table, name: &str) -> Result<T, String> {
+    optional(args, name)?.ok_or_else(|| format!("missing field `{name}`"))
+}
+
+/// An argument that may be left out.
+fn optional<T: DeserializeOwned>(args: &mut toml::Table, name: &str) -> Result<Option<T>, String> {
+    let read = |given: toml::Value| given.try_into().map_err(|e: toml::de::Error| format!("{name}: {}", e.message()));
+    args.remove(name).map(read).transpose()
 }
 
 /// Why a formula has no value.
@@ -240,20 +260,28 @@ pub fn evaluate(name: &str, args: &toml::Table) -> Result<Quantity, Error> {
     (entry.run)(args.clone()).map_err(|what| Error::Args { name: entry.name, what })
 }
 
-/// Declares a formula: its words, name, source, arguments and value.
+/// Declares a formula: its words, name, source, arguments and value. An argument with a value behind it may be left out.
 macro_rules! formula {
+    (@take $args:ident $field:ident) => { crate::required($args, stringify!($field))? };
+    (@take $args:ident $field:ident $default:expr) => {
+        crate::optional($args, stringify!($field))?.unwrap_or_else(|| $default)
+    };
     ($(#[doc = $doc:literal])+ $name:literal, $source:literal,
-     $type:ident { $($(#[$attr:meta])* $field:ident: $ty:ty),* $(,)? }, $compute:expr) => {
+     $type:ident { $($field:ident: $ty:ty $(= $default:expr)?),* $(,)? }, $compute:expr) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Debug, serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct $type { $($(#[$attr])* $field: $ty),* }
+        #[derive(Clone, Debug)]
+        struct $type { $($field: $ty),* }
 
         impl crate::Formula for $type {
             const NAME: &'static str = $name;
             const SOURCE: &'static str = $source;
             const ABOUT: &'static str = concat!($($doc),+);
             const ARGS: &'static [&'static str] = &[$(stringify!($field)),*];
+
+            // Field by field: a deserialiser of its own for each formula would be a fiftieth of the whole program.
+            fn fill(args: &mut toml::Table) -> Result<Self, String> {
+                Ok($type { $($field: formula!(@take args $field $($default)?)),* })
+            }
 
             fn compute(&self) -> Result<crate::unit::Quantity, String> {
                 let law: fn(&Self) -> Result<crate::unit::Quantity, String> = $compute;

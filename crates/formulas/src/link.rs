@@ -26,14 +26,6 @@ fn bps(r: BitRate) -> f64 {
     r.as_bps() as f64
 }
 
-fn one() -> f64 {
-    1.0
-}
-
-fn two() -> f64 {
-    2.0
-}
-
 formula! {
     /// The time to transmit a queue of `q` packets: `q P / C`.
     "queue-latency", "Parris 2001, eqs B.1, B.3",
@@ -93,7 +85,7 @@ formula! {
 formula! {
     /// The equal share of each flow of a link, times a factor.
     "equal-share", "DualQ section 7",
-    EqualShare { rate: BitRate, flows: f64, #[serde(default = "one")] factor: f64 },
+    EqualShare { rate: BitRate, flows: f64, factor: f64 = 1.0 },
     |a| rate(a.factor * bps(a.rate) / a.flows)
 }
 
@@ -128,13 +120,13 @@ formula! {
 formula! {
     /// The load of a number of browsers by linear regression: `slope * browsers - less`.
     "browsers-to-load", "Parris 2001, appendix A 3.4.1",
-    BrowsersToLoad { browsers: f64, slope: BitRate, less: Option<BitRate> },
+    BrowsersToLoad { browsers: f64, slope: BitRate, less: Option<BitRate> = None },
     |a| rate(a.browsers * bps(a.slope) - a.less.map_or(0.0, bps))
 }
 
 formula! {
     /// The time a transfer takes alone: some round trips and its transmission.
     "transfer-time", "DualQ section 7.2",
-    TransferTime { size: Bytes, rate: BitRate, rtt: Duration, #[serde(default = "two")] round_trips: f64 },
+    TransferTime { size: Bytes, rate: BitRate, rtt: Duration, round_trips: f64 = 2.0 },
     |a| time(a.round_trips * a.rtt.as_secs_f64() + a.size.as_f64() / a.rate.bytes_per_sec())
 }

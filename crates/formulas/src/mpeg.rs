@@ -106,10 +106,6 @@ fn expected(gop: &Gop, per_frame: &PerFrame<f64>, frame: Option<Frame>) -> Resul
     }
 }
 
-fn one() -> f64 {
-    1.0
-}
-
 formula! {
     /// The mean number of packets of a frame, in whole packets.
     "mpeg-frame-packets", "Parris 2001, Table A.6",
@@ -120,21 +116,21 @@ formula! {
 formula! {
     /// The frames of a group, of one type or in all.
     "mpeg-gop-frames", "Parris 2001, Table A.6",
-    GopFrames { gop: Gop, frame: Option<Frame> },
+    GopFrames { gop: Gop, frame: Option<Frame> = None },
     |a| count(a.frame.map_or(a.gop.0.len() as f64, |f| a.gop.frames(f)))
 }
 
 formula! {
     /// The packets of a group, of one type of frame or in all.
     "mpeg-gop-packets", "Parris 2001, Table A.7",
-    GopPackets { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> },
+    GopPackets { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> = None },
     |a| count(packets(&a.gop, &a.packets, a.frame)?)
 }
 
 formula! {
     /// The duration of a number of groups.
     "mpeg-gop-time", "Parris 2001, appendix A 3.3.2",
-    GopTime { gop: Gop, frames_per_s: f64, #[serde(default = "one")] gops: f64 },
+    GopTime { gop: Gop, frames_per_s: f64, gops: f64 = 1.0 },
     |a| time(a.gops * a.gop.0.len() as f64 / a.frames_per_s)
 }
 
@@ -155,7 +151,7 @@ formula! {
 formula! {
     /// The frames lost from a group that loses one packet, on account of one type of frame or in all.
     "mpeg-expected-loss", "Parris 2001, Table A.7",
-    ExpectedLoss { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> },
+    ExpectedLoss { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> = None },
     |a| count(expected(&a.gop, &a.packets, a.frame)?)
 }
 
@@ -171,7 +167,7 @@ enum Per {
 formula! {
     /// The frames lost from a group that loses one packet, over the group's packets (as printed) or frames.
     "mpeg-loss-rate", "Parris 2001, Table A.7",
-    LossRate { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame>, #[serde(default)] per: Per },
+    LossRate { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> = None, per: Per = Per::default() },
     |a| {
         let lost = expected(&a.gop, &a.packets, a.frame)?;
         share(match a.per {
@@ -184,7 +180,7 @@ formula! {
 formula! {
     /// Frame loss over packet loss: of one type's own frames, or of all frames (over the group's packets, as printed).
     "mpeg-loss-amplification", "Parris 2001, appendix A 3.3.2",
-    LossAmplification { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> },
+    LossAmplification { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> = None },
     |a| match a.frame {
         Some(f) => share(packets(&a.gop, &a.packets, Some(f))? / a.gop.frames(f)),
         None => share(expected(&a.gop, &a.packets, None)?),

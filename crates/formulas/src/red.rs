@@ -40,7 +40,7 @@ fn base(average: f64, ramp: Ramp) -> Result<f64, String> {
 formula! {
     /// RED's drop probability before it is spread: `max_p (avg - min) / (max - min)`.
     "red-base-probability", "Parris 2001, eq 3.1; section III 2.2.4",
-    BaseProbability { average: f64, min: f64, max: f64, max_p: f64, #[serde(default)] gentle: bool },
+    BaseProbability { average: f64, min: f64, max: f64, max_p: f64, gentle: bool = false },
     |a| {
         let ramp = Ramp { min: a.min, max: a.max, max_p: probability("max_p", a.max_p)?, gentle: a.gentle };
         share(base(a.average, ramp)?)
@@ -69,14 +69,10 @@ formula! {
     }
 }
 
-fn one() -> u32 {
-    1
-}
-
 formula! {
     /// The weighted average after `n` equal samples: `q + (avg - q) (1 - w)^n`.
     "ewma", "Parris 2001, fig 3.7",
-    Ewma { start: f64, sample: f64, weight: f64, #[serde(default = "one")] samples: u32 },
+    Ewma { start: f64, sample: f64, weight: f64, samples: u32 = 1 },
     |a| {
         let (w, mut average) = (probability("weight", a.weight)?, ewma::Ewma::at(a.start));
         for _ in 0..a.samples.min(10_000_000) {
@@ -89,7 +85,7 @@ formula! {
 formula! {
     /// What one sample counts in a weighted average after `later` more: `w (1 - w)^later`.
     "ewma-sample-weight", "Parris 2001, fig 3.7; section VI 5.1.1",
-    SampleWeight { weight: f64, #[serde(default)] later: u32 },
+    SampleWeight { weight: f64, later: u32 = 0 },
     |a| {
         let (w, mut average) = (probability("weight", a.weight)?, ewma::Ewma::default());
         average.sample(w, 1.0);

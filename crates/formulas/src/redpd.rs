@@ -27,14 +27,6 @@ fn interval(rtt: Duration, loss: f64, k: u32, m: u32) -> Result<f64, String> {
     Ok(f64::from(k) / f64::from(m) / (reno(rtt, p) * p))
 }
 
-fn two() -> f64 {
-    2.0
-}
-
-fn unity() -> f64 {
-    1.0
-}
-
 formula! {
     /// The length of a drop list's interval: `(K / M) R / sqrt(1.5 p)`.
     "redpd-interval", "Mahajan and Floyd 2001, eq 3",
@@ -69,14 +61,14 @@ formula! {
 formula! {
     /// By how much a monitored flow's dropping probability grows; never by more than it already loses.
     "redpd-increase", "Mahajan and Floyd 2001, eq 5",
-    Increase { drops: f64, mean_drops: f64, loss: f64, existing: Option<f64> },
+    Increase { drops: f64, mean_drops: f64, loss: f64, existing: Option<f64> = None },
     |a| share((a.drops / a.mean_drops * probability("loss", a.loss)?).min(a.existing.unwrap_or(1.0)))
 }
 
 formula! {
     /// The pre-filter's dropping probability that brings `gamma` times the target's rate down to `alpha` times.
     "redpd-prefilter", "Mahajan and Floyd 2001, section 5.2",
-    Prefilter { gamma: f64, #[serde(default = "unity")] alpha: f64 },
+    Prefilter { gamma: f64, alpha: f64 = 1.0 },
     |a| share((a.gamma - a.alpha) / a.gamma)
 }
 
@@ -116,7 +108,7 @@ formula! {
 formula! {
     /// Rounds in which the rest of a flow's dropping probability is divided by `beta`, `m`.
     "redpd-multiplicative-rounds", "Mahajan and Floyd 2001, eq 7",
-    MultiplicativeRounds { probability: f64, decrement: f64, minimum: f64, #[serde(default = "two")] beta: f64 },
+    MultiplicativeRounds { probability: f64, decrement: f64, minimum: f64, beta: f64 = 2.0 },
     |a| count(multiplicative(a.probability, a.decrement, a.minimum, a.beta))
 }
 
@@ -125,7 +117,7 @@ formula! {
     "redpd-release", "Mahajan and Floyd 2001, eq 7",
     Release {
         probability: f64, decrement: f64, minimum: f64, lists: f64, rtt: Duration, loss: f64, k: u32, m: u32,
-        #[serde(default = "two")] beta: f64,
+        beta: f64 = 2.0,
     },
     |a| {
         let rounds = subtractive(a.probability, a.decrement)

@@ -55,7 +55,7 @@ formula! {
 formula! {
     /// The packets per second of TCP Reno with timeouts.
     "tcp-rate-timeouts", "Mahajan and Floyd 2001, eq 2",
-    RateTimeouts { rtt: Duration, loss: f64, rto: Option<Duration> },
+    RateTimeouts { rtt: Duration, loss: f64, rto: Option<Duration> = None },
     |a| {
         let (r, p) = (a.rtt.as_secs_f64(), probability("loss", a.loss)?);
         let rto = a.rto.map_or(4.0 * r, Duration::as_secs_f64);
@@ -67,7 +67,7 @@ formula! {
 formula! {
     /// The packets per second of TCP Reno, with `b` segments for each acknowledgement and a first timeout `rto`: `1 / (r sqrt(2bp/3) + rto min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))`.
     "tcp-rate-full", "Padhye, Firoiu, Towsley and Kurose 1998, eq 30",
-    RateFull { rtt: Duration, loss: f64, b: Option<f64>, rto: Duration },
+    RateFull { rtt: Duration, loss: f64, b: Option<f64> = None, rto: Duration },
     |a| {
         let (r, p, b) = (a.rtt.as_secs_f64(), probability("loss", a.loss)?, a.b.unwrap_or(1.0));
         let timeouts = a.rto.as_secs_f64() * (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
@@ -78,7 +78,7 @@ formula! {
 formula! {
     /// The packets per second of CUBIC, or of Reno where that has more: `(C (3 + b) / (4 (1 - b)))^(1/4) (r / p)^(3/4) / r`.
     "cubic-rate", "RFC 9438, section 5.1, eq 5; section 4.3",
-    CubicRate { rtt: Duration, loss: f64, c: Option<f64>, decrease: Option<f64> },
+    CubicRate { rtt: Duration, loss: f64, c: Option<f64> = None, decrease: Option<f64> = None },
     |a| {
         let (r, p) = (a.rtt.as_secs_f64(), probability("loss", a.loss)?);
         let (c, b) = (a.c.unwrap_or(0.4), a.decrease.unwrap_or(0.7));
@@ -149,7 +149,7 @@ formula! {
 formula! {
     /// The packets per second of DCTCP: `2 / (p T)` with random marks, `2 / (p^2 T)` with a step.
     "dctcp-rate", "De Schepper et al., eqs 7 to 9",
-    DctcpRate { rtt: Duration, marking: f64, #[serde(default)] step: bool },
+    DctcpRate { rtt: Duration, marking: f64, step: bool = false },
     |a| {
         let p = probability("marking", a.marking)?;
         per_second(2.0 / (a.rtt.as_secs_f64() * if a.step { p * p } else { p }))
@@ -166,7 +166,7 @@ formula! {
 formula! {
     /// The probability of a Classic drop in `dualq` where L packets are marked with `p`, with the coupling `k` (the discipline's own where it is left out): `(p_L / 2^k)^2`.
     "coupled-probability", "De Schepper et al., eq 12",
-    CoupledProbability { p: f64, k: Option<f64> },
+    CoupledProbability { p: f64, k: Option<f64> = None },
     |a| {
         let dualq = dualq::Params::default();
         let s_l = a.k.map_or(dualq.s_l, |k| dualq.s_c + k);
@@ -188,14 +188,14 @@ fn coupling(constant: f64, base: Option<Duration>, queue: Option<Duration>) -> R
 formula! {
     /// The coupling `2^k` that gives equal rates: the constant, times `(T_0 + q) / T_0` where only one kind waits.
     "coupling-factor", "De Schepper et al., section 5",
-    CouplingFactor { constant: f64, base: Option<Duration>, queue: Option<Duration> },
+    CouplingFactor { constant: f64, base: Option<Duration> = None, queue: Option<Duration> = None },
     |a| share(coupling(a.constant, a.base, a.queue)?)
 }
 
 formula! {
     /// The whole `k` closest to the coupling that gives equal rates.
     "coupling-shift", "De Schepper et al., section 5",
-    CouplingShift { constant: f64, base: Option<Duration>, queue: Option<Duration> },
+    CouplingShift { constant: f64, base: Option<Duration> = None, queue: Option<Duration> = None },
     |a| count(coupling(a.constant, a.base, a.queue)?.log2().round().abs())
 }
 
@@ -242,8 +242,7 @@ formula! {
         queue: f64,
         queue_before: f64,
         target: f64,
-        #[serde(default)]
-        as_printed: bool,
+        as_printed: bool = false,
     },
     |x| {
         let controller = dcn::Controller { a: x.a, b: x.b, as_printed: x.as_printed };

@@ -185,6 +185,7 @@ fn what_is_wrong_is_named() {
     assert!(error("red-guaranteed-gap", "").contains("missing field `max_p`"));
     assert!(error("red-guaranteed-gap", "max_p = 0.1\nx = 1").contains("unknown field `x`"));
     assert!(error("red-guaranteed-gap", "max_p = 0").contains("above 0"));
+    assert!(error("red-guaranteed-gap", "max_p = 'much'").contains("max_p: invalid type"));
     assert!(error("cbt-share", "allocations = { a = 5 }\nclass = 'a'").contains("a rate needs a unit"));
     assert!(error("cbt-share", "allocations = { a = '5kbit' }\nclass = 'b'").contains("has no class \"b\"; it has a"));
     assert!(error("mpeg-effective-loss", "gop = 'BBI'\nframe = 'I'").contains("must begin with its only I"));

@@ -27,7 +27,7 @@ formula! {
 formula! {
     /// What is in responses of such sizes: a share of all responses of `http-unc`, or of all bytes.
     "http-unc-share", "Le, Aikat, Jeffay and Smith 2004, section 3, Figures 1 and 2",
-    Share { above: Option<Bytes>, upto: Option<Bytes>, #[serde(default)] of: Of },
+    Share { above: Option<Bytes> = None, upto: Option<Bytes> = None, of: Of = Of::default() },
     |a| share(between(a.above.map_or(0.0, Bytes::as_f64), a.upto.map_or(f64::INFINITY, Bytes::as_f64), a.of))
 }
 
