@@ -130,8 +130,7 @@ impl Builder<'_> {
         for class in &classes {
             for (metric, shown) in below("classes.").filter(|(_, shown)| !shown.together) {
                 let kind = Kind::of(metric, shown);
-                // A high goodput of background traffic is neither good nor bad.
-                let better = if class == "other" { Better::Neither } else { kind.better };
+                let better = if BACKGROUND.contains(&class.as_str()) { Better::Neither } else { kind.better };
                 let kind = Kind { better, ..kind };
                 let kind = match metric.unit.dimension {
                     Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 2, ..kind },
@@ -178,6 +177,10 @@ impl Builder<'_> {
         self.add(&path(metric, shown, names), &name, &head, kind);
     }
 }
+
+/// The names that experiments give to classes of traffic that only fill or disturb a link. Whether such traffic gets much or loses much is
+/// neither good nor bad in itself.
+const BACKGROUND: [&str; 4] = ["other", "cbr", "udp", "cross"];
 
 /// The names below `prefix`: the bottleneck and TCP first, `other` last, the rest by name.
 #[must_use]

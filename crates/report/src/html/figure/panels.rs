@@ -83,8 +83,20 @@ fn asked_for(columns: &BTreeSet<&str>, path: &str, rate: (&'static str, f64)) ->
             Some(Panel::new(title(&metric.words(path), unit), factor, column))
         }
         // Disciplines define the names of their gauges.
-        _ if path.ends_with("_bps") => Some(Panel::new(title(path, rate.0), rate.1, column)),
-        _ => Some(Panel::new(path.to_owned(), 1.0, column)),
+        _ => match path.strip_suffix("_bps") {
+            Some(path) => Some(Panel::new(title(&gauge(path, columns), rate.0), rate.1, column)),
+            None => Some(Panel::new(gauge(path, columns), 1.0, column)),
+        },
+    }
+}
+
+/// The words for a gauge of a discipline, with its link if there are several; any other path as it is.
+fn gauge(path: &str, columns: &BTreeSet<&str>) -> String {
+    let parts = path.strip_prefix("links.").and_then(|rest| rest.split_once(".aqm."));
+    match parts {
+        Some((_, gauge)) if names(columns, "links.").len() == 1 => format!("{gauge} (gauge)"),
+        Some((link, gauge)) => format!("{link}: {gauge} (gauge)"),
+        None => path.to_owned(),
     }
 }
 
@@ -142,10 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn a_gauge_has_its_path_for_a_title() {
+    fn a_gauge_has_its_name_for_a_title() {
         let columns = BTreeSet::from(["links.b.aqm.avg", "links.b.aqm.rate_bps"]);
         let panels = by_quantity(&columns, 2e3, &["links.b.aqm.avg", "links.b.aqm.rate_bps"]);
         let titles: Vec<&str> = panels.iter().map(|panel| panel.title.as_str()).collect();
-        assert_eq!(titles, ["links.b.aqm.avg", "links.b.aqm.rate_bps, kbit/s"]);
+        assert_eq!(titles, ["avg (gauge)", "rate (gauge), kbit/s"]);
     }
 }
