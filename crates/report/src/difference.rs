@@ -56,11 +56,12 @@ pub fn differences(before: &Results, after: &Results, all: bool, screen: impl In
     table.set_header(
         [head("combination", CellAlignment::Left), head("quantity", CellAlignment::Left)].into_iter().chain(heads),
     );
-    let (mut rows, mut compared) = (0_usize, 0_usize);
+    let (mut rows, mut compared, mut repeated) = (0_usize, 0_usize, false);
     for (place, values) in old.iter().filter(|(place, _)| new.contains_key(*place)) {
         for column in &shown {
             let Some(difference) = difference(values, &new[place], &column.path) else { continue };
             compared += 1;
+            repeated |= difference.within.is_some();
             if all || difference.counts() {
                 table.add_row(row(place, column, &difference));
                 rows += 1;
@@ -76,7 +77,11 @@ pub fn differences(before: &Results, after: &Results, all: bool, screen: impl In
     text += &match (rows, compared) {
         (_, 0) => "The two results have no combination in common.\n".to_owned(),
         (rows, compared) if all => format!("{rows} of {compared} quantities are shown.\n"),
-        (rows, compared) => format!("{rows} of {compared} quantities differ by more than chance.\n"),
+        (rows, compared) if repeated => format!("{rows} of {compared} quantities differ by more than chance.\n"),
+        (rows, compared) => format!(
+            "{rows} of {compared} quantities differ by more than {:.0} %; one run of each does not tell whether by chance.\n",
+            100.0 * SLIGHT
+        ),
     };
     if !missing.is_empty() {
         text += &format!("Only in one of them: {}.\n", missing.join("; "));

@@ -62,5 +62,9 @@ fn two_results_are_compared() {
     assert!(told.contains("queue delay, mean ms") && told.contains("95 % interval"), "{told}");
     let same = desk.run("diff before before").good();
     assert!(same.contains("hence the same runs") && same.contains("0 of"), "{same}");
+    desk.run("run tiny.toml --repeat 1 --out one -q").good();
+    desk.run("run tiny.toml --repeat 1 --set topology.delays=80ms --out other -q").good();
+    let once = desk.run("diff one other").good();
+    assert!(once.contains("one run of each does not tell whether by chance"), "{once}");
     assert_eq!(desk.run("diff before nowhere").code, 2);
 }
