@@ -20,6 +20,7 @@ fn a_wrong_unit() {
     changed("\"2mbit\"", "\"2ms\"").wrong(&["\"2ms\" is not a rate", "bad.toml:"]);
     changed("\"2mbit\"", "2").wrong(&["unit"]);
     Desk::new().run("compare fifo --rate 10ms").wrong(&["'10ms'", "is not a rate"]);
+    Desk::new().run("compare fifo --bulk -1").wrong(&["'-1'", "--bulk"]);
     Desk::new().run("compare fifo --duration 10").wrong(&["needs a unit"]);
 }
 

@@ -71,37 +71,37 @@ pub struct Compare {
 #[derive(Clone, Debug, Default, Args)]
 pub struct Mix {
     /// Endless TCP downloads
-    #[arg(long, value_name = "FLOWS")]
+    #[arg(long, value_name = "FLOWS", allow_negative_numbers = true)]
     pub bulk: Option<u32>,
     /// Endless TCP uploads; needs --up
-    #[arg(long, value_name = "FLOWS")]
+    #[arg(long, value_name = "FLOWS", allow_negative_numbers = true)]
     pub upload: Option<u32>,
     /// Web users with this offered load, as a fraction of the link's rate: HTTP/2 with today's page weights
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     pub web: Option<f64>,
     /// Viewers of adaptively streamed video
-    #[arg(long, value_name = "VIEWERS")]
+    #[arg(long, value_name = "VIEWERS", allow_negative_numbers = true)]
     pub video: Option<u32>,
     /// Video calls with congestion control; in both directions with --up
-    #[arg(long, value_name = "CALLS")]
+    #[arg(long, value_name = "CALLS", allow_negative_numbers = true)]
     pub call: Option<u32>,
     /// Players of a game
-    #[arg(long, value_name = "PLAYERS")]
+    #[arg(long, value_name = "PLAYERS", allow_negative_numbers = true)]
     pub game: Option<u32>,
     /// Telephone calls
-    #[arg(long, value_name = "CALLS")]
+    #[arg(long, value_name = "CALLS", allow_negative_numbers = true)]
     pub voip: Option<u32>,
     /// Web users with page weights of 1997 and this offered load, as a fraction of the link's rate
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     pub http: Option<f64>,
     /// An unresponsive UDP flow of this rate
     #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
     pub cbr: Option<BitRate>,
     /// MPEG video streams without congestion control
-    #[arg(long, value_name = "FLOWS")]
+    #[arg(long, value_name = "FLOWS", allow_negative_numbers = true)]
     pub mpeg: Option<u32>,
     /// Videoconferences of 1997
-    #[arg(long, value_name = "FLOWS")]
+    #[arg(long, value_name = "FLOWS", allow_negative_numbers = true)]
     pub videoconf: Option<u32>,
     /// Congestion control of TCP; several share the flows: cubic,prague
     #[arg(long, value_name = "NAMES")]
