@@ -76,7 +76,7 @@ pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch], s
             operating: group.tables.iter().filter(|_| !summed_up).filter_map(points).collect(),
             id: format!("mix-{}", place + 1),
             name: group.title(),
-            series: series(label, &lines, &Lines::Runs, &overlays, &input.results.plot),
+            series: series(label.trim_end().to_owned(), &lines, &Lines::Runs, &overlays, &input.results.plot),
             windows: windows.filter(|curves| !curves.figures.is_empty()).collect(),
         };
         if mix.series.is_some() || !mix.windows.is_empty() {
@@ -107,7 +107,10 @@ fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(St
         let label = format!("Time series of {} by class {}", swatch.label, group.title());
         let line = Line { swatch, output: run.output };
         let overlays = predicted(input, grid, group, &[&swatch.label]);
-        figures.extend(series(label, &[line], &Lines::Classes, &overlays, &[]).map(|figure| (group.title(), figure)));
+        figures.extend(
+            series(label.trim_end().to_owned(), &[line], &Lines::Classes, &overlays, &[])
+                .map(|figure| (group.title(), figure)),
+        );
     }
     figures
 }
