@@ -1,5 +1,5 @@
 #!/bin/sh
-# The most that a bottleneck carries, and what each Gbit and each packet costs: the kernel's tbf, `aqmkit link`, `aqmkit bridge`,
+# The most that a bottleneck carries, and what each Gbit and each packet costs: the kernel's tbf, `aqmkit link`, `aqmkit shape`, `aqmkit bridge`,
 # and mahimahi where it is installed, in turns in one run.
 #
 #   sudo bench/live/ceilings.sh [SECONDS [ROUNDS]]
@@ -74,6 +74,17 @@ bridged() {
     bridge=
 }
 
+# shaped NAME AQMKIT: through the egress of the sender's own interface.
+shaped() {
+    ip netns exec "$left" "$2" -q shape l0 --rate 10gbit --aqm fifo:limit=2000 > /dev/null 2>&1 &
+    bridge=$!
+    sleep 2
+    through "$1" "$bridge"
+    kill "$bridge"
+    wait "$bridge" 2>/dev/null || true
+    bridge=
+}
+
 # linked NAME AQMKIT: through a link.
 linked() {
     for kind in tcp udp; do
@@ -106,6 +117,10 @@ for _ in $(seq "$rounds"); do
         name=$([ "$AQMKIT" = "$aqmkit" ] && echo aqmkit || echo "aqmkit $number")
         line "$name link"
         linked "$name link" "$aqmkit"
+        line "$name shape"
+        connect_directly
+        segmentation on
+        shaped "$name shape" "$aqmkit"
         line "$name bridge"
         connect_through_middle
         segmentation on
