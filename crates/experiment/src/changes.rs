@@ -15,8 +15,9 @@ use super::link::Link;
 use super::patch::Patch;
 use super::path::Path;
 use super::problem::{Origin, Problem, suggest};
+use super::read::tables;
 use super::resolve::Resolved;
-use super::tree::{Node, Value};
+use super::tree::Node;
 
 /// The key of the file.
 pub(super) const CHANGES: &str = "changes";
@@ -112,14 +113,12 @@ pub(super) fn stages(
 /// The changes by time; changes at the same time keep their order in the file.
 fn read(list: &Node, run: &Resolved) -> Result<Vec<Written>, Problem> {
     let help = "write [[changes]] for each, with at = \"10s\" and what changes, for example topology.rate = \"5mbit\"";
-    if list.is_table() || !matches!(list.value, Value::Array(_)) || list.elements().iter().any(|n| !n.is_table()) {
-        return Err(Problem::new("changes is not a list of tables").right(help).at(&list.at));
-    }
-    if list.elements().len() > MAX_CHANGES {
-        let problem = Problem::new(format!("{} changes are listed", list.elements().len()));
+    let listed = tables(list, CHANGES, help)?;
+    if listed.len() > MAX_CHANGES {
+        let problem = Problem::new(format!("{} changes are listed", listed.len()));
         return Err(problem.right(format!("at most {MAX_CHANGES} are allowed")).at(&list.at));
     }
-    let mut changes = list.elements().iter().map(|node| read_one(node, run)).collect::<Result<Vec<_>, _>>()?;
+    let mut changes = listed.iter().map(|node| read_one(node, run)).collect::<Result<Vec<_>, _>>()?;
     changes.sort_by_key(|change| change.at);
     Ok(changes)
 }

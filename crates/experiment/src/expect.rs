@@ -8,7 +8,7 @@ use super::exchanges::{Exchanges, Quantity};
 use super::metric::{OVER, PLUS, check_metric};
 use super::order::{Bound, OrderChain, Statistic};
 use super::problem::{Origin, Problem};
-use super::read::{Keys, read};
+use super::read::{Keys, read, tables};
 use super::response::Response;
 use super::scope::{Scope, any_of, no_label, one_of};
 use super::shape;
@@ -65,10 +65,8 @@ const WINDOW: &str = "window";
 
 /// Reads the list of claims.
 pub(super) fn read_expects(list: &Node, scope: &Scope) -> Result<Vec<Expect>, Problem> {
-    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
-        return Err(Problem::new("expect is not a list of tables").right("write [[expect]] for each").at(&list.at));
-    }
-    list.elements().iter().map(|node| read_expect(node, scope)).collect()
+    let claims = tables(list, "expect", "write [[expect]] for each")?;
+    claims.iter().map(|node| read_expect(node, scope)).collect()
 }
 
 /// Reads one claim.

@@ -10,6 +10,7 @@ use aqmkit_results::{Table, TableCell};
 use super::expect::{Expect, read_expect};
 use super::patch::merge;
 use super::problem::{Problem, suggest};
+use super::read::tables;
 use super::scope::{Scope, any_of, label_text};
 use super::tree::{Entry, Node, Value};
 
@@ -18,11 +19,8 @@ const OWN: &[&str] = &["title", "cells"];
 
 /// Reads the list of tables, and the claims of each one's cells.
 pub(super) fn read_tables(list: &Node, scope: &Scope) -> Result<Vec<(Table, Vec<Expect>)>, Problem> {
-    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
-        let problem = Problem::new("expect_table is not a list of tables");
-        return Err(problem.right("write [[expect_table]] for each").at(&list.at));
-    }
-    list.elements().iter().map(|node| read_table(node, scope)).collect()
+    let claimed = tables(list, "expect_table", "write [[expect_table]] for each")?;
+    claimed.iter().map(|node| read_table(node, scope)).collect()
 }
 
 /// One cell: the values of the names in braces, and the changes to the table's claim.

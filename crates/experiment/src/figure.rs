@@ -7,17 +7,15 @@ use aqmkit_results::{Curve, Figure, FigureKind, Law, Ruler};
 use super::metric::{OVER, PLUS, check_metric};
 use super::predict::selector;
 use super::problem::{Problem, suggest};
-use super::read::{Keys, read};
+use super::read::{Keys, read, tables};
 use super::scope::Scope;
 use super::shape;
 use super::tree::Node;
 
 /// Reads the list of figures.
 pub(super) fn read_figures(list: &Node, scope: &Scope) -> Result<Vec<Figure>, Problem> {
-    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
-        return Err(Problem::new("figure is not a list of tables").right("write [[figure]] for each").at(&list.at));
-    }
-    list.elements().iter().map(|node| figure(node, scope)).collect()
+    let figures = tables(list, "figure", "write [[figure]] for each")?;
+    figures.iter().map(|node| figure(node, scope)).collect()
 }
 
 fn figure(node: &Node, scope: &Scope) -> Result<Figure, Problem> {

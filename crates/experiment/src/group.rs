@@ -14,7 +14,7 @@ use super::files::Files;
 use super::load::{Load, read_load};
 use super::network::{Network, PathRequest, Route};
 use super::problem::{Problem, suggest};
-use super::read::{self, Keys, read};
+use super::read::{self, Keys, read, tables};
 use super::shape;
 use super::transport::{Profile, read_profile};
 use super::tree::Node;
@@ -119,10 +119,7 @@ impl Group {
 /// Reads the keys that all kinds of traffic share.
 pub(super) fn read_sources<'a>(list: &'a Node, models: &Catalogue) -> Result<Vec<Source<'a>>, Problem> {
     let mut sources: Vec<Source<'a>> = Vec::new();
-    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
-        return Err(Problem::new("traffic is not a list of tables").right("write [[traffic]] for each").at(&list.at));
-    }
-    for node in list.elements() {
+    for node in tables(list, "traffic", "write [[traffic]] for each")? {
         let keys: shape::Traffic = read(&node.only(shape::Traffic::KEYS), Keys::of("a key of [[traffic]]"))?;
         known_kind(&keys.kind, node, models)?;
         let name = keys.name.clone().unwrap_or_else(|| keys.kind.clone());

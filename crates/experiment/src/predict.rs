@@ -10,17 +10,15 @@ use serde::Deserialize;
 
 use super::metric::Names;
 use super::problem::{Problem, closest, suggest};
-use super::read::{Keys, read};
+use super::read::{Keys, read, tables};
 use super::scope::{Scope, any_of};
 use super::shape;
 use super::tree::Node;
 
 /// Reads the list of predictions and computes their points.
 pub(super) fn read_predictions(list: &Node, scope: &Scope) -> Result<Vec<Overlay>, Problem> {
-    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
-        return Err(Problem::new("predict is not a list of tables").right("write [[predict]] for each").at(&list.at));
-    }
-    list.elements().iter().map(|node| prediction(node, scope)).collect()
+    let predictions = tables(list, "predict", "write [[predict]] for each")?;
+    predictions.iter().map(|node| prediction(node, scope)).collect()
 }
 
 /// The time of a point; its other keys are arguments.

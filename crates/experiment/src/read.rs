@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::path::Path;
 use super::problem::{Origin, Problem};
-use super::tree::Node;
+use super::tree::{Node, Value as Written};
 
 /// How messages name the keys of a table, and the keys that it has in addition to those of its type.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,17 @@ pub(super) fn read_by<T>(
         let error = error.also_known(keys.also);
         Problem::from(error.explain(keys.noun, "")).at(place(node, &error))
     })
+}
+
+/// The tables of a list such as `[[traffic]]`, whose name is `key`; `help` says what would be right.
+///
+/// # Errors
+/// When it is anything else.
+pub(super) fn tables<'a>(list: &'a Node, key: &str, help: &str) -> Result<&'a [Node], Problem> {
+    match &list.value {
+        Written::Array(nodes) if nodes.iter().all(Node::is_table) => Ok(nodes),
+        _ => Err(Problem::new(format!("{key} is not a list of tables")).right(help).at(&list.at)),
+    }
 }
 
 /// An error about a parameter of `name`: at its place in the table, or at `else_at` if the table does not have it.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::problem::Problem;
+use super::read::tables;
 use super::scope::{Scope, any_of};
 use super::sweep::{Axis, SKIP};
 use super::tree::Node;
@@ -17,10 +18,11 @@ impl Skip {
         let Some(list) = sweep.get(SKIP) else { return Ok(Skip::default()) };
         let scope = Scope::of_axes(axes);
         let help = "write skip = [{ aqm = \"red\", mix = [\"a\", \"b\"] }]";
-        if list.is_table() || list.elements().iter().any(|n| !n.is_table() || n.entries().is_empty()) {
-            return Err(Problem::new("skip is not a list of tables").right(help).at(&list.at));
+        let skipped = tables(list, SKIP, help)?;
+        if let Some(empty) = skipped.iter().find(|n| n.entries().is_empty()) {
+            return Err(Problem::new("this table skips nothing").right(help).at(&empty.at));
         }
-        list.elements().iter().map(|node| one(node, &scope)).collect::<Result<_, _>>().map(Skip)
+        skipped.iter().map(|node| one(node, &scope)).collect::<Result<_, _>>().map(Skip)
     }
 
     /// Whether a combination with these labels is left out.

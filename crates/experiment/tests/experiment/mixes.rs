@@ -67,7 +67,7 @@ fn a_population_of_none_keeps_silent() {
 fn skips_name_axes_and_labels() {
     refused("\"traffic.a.flows\" = 0,", "\"traffic.c.flows\" = 0,", "traffic.c.flows is not an axis");
     refused("\"traffic.a.flows\" = 0,", "\"traffic.a.flows\" = 3,", "traffic.a.flows has no value \"3\"");
-    refused("skip = [", "skip = [{}, ", "skip is not a list of tables");
+    refused("skip = [", "skip = [{}, ", "this table skips nothing");
     refused("skip = [", "skip = [{ aqm = [\"fifo\", \"red\"] }, ", "skip removes all combinations");
 }
 
