@@ -144,7 +144,6 @@ pub fn pattern(text: &str) -> Result<Vec<Kind>, ParamError> {
 
 /// A line of a trace.
 struct Line {
-    number: usize,
     kind: Option<Kind>,
     values: Vec<f64>,
 }
@@ -153,33 +152,32 @@ struct Line {
 /// that never fall (frame numbers, times) are passed over. Without types the `pattern` gives them. Lines
 /// that are empty or begin with `#` or `%` are skipped.
 ///
+/// The text is read twice, so that only the sizes take memory, and not every number that stands in it.
+///
 /// # Errors
 /// When a line is something else, with its number, or the sizes cannot be told from other columns.
 pub fn parse(file: &str, text: &str, pattern: &[Kind]) -> Result<Vec<(Kind, u32)>, ParamError> {
-    let mut lines: Vec<Line> = Vec::new();
-    for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l) && !l.trim_start().starts_with('%')) {
-        let parsed = parse_line(file, i + 1, line)?;
-        let like = lines.first().unwrap_or(&parsed);
-        if like.values.len() != parsed.values.len() || like.kind.is_some() != parsed.kind.is_some() {
-            let want = format!("it must have the columns of line {}", like.number);
-            return Err(ParamError::line(file, i + 1, line, want));
-        }
-        lines.push(parsed);
-    }
-    let column = size_column(file, &lines)?;
-    let sized = lines.iter().zip(pattern.iter().cycle()).map(|(line, &by_pattern)| {
-        let size = line.values[column];
+    let column = size_column(file, text)?;
+    let sized = lines(text).zip(pattern.iter().cycle()).map(|((number, line), &by_pattern)| {
+        let Line { kind, values } = parse_line(file, number, line)?;
+        let size = values[column];
         if !(1.0..=f64::from(MAX_FRAME)).contains(&size) || size.fract() != 0.0 {
             let want = format!("a frame must have from 1 to {MAX_FRAME} bytes, a whole number");
-            return Err(ParamError::line(file, line.number, &size.to_string(), want));
+            return Err(ParamError::line(file, number, &size.to_string(), want));
         }
-        Ok((line.kind.unwrap_or(by_pattern), size as u32))
+        Ok((kind.unwrap_or(by_pattern), size as u32))
     });
     sized.collect()
 }
 
+/// The lines that stand for a frame, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let all = text.lines().enumerate().map(|(i, line)| (i + 1, line));
+    all.filter(|(_, line)| !skipped(line) && !line.trim_start().starts_with('%'))
+}
+
 fn parse_line(file: &str, number: usize, text: &str) -> Result<Line, ParamError> {
-    let mut line = Line { number, kind: None, values: Vec::new() };
+    let mut line = Line { kind: None, values: Vec::new() };
     for field in text.split([' ', '\t', ',', ';', '\r']).filter(|f| !f.is_empty()) {
         match (Kind::of(field), field.parse::<f64>()) {
             (Some(kind), _) if line.kind.is_none() => line.kind = Some(kind),
@@ -193,21 +191,34 @@ fn parse_line(file: &str, number: usize, text: &str) -> Result<Line, ParamError>
     Ok(line)
 }
 
-/// The one column that falls somewhere.
-fn size_column(file: &str, lines: &[Line]) -> Result<usize, ParamError> {
-    let Some(first) = lines.first() else {
+/// The one column that falls somewhere. All lines have the same columns.
+fn size_column(file: &str, text: &str) -> Result<usize, ParamError> {
+    let mut all = lines(text);
+    let Some((first, heading)) = all.next() else {
         return Err(ParamError::new(file, "no line", "it needs a line for each frame"));
     };
-    if first.values.len() == 1 {
+    let mut before = parse_line(file, first, heading)?;
+    let mut falls = vec![false; before.values.len()];
+    for (number, line) in all {
+        let parsed = parse_line(file, number, line)?;
+        if before.values.len() != parsed.values.len() || before.kind.is_some() != parsed.kind.is_some() {
+            let want = format!("it must have the columns of line {first}");
+            return Err(ParamError::line(file, number, line, want));
+        }
+        for (fell, (now, earlier)) in falls.iter_mut().zip(parsed.values.iter().zip(&before.values)) {
+            *fell |= now < earlier;
+        }
+        before = parsed;
+    }
+    if falls.len() == 1 {
         return Ok(0);
     }
-    let falls = |&c: &usize| lines.windows(2).any(|w| w[1].values[c] < w[0].values[c]);
-    let falling: Vec<usize> = (0..first.values.len()).filter(falls).collect();
+    let falling: Vec<usize> = (0..falls.len()).filter(|&column| falls[column]).collect();
     match falling[..] {
         [column] => Ok(column),
         _ => Err(ParamError::new(
             file,
-            format!("{} columns of numbers", first.values.len()),
+            format!("{} columns of numbers", falls.len()),
             format!("one must be the sizes and the others must never fall; {} fall", falling.len()),
         )),
     }
