@@ -287,6 +287,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// The name of the `n`th event that is put in. Names are in another order than the events, as those of packets are.
+    fn name(n: u64) -> u64 {
+        n.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
     #[test]
     fn events_at_one_instant_keep_their_order() {
         let mut event_queue = EventQueue::default();
@@ -331,14 +336,14 @@ mod tests {
     fn a_crowd_at_one_instant_comes_in_order() {
         const N: u64 = 3 * CROWD as u64;
         let mut event_queue = EventQueue::default();
-        (0..N).for_each(|n| event_queue.put(Instant::from_nanos(10), n));
+        (0..N).for_each(|n| event_queue.put(Instant::from_nanos(10), name(n)));
         let mut model: std::collections::BTreeSet<(u64, u64)> = (0..N).map(|n| (10, n)).collect();
         for turn in 0.. {
-            let Some((at, n)) = event_queue.take_until(Instant::from_nanos(2_000_000)) else { break };
-            assert_eq!(model.pop_first(), Some((at.as_nanos(), n)));
+            let Some((at, named)) = event_queue.take_until(Instant::from_nanos(2_000_000)) else { break };
+            assert_eq!(model.pop_first().map(|(due, nth)| (due, name(nth))), Some((at.as_nanos(), named)));
             if turn < N {
                 let later = 10 + [0, 3 * turn % 5000, 1_000_000, 9_000_000][turn as usize % 4];
-                event_queue.put(Instant::from_nanos(later), N + turn);
+                event_queue.put(Instant::from_nanos(later), name(N + turn));
                 model.insert((later, N + turn));
             }
             assert_eq!(event_queue.len(), model.len());
@@ -370,16 +375,16 @@ mod tests {
             let mut model: std::collections::BTreeSet<(u64, u64)> = std::collections::BTreeSet::new();
             let mut n = 0_u64;
             for at in starts {
-                event_queue.put(Instant::from_nanos(at), n);
+                event_queue.put(Instant::from_nanos(at), name(n));
                 model.insert((at, n));
                 n += 1;
             }
             let mut delays = delays.into_iter();
-            while let Some((at, what)) = event_queue.take() {
-                prop_assert_eq!(model.pop_first(), Some((at.as_nanos(), what)));
+            while let Some((at, named)) = event_queue.take() {
+                prop_assert_eq!(model.pop_first().map(|(due, nth)| (due, name(nth))), Some((at.as_nanos(), named)));
                 for delay in delays.by_ref().take(2) {
                     let later = at.as_nanos() + delay;
-                    event_queue.put(Instant::from_nanos(later), n);
+                    event_queue.put(Instant::from_nanos(later), name(n));
                     model.insert((later, n));
                     n += 1;
                 }

@@ -203,3 +203,38 @@ impl Arena {
         &mut self.slots[id as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack_of(flags: Flags, len: u32, options: Options) -> Option<Ack> {
+        let segment = Segment { seq: 7, ack: 1000, len, flags, options, ..Segment::default() };
+        Body::Segment { conn: 3, generation: 0, to: Side::Server, segment }.ack()
+    }
+
+    /// A filter may drop an acknowledgement for a later one, and so never one that opens a connection or says anything else.
+    #[test]
+    fn only_a_bare_acknowledgement_is_pure() {
+        let ack = |flags, len| ack_of(flags, len, Options::default());
+        assert_eq!(ack(Flags::SYN, 0), None);
+        assert_eq!(ack(Flags::SYN.and(Flags::ACK), 0), None, "its number is the other end's first");
+        assert_eq!(ack(Flags::NONE, 10), None, "without the flag, the number means nothing");
+        assert_eq!(ack(Flags::RST, 0), None);
+        let bare = Ack { connection: 7, number: 1000, sack_end: 1000, pure: true, marks: 0 };
+        assert_eq!(ack(Flags::ACK, 0), Some(bare));
+        assert_eq!(ack(Flags::ACK.with_ace(5), 0), Some(Ack { marks: 5, ..bare }));
+        let not_pure = Some(Ack { pure: false, ..bare });
+        assert_eq!(ack(Flags::ACK, 1), not_pure);
+        assert_eq!(ack(Flags::ACK.and(Flags::FIN), 0), not_pure);
+        assert_eq!(ack(Flags::ACK.and(Flags::RST), 0), not_pure);
+        let mut blocks = Options::default();
+        assert!(blocks.push_block(1000, 3000, 4000) && blocks.push_block(1000, 1500, 2000));
+        assert_eq!(ack_of(Flags::ACK, 0, blocks), Some(Ack { sack_end: 4000, ..bare }));
+        let data = Segment { seq: 7, len: 10, ..Segment::default() };
+        let data = Body::Segment { conn: 3, generation: 0, to: Side::Client, segment: data };
+        assert_eq!(data.data_end(), 17);
+        let datagram = Body::Datagram { app: 0, generation: 0, to: Side::Server, tag: 0, len: 9 };
+        assert_eq!((datagram.ack(), datagram.data_end()), (None, u64::MAX));
+    }
+}

@@ -109,6 +109,21 @@ fn a_group_is_told_when_it_starts_and_stops() {
     assert_eq!([told(0, 2.0), told(1, 3.0), told(2, 5.0)], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]);
 }
 
+/// The timeouts that are reported are those of senders of data: a client whose SYNs are lost has none.
+#[test]
+fn timeouts_of_clients_are_not_counted() {
+    let mut all = group("deaf", vec![Box::new(Asks(Instant::ZERO))], Profile::rfc(), Delays::None);
+    all.routes[0].reverse = vec![1];
+    let mut scenario = dumbbell(BitRate::from_mbps(1000), spec("fifo", "{}"), vec![all], 0, 20);
+    let mut back = scenario.links[0].clone();
+    (back.name, back.wire.loss) = ("back".into(), Loss::Every { n: 1, burst: 1 });
+    scenario.links.push(back);
+    let mut syns = Syns::default();
+    let out = run_observed(scenario, &mut syns, &mut |_| Control::Continue).unwrap();
+    assert!(syns.0.values().all(|times| times.len() > 2), "each is sent again: {:?}", syns.0);
+    assert_eq!((out.flows[0].timeouts, out.windows[0].apps["deaf"].timeouts_per_s), (0, 0.0));
+}
+
 /// When SYNs went, by conversation.
 #[derive(Default)]
 struct Syns(BTreeMap<u64, Vec<Instant>>);
@@ -145,5 +160,72 @@ fn each_host_has_a_clock_of_its_own() {
         phases.sort_unstable();
         phases.dedup();
         assert_eq!(phases.len(), most, "{clients} hosts");
+    }
+}
+
+/// Opens two connections, closes one of them, and asks on the other: first for nothing, then for something.
+struct Pair {
+    close: Conn,
+    opened: usize,
+    from: Instant,
+}
+
+impl Pair {
+    fn ask(&mut self, response: u64, cx: &mut Cx<'_>) {
+        self.from = cx.now;
+        let conn = Conn(1 - self.close.0);
+        cx.want(Action::Request { conn, request: 500, response, think: Duration::ZERO, close: false });
+    }
+}
+
+impl Application for Pair {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Start => (0..2).for_each(|n| cx.want(Action::Open { conn: Conn(n), server: 0 })),
+            Event::Opened(_) => {
+                self.opened += 1;
+                if self.opened == 2 {
+                    cx.want(Action::Close { conn: self.close });
+                }
+            }
+            Event::Closed(conn) => {
+                assert_eq!(conn, self.close);
+                self.ask(0, cx);
+            }
+            Event::Response(_) => {
+                let kind = u8::from(self.opened == 3);
+                cx.want(Action::Done(Exchange { kind, started: self.from, bytes: 0 }));
+                self.opened += 1;
+                if kind == 0 && self.opened == 3 {
+                    self.ask(1000, cx);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        &["nothing", "something"]
+    }
+}
+
+/// The end of one connection of an application is not the end of another. A request for nothing has been answered when it has come.
+#[test]
+fn connections_of_one_application_are_apart() {
+    for close in [Conn(0), Conn(1)] {
+        let pair = Pair { close, opened: 0, from: Instant::ZERO };
+        let far = Delays::Each(vec![Duration::from_millis(40)]);
+        let mut all = group("pair", vec![Box::new(pair)], Profile::rfc(), far);
+        all.routes[0].forward_delay = Duration::from_millis(30);
+        let out = finish(dumbbell(BitRate::from_mbps(100_000), spec("fifo", "{}"), vec![all], 0, 20));
+        let [nothing, something] = &out.exchanges[..] else { panic!("{:?}", out.exchanges) };
+        // All of the delay of 40 ms is on the way to the server; an answer takes the way back as well, once what was sent before is acknowledged.
+        assert_eq!(
+            (nothing.kind.as_str(), nothing.duration_ms.round()),
+            ("nothing", 40.0),
+            "after the end of {close:?}"
+        );
+        assert!(something.kind == "something" && (70.0..200.0).contains(&something.duration_ms), "{something:?}");
+        assert_eq!(out.flows[0].connections, 2);
     }
 }

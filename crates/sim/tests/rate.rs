@@ -1,10 +1,15 @@
 //! Rate-based transports on a simulated link.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
 mod common;
 
-use aqmkit_base::{BitRate, Bytes, Duration};
-use aqmkit_sim::Output;
+use std::collections::BTreeMap;
+
+use aqmkit_base::{BitRate, Bytes, Duration, Instant};
+use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Group};
+use aqmkit_sim::{Control, Output, run_observed};
 use aqmkit_transport::{Kind, Profile};
 use common::{Bulk, dumbbell, finish, group, spec};
 
@@ -60,5 +65,37 @@ fn scp_and_lda_run_and_share() {
     for kind in [Kind::Scp, Kind::Lda] {
         let (own, tcp, _) = beside_tcp(kind.clone());
         assert!(own > 0.2 && tcp > 1.0, "{kind:?}: {own:.2} Mb/s beside {tcp:.2} Mb/s of TCP");
+    }
+}
+
+/// The packets of conversations, to the client and from it.
+#[derive(Default)]
+struct Talks(BTreeMap<u64, [u64; 2]>);
+
+impl Observer for Talks {
+    fn packet(&mut self, _: Instant, seen: &Sighting) {
+        assert!(matches!(seen.content, Content::Datagram(_)), "the segments of TCP are others");
+        self.0.entry(seen.parties.conversation).or_default()[usize::from(seen.parties.from_client)] += 1;
+    }
+}
+
+/// Data takes what it waits, and 0.8 ms for its transmission; each connection is a conversation in both directions.
+#[test]
+fn what_rate_based_transports_send_is_measured() {
+    for kind in [Kind::Tfrc, Kind::Scp, Kind::Lda] {
+        let scenario = dumbbell(BitRate::from_mbps(10), spec("fifo", "{}"), vec![flows("own", kind.clone(), 3)], 5, 40);
+        let mut talks = Talks::default();
+        let out = run_observed(scenario, &mut talks, &mut |_| Control::Continue).unwrap();
+        let window = &out.windows[0];
+        let (link, class) = (&window.links["bottleneck"], &window.classes["data"]);
+        let (waited, took) = (link.queue_delay_ms.unwrap().mean, class.latency_ms.unwrap().mean);
+        assert!((took - waited - 0.8).abs() < 0.01 * took, "{kind:?}: {took} ms, of which {waited} in the queue");
+        assert_eq!(talks.0.len(), 3, "{kind:?}");
+        for [down, up] in talks.0.values() {
+            assert!(*down > 100 && *up > 3 && up <= down, "{kind:?}: {down} packets of data, {up} of the receiver");
+        }
+        let sent: u64 = out.flows.iter().map(|flow| flow.packets).sum();
+        let seen: u64 = talks.0.values().map(|[down, _]| down).sum();
+        assert!(seen <= sent && seen > sent / 2, "{kind:?}: {seen} of {sent}");
     }
 }

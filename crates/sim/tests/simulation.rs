@@ -268,6 +268,10 @@ fn the_output_so_far_leaves_out_what_has_not_begun() {
     let mut simulation = Simulation::new(scenario()).unwrap();
     simulation.advance(at(2.0)).unwrap();
     assert_eq!(simulation.output_so_far().windows.len(), 0);
+    // When a window begins, nothing has happened in it.
+    simulation.advance(at(5.0)).unwrap();
+    let begun = simulation.output_so_far().windows.remove(0).links.remove("bottleneck").unwrap();
+    assert_eq!((begun.queue_packets.mean, begun.queue_packets.p99, begun.utilization), (0.0, 0.0, 0.0), "{begun:?}");
     simulation.advance(at(10.0)).unwrap();
     let so_far = simulation.output_so_far();
     let link = &so_far.windows[0].links["bottleneck"];

@@ -129,7 +129,7 @@ impl World<'_> {
     pub(super) fn server_of(&self, conn: u32) -> usize {
         let connection = &self.conns[conn as usize];
         let paths = &self.groups[usize::from(connection.group)].paths;
-        paths.iter().position(|ends| ends[0] == connection.path).unwrap_or(0)
+        paths.iter().position(|ends| ends[0] == connection.path).unwrap_or_default()
     }
 
     /// Gives an open connection another delay on the path to the server.

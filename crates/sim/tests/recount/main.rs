@@ -308,6 +308,13 @@ impl Run {
         let Series { interval_s, columns } = &self.out.series;
         let rows = columns["links.bottleneck.throughput_bps"].len();
         assert_eq!((*interval_s, rows), (0.5, 36));
+        let happened = |class: &str, why: &str| {
+            let mut of_class = self.entries.iter().filter(|e| CLASSES[e.class] == class);
+            of_class.any(|e| matches!(e.what, What::Refused(w) | What::Taken(w) if w.name() == why))
+        };
+        for (class, why) in columns.keys().filter_map(|name| name.strip_prefix("classes.")?.split_once(".drops.")) {
+            assert!(happened(class, why), "{class} has a column of {why}, for which nothing was dropped");
+        }
         for row in 0..rows {
             let from = self.origin + Duration::from_millis(500 * row as u64);
             let to = from + Duration::from_millis(500);
