@@ -99,3 +99,45 @@ impl Ended {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmkit_base::Duration;
+
+    /// What is dropped or marked later counts in the interval in which the packet came, with what had been counted there.
+    #[test]
+    fn what_is_decided_later_counts_where_the_packet_came() {
+        let at = Instant::from_nanos;
+        let mut ended = Ended::default();
+        // Of the link, and of two classes.
+        ended.push(at(100), [10, 4, 6].into_iter());
+        ended.push(at(200), [5, 5, 0].into_iter());
+        for (arrived, class) in [(99, 1), (0, 1), (100, 0)] {
+            ended.late(at(arrived), class, Fate::Dropped(Why::Overflow));
+        }
+        ended.late(at(199), 0, Fate::Marked(Why::Step));
+        let paths = ["l", "a", "b"].map(str::to_owned);
+        let mut columns = Columns::default();
+        for known in [[0.1, 0.0, 1.0 / 6.0], [0.0; 3]] {
+            for (path, rate) in paths.iter().zip(known) {
+                columns.set(format!("{path}.drop_rate"), rate);
+                columns.set(format!("{path}.mark_rate"), 0.0);
+            }
+            columns.set("a.loss_rate_pps".to_owned(), 0.0);
+            columns.set("b.loss_rate_pps".to_owned(), 0.5);
+            columns.set("b.drops.overflow".to_owned(), if known[0] > 0.0 { 1.0 } else { 0.0 });
+            columns.end_row();
+        }
+        ended.amend(&mut columns, &paths, &[0.25, 0.5]);
+        let series = Columns::side_by_side(std::iter::once(columns), Duration::from_secs(1)).columns;
+        let rows = |name: &str| [series[name][0], series[name][1]];
+        assert_eq!((rows("l.drop_rate"), rows("l.mark_rate")), ([0.3, 0.2], [0.0, 0.2]));
+        assert_eq!((rows("a.drop_rate"), rows("a.mark_rate")), ([0.0, 0.2], [0.0, 0.2]));
+        assert_eq!((rows("b.drop_rate"), rows("b.mark_rate")), ([0.5, 0.0], [0.0, 0.0]));
+        assert_eq!((rows("a.loss_rate_pps"), rows("b.loss_rate_pps")), ([0.0, 0.25], [1.5, 0.5]));
+        assert_eq!(rows("b.drops.overflow"), [3.0, 0.0]);
+        assert!(rows("a.drops.overflow")[0].is_nan(), "there was none of this reason");
+        assert_eq!(rows("a.drops.overflow")[1], 1.0, "the first of its reason");
+    }
+}

@@ -106,6 +106,21 @@ mod tests {
         assert_eq!(got.p99, 10.0);
     }
 
+    /// A length that lasts a nanosecond counts for it.
+    #[test]
+    fn no_length_is_too_short_to_count() {
+        let at = Instant::from_nanos;
+        let mut queue = QueueTime::default();
+        let mark = queue.mark(at(0));
+        for (length, ns) in [(10, 0), (20, 1), (7, 2), (0, 3), (90, 3), (3, 3)] {
+            queue.set(length, at(ns));
+        }
+        let got = queue.since(&mark, at(5));
+        assert_eq!(got.mean, (10.0 + 20.0 + 7.0 + 2.0 * 3.0) / 5.0);
+        let now = queue.mark(at(5));
+        assert_eq!(queue.since(&now, at(5)), Length::default(), "nothing has lasted for no time");
+    }
+
     /// Longer values than the distribution can hold are counted as its longest; the mean stays exact.
     #[test]
     fn long_queues_have_their_length() {

@@ -241,6 +241,20 @@ mod tests {
         assert_eq!((path("links..drop_rate"), path("classes.tcp.goodput"), path("nothing")), (None, None, None));
     }
 
+    /// The column of a link, a class or a traffic has its name, and is that metric's, or the mean of it.
+    #[test]
+    fn a_column_is_named_after_its_owner() {
+        let column = |path: &str, owner: &str| METRICS.iter().find(|m| m.path == path).unwrap().column(owner);
+        assert_eq!(column("classes.*.goodput_bps", "tcp"), "classes.tcp.goodput_bps");
+        assert_eq!(column("links.*.queue_delay_ms", "b"), "links.b.queue_delay_ms.mean");
+        for metric in METRICS.iter().filter(|m| m.in_series && m.path.matches('*').count() == 1) {
+            let found = metric.column("some.one");
+            assert!(found.split_once(".some.one.").is_some_and(|(part, _)| metric.path.starts_with(part)), "{found}");
+            assert_eq!(Metric::at(&found).map(|own| own.path), Some(metric.path));
+            assert_eq!(found.ends_with(".mean"), !metric.statistics.is_empty(), "{found}");
+        }
+    }
+
     #[test]
     fn a_metric_is_called_by_its_label_and_the_names_in_its_path() {
         let words = |path: &str| Metric::at(path).map(|m| m.words(path)).unwrap_or_default();
