@@ -69,3 +69,23 @@ impl Exchanges {
         Ok(Exchanges { size, time_ms })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_as_they_are_written() {
+        let percentile = |text: &str| match Quantity::parse(text) {
+            Some(Quantity::Percentile(percent)) => Some(percent),
+            _ => None,
+        };
+        let texts = ["time_ms.p0", "time_ms.p0.5", "time_ms.p99.9", "time_ms.p100"];
+        assert_eq!(texts.map(percentile), [Some(0.0), Some(0.5), Some(99.9), Some(100.0)]);
+        let named = ["count", "share", "time_ms.mean"].map(Quantity::parse);
+        assert_eq!(named, [Some(Quantity::Count), Some(Quantity::Share), Some(Quantity::Mean)]);
+        for text in ["time_ms.p100.1", "time_ms.p-1", "time_ms.p", "time_ms.max", "p50", "counts", ""] {
+            assert_eq!(Quantity::parse(text), None, "{text}");
+        }
+    }
+}

@@ -193,10 +193,17 @@ mod tests {
         // The first above 5 is interval 6, which ends at 3.5 s.
         assert_eq!(of("until>5", (0.6, 3.9)).map(|t| (t * 1e9).round()), Some(2.9e9));
         assert_eq!(of("share>3", (1.0, 4.0)), Some(2.0 / 3.0));
-        for interval in [0.0, -1.0, f64::NAN] {
+        // One and a half millionths of an interval too much, on either side.
+        assert_eq!((of("min", (1.000_000_75, 3.0)), of("max", (1.0, 1.999_999_25))), (Some(3.5), None));
+        for (interval, statistic) in
+            [0.0, -1.0, f64::NAN].into_iter().flat_map(|interval| [(interval, "min"), (interval, "until>=0")])
+        {
+            let column = at(interval, &["links.b.delay"]);
+            let statistic = Statistic::parse(statistic).unwrap();
             assert_eq!(
-                over_seconds(Statistic::Min, "links.b.delay", &at(interval, &["links.b.delay"]), (0.0, 9.0)),
-                None
+                over_seconds(statistic, "links.b.delay", &column, (0.0, 9.0)),
+                None,
+                "{statistic} of {interval} s"
             );
         }
         // Intervals of more than a second are taken as they are.

@@ -258,7 +258,12 @@ mod tests {
     fn bounds_and_statistics_read_as_they_are_written() {
         assert_eq!(Bound::parse(" >=25").unwrap(), Bound { compare: Compare::AtLeast, value: 25.0 });
         assert!(Bound::parse("25").is_err() && Bound::parse(">= many").is_err() && Bound::parse("> nan").is_err());
-        assert!(Bound::parse("< 3").unwrap().holds(2.9) && !Bound::parse("<= 3").unwrap().holds(3.1));
+        for (sign, below, at, above) in
+            [("<", true, false, false), ("<=", true, true, false), (">", false, false, true), (">=", false, true, true)]
+        {
+            let bound = Bound::parse(&format!("{sign} 3")).unwrap();
+            assert_eq!([2.9, 3.0, 3.1].map(|value| bound.holds(value)), [below, at, above], "{sign}");
+        }
         for text in ["min", "max", "mean", "p10", "p99.9", "share >= 20", "until < 3"] {
             assert_eq!(Statistic::parse(text).unwrap().to_string(), text);
         }

@@ -200,4 +200,42 @@ mod tests {
         assert_eq!(wide.to_string(), "a.toml line 2, column 3: no");
         assert!(wide.source_code().is_none() && wide.labels().is_none());
     }
+
+    /// The line that is wrong and those beside it are shown, up to a width; others do not matter.
+    #[test]
+    fn only_lines_that_are_shown_have_to_be_short() {
+        let shown = |text: &str| {
+            let start = text.find("x").unwrap();
+            let problem = Problem::new("no").at(&Origin::new(&Text::new("a.toml", text), start..start + 1));
+            problem.source_code().is_some()
+        };
+        let long = |n: usize| "1".repeat(n);
+        assert!(shown(&format!("{}x", long(WIDEST - 1))) && !shown(&format!("{}x", long(WIDEST))));
+        assert!(shown(&format!("x{}", long(WIDEST - 1))) && !shown(&format!("x{}", long(WIDEST))));
+        assert!(!shown(&format!("{}\nx", long(WIDEST))) && !shown(&format!("x\n{}", long(WIDEST))));
+        assert!(shown(&format!("{}\n\nx", long(2 * WIDEST))) && shown(&format!("x\n\n{}", long(2 * WIDEST))));
+    }
+
+    /// A place between the bytes of a character is none: the beginning is shown instead.
+    #[test]
+    fn a_place_is_between_characters() {
+        let text = Text::new("a.toml", "\u{e9}t\u{e9}");
+        let span = |from, to| Origin::new(&text, from..to).span;
+        assert_eq!([span(0, 2), span(2, 3), span(3, 5)], [0..2, 2..3, 3..5]);
+        assert_eq!([span(1, 2), span(0, 1), span(3, 9)], [0..0, 0..0, 0..0]);
+        let at = |from, to| Problem::new("no").at(&Origin::new(&text, from..to)).location().unwrap();
+        assert_eq!((at(3, 5).line, at(3, 5).column), (1, 3), "in characters");
+    }
+
+    #[test]
+    fn a_problem_without_its_place_begins_as_it_is_told() {
+        let problem = Problem::new("no").right("yes").at(&Origin::new(&Text::new("a.toml", "b = 1"), 0..1));
+        let bare = problem.without_place("the link: ");
+        assert_eq!((bare.in_one_line().as_str(), bare.location()), ("the link: no; yes", None));
+        let explained = |right: &str| {
+            let told = Problem::from(Explanation { what: "no".to_owned(), right: right.to_owned() });
+            told.help().map(|help| help.to_string())
+        };
+        assert_eq!((explained(""), explained("yes")), (None, Some("yes".to_owned())));
+    }
 }

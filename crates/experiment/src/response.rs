@@ -87,10 +87,21 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for text in ["share<=500ms", "share>5s", "p99.9", "mean<=2s", "gain<=2s", "peak>=2.5s", "crossover", "alike"] {
+        for text in [
+            "share<=500ms",
+            "share>5s",
+            "p0",
+            "p0.5",
+            "p99.9",
+            "mean<=2s",
+            "gain<=2s",
+            "peak>=2.5s",
+            "crossover",
+            "alike",
+        ] {
             assert_eq!(Response::parse(text).unwrap().to_string(), text);
         }
-        for text in ["share<=", "share<=500", "p100", "mean", "share<5s", "crossing"] {
+        for text in ["share<=", "share<=500", "p100", "p-1", "mean", "share<5s", "crossing"] {
             assert!(Response::parse(text).is_err(), "{text}");
         }
     }

@@ -1,5 +1,7 @@
 //! Experiment files: what is read, what is planned, what is refused.
 
+#[path = "experiment/bounds.rs"]
+mod bounds;
 #[path = "experiment/calibrated.rs"]
 mod calibrated;
 #[path = "experiment/changes.rs"]

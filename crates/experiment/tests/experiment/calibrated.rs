@@ -115,3 +115,38 @@ fn the_effort_is_the_packets_that_fill_the_links() {
     let usual = parse(&LOADED.replace("mean_packet = \"500b\"\n", "")).unwrap().plan();
     assert_eq!(usual[0].packets(), 10e6 * 25.0 / 8.0 / 1000.0);
 }
+
+/// What the traffic `web` offers with this load, on a link of 10 Mbit/s.
+fn load(text: &str) -> Result<u64, String> {
+    let text = LOADED.replace("load = \"4mbit\"", &format!("load = \"{text}\""));
+    let calibrations = parse(&text).and_then(|experiment| experiment.calibrations()).map_err(|e| e.in_one_line())?;
+    Ok(calibrations[0].bps)
+}
+
+/// A load is a rate, or a share of the link's, up to half of what the links of the trials carry.
+#[test]
+fn a_load_is_a_rate_or_a_share_of_the_link() {
+    assert_eq!((load("98%"), load("98 %"), load("12.5%")), (Ok(9_800_000), Ok(9_800_000), Ok(1_250_000)));
+    assert_eq!((load("500%"), load("50mbit"), load("1bit")), (Ok(50_000_000), Ok(50_000_000), Ok(1)));
+    for wrong in ["0%", "-1%", "501%", "51mbit", "0bit", "many", "%", ""] {
+        let told = load(wrong).expect_err(wrong);
+        assert!(told.contains("is not a load; use a percentage of the link above 0% and at most 500%"), "{told}");
+    }
+}
+
+/// The load is that of the measured link where the traffic crosses it, and otherwise of the slowest on its path.
+#[test]
+fn a_load_refers_to_a_link_of_the_path() {
+    let of = |path: &str, more: &str| {
+        let text = format!(
+            "title = \"x\"\nduration = \"20s\"\n[topology]\nmeasured = \"b\"\nlinks = [{{ name = \"a\", rate = \"10mbit\" }}, {{ name = \"b\", rate = \"40mbit\" }}, {{ name = \"c\", rate = \"20mbit\" }}]\n[[traffic]]\nkind = \"web\"\nload = \"50%\"\npath = {path}\n{more}"
+        );
+        let experiment = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let calibration = experiment.calibrations().unwrap().remove(0);
+        (calibration.bps / 1_000_000, calibration.trial(10.0).unwrap().unwrap().links.join(" "))
+    };
+    assert_eq!(of("[\"a\", \"b\"]", ""), (20, "b".to_owned()), "the measured link");
+    assert_eq!(of("[\"c\", \"a\"]", ""), (5, "a".to_owned()), "the slowest");
+    let back = "reverse = [\"b\", \"c\"]\nboth_ways = true\n";
+    assert_eq!(of("[\"a\"]", back), (5, "a c".to_owned()), "and the slowest of the way back");
+}

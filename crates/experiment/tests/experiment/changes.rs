@@ -96,6 +96,20 @@ fn delays_of_hosts_change_alone() {
     assert_eq!(groups, [0, 1]);
 }
 
+/// Without a reverse link, the way back has the delay of the bottleneck, also of another one during the run.
+#[test]
+fn the_way_back_changes_with_the_way_there() {
+    let text =
+        PLAIN.replace("reverse = { rate = \"10mbit\" }\n", "") + "[[changes]]\nat = '3s'\ntopology.delay = '9ms'\n";
+    let of = |change: &Change| match change {
+        Change::Link { to, .. } => vec![to.delay.as_millis_f64()],
+        Change::Delays { routes, .. } => routes.iter().map(|(_, back)| back.as_millis_f64()).collect(),
+        Change::Traffic { .. } => panic!("the traffic stays"),
+    };
+    let changes: Vec<_> = scenario(&text).changes.iter().map(|c| of(&c.change)).collect();
+    assert_eq!(changes, [[9.0], [9.0], [9.0]], "the link, and both traffics");
+}
+
 #[test]
 fn links_stay_during_a_run() {
     let text = PLAIN.replace("reverse = { rate = \"10mbit\" }\n", "");

@@ -25,11 +25,27 @@ fn claims_that_contradict_themselves_are_refused() {
         ("metric = \"drops\"", "drops is not a single number; choose one of its parts"),
         ("metric = \"latency\"", "there is no quantity latency"),
         ("seconds = \"max\"", "metric or formula is required"),
+        ("metric = \"goodput_bps\"\nagainst = \"fifo\"", "against must be a table of labels"),
     ] {
         let found = told(&claim(lines));
         assert!(if said.is_empty() { found.is_empty() } else { found.contains(said) }, "{lines}: {found}");
     }
     assert!(!told(&claim("metric = \"drops\"")).contains("parts:"), "its parts are reasons that occur");
+    let gauge = |metric: &str, more: &str| {
+        told(
+            &claim(&format!("metric = \"{metric}\"{more}"))
+                .replace("class = \"tcp\" }\nmetric", "link = \"bottleneck\" }\nmetric"),
+        )
+    };
+    assert_eq!(gauge("aqm.avg", "\nseconds = \"max\""), "");
+    assert!(gauge("aqm.avg", "").contains("aqm.avg is a gauge, which exists only in the time series"));
+    for metric in ["aqm.", "aqm.avg + aqm.p", "aqm.avg / aqm.p"] {
+        assert!(gauge(metric, "\nseconds = \"max\"").contains("this is not a single gauge"), "{metric}");
+    }
+    let named = "where = { aqm = \"red\", mix = \"both\", window = \"blast\", class = \"tcp\" }";
+    assert!(told(&SMALL.replace(named, "where = \"red\"")).contains("where is not a table; write where = "));
+    let line = "[[predict]]\nquantity = \"classes.tcp.latency_ms.mean\"\nlabel = \"x\"\nformula = \"queue-latency\"\npoints = [{ t = \"0s\" }]\nwhere = 3\nargs = { packet = \"1000b\", rate = \"8mbit\", queue = 5 }\n";
+    assert!(told(&format!("{SMALL}{line}")).contains("where is not a table; write where = "));
     assert!(told(&SMALL.replace("[[expect]]", "[expect]")).contains("expect is not a list of tables"));
     let (before, _) = SMALL.split_once("[[expect]]").unwrap();
     assert!(told(&format!("expect = [3]\n{before}")).contains("expect is not a list of tables"));

@@ -80,6 +80,22 @@ fn an_axis_of_several_kinds_has_no_curve() {
     assert!(told.contains("of only rates, times or sizes"), "{told}");
 }
 
+/// A law is drawn in the unit of its metric: of a time, milliseconds.
+#[test]
+fn a_law_has_the_unit_of_its_metric() {
+    let text = LAW
+        .replace("\"topology.loss\" = [0.01, 0.04]", "\"traffic.bulk.flows\" = [5, 40]")
+        .replace("along = \"topology.loss\"", "along = \"traffic.bulk.flows\"")
+        .replace("classes.bulk.goodput_bps", "classes.bulk.latency_ms.mean")
+        .replace("tcp-rate", "queue-latency")
+        .replace("args = { rtt = \"100ms\" }", "args = { packet = \"1000b\", rate = \"8mbit\" }")
+        .replace("argument = \"loss\"\npacket = \"1000b\"", "argument = \"queue\"");
+    let exp = parse(&text).unwrap_or_else(|e| panic!("{}", rendered(&e)));
+    // A packet takes a millisecond.
+    let wanted = [("5".to_owned(), 5.0), ("40".to_owned(), 40.0)];
+    assert_eq!(exp.figures[0].curve.as_ref().unwrap().laws[0].points, wanted);
+}
+
 #[test]
 fn even_losses_are_those_of_the_share() {
     let plan = parse(LAW).unwrap().plan();

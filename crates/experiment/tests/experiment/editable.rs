@@ -94,6 +94,38 @@ fn the_text_is_kept_where_it_is_that_of_the_run() {
     assert_eq!([comment(PLAIN, &set), comment(PLAIN, &seed), comment(&twice, &Overrides::default())], [false; 3]);
 }
 
+/// Values are written as they were given: numbers, texts in quotes or without, tables, lists.
+#[test]
+fn values_set_by_hand_are_written_as_toml() {
+    for (path, given, written) in [
+        ("topology.aqm.max", "40", "topology.aqm.max = 40"),
+        ("topology.rate", "7mbit", "topology.rate = \"7mbit\""),
+        ("topology.rate", "\"7mbit\"", "topology.rate = \"7mbit\""),
+        ("topology.loss", "0.125", "topology.loss = 0.125"),
+        ("topology.delays", "{ each = [\"1ms\", \"2ms\"] }", "topology.delays = { each = [\"1ms\", \"2ms\"] }"),
+        ("traffic[0].flows", "6", "\"traffic[0].flows\" = 6"),
+    ] {
+        let mut run = open(PLAIN);
+        run.set(at(9.0), &setting(path, given)).unwrap_or_else(|e| panic!("{path} {given}: {e}"));
+        let wanted = format!("{PLAIN}\n[[changes]]\nat = \"9s\"\n{written}\n");
+        assert_eq!(run.text(None), wanted);
+        assert_eq!(open(&wanted).spec().hash, run.spec().hash, "{written}");
+    }
+}
+
+/// Where the changes of the file cannot be continued at its end, it is written anew.
+#[test]
+fn a_text_that_would_be_no_experiment_is_written_anew() {
+    let (head, _) = PLAIN.split_once("[[changes]]").unwrap();
+    let inline = format!("changes = [{{ at = \"4s\", topology.rate = \"5mbit\" }}]\n{head}");
+    let mut run = open(&inline);
+    assert_eq!(run.text(None).trim_end(), inline.trim_end());
+    run.set(at(9.0), &setting("topology.delay", "7ms")).unwrap();
+    let text = run.text(None);
+    assert!(!text.contains("# A comment."), "{text}");
+    assert_eq!(open(&text).spec().hash, run.spec().hash, "{text}");
+}
+
 /// From the instant of a change on, the run is shown as changed.
 #[test]
 fn the_outline_is_that_of_an_instant() {

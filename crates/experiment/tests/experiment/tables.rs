@@ -64,6 +64,30 @@ fn names_stand_for_axes_keys_and_names_of_values() {
     assert_eq!((last.class.as_deref(), &last.selector["aqm"]), (Some("tcp"), &vec!["red".into()]));
 }
 
+/// A table of one name is one row: each value is a column.
+#[test]
+fn a_table_of_one_name_is_a_row() {
+    let text = both().replace("X-{mix}-{weight}-{gamma}", "X-{mix}").replace(
+        "where = { aqm = \"red\", point = [\"second\", \"first\"],",
+        "where = { aqm = \"red\", point = \"first\",",
+    );
+    let table = &parse(&text).unwrap_or_else(|e| panic!("{}", rendered(&e))).tables[0];
+    assert_eq!((table.rows.as_str(), table.columns.as_str()), ("", "mix"));
+    assert_eq!(cells(table), [("", "bulk", "X-bulk"), ("", "both", "X-both")]);
+}
+
+/// A name that is no axis is a key that an axis changes, whichever axis that is.
+#[test]
+fn a_key_is_found_with_the_axis_that_changes_it() {
+    let text = both().replace("[sweep]\naqm = [", "[sweep]\n\"topology.delay\" = [\"1ms\", \"2ms\"]\naqm = [");
+    let text = text
+        .replace("{mix}-{weight}-{gamma}", "{delay}-{gamma}")
+        .replace("where = { aqm = \"red\", point", "where = { aqm = \"red\", mix = \"both\", point");
+    let table = &parse(&text).unwrap_or_else(|e| panic!("{}", rendered(&e))).tables[0];
+    let wanted = ["X-1ms-0.5", "X-1ms-2", "X-2ms-0.5", "X-2ms-2"];
+    assert_eq!(cells(table).iter().map(|cell| cell.2).collect::<Vec<_>>(), wanted);
+}
+
 #[test]
 fn where_leaves_out_cells() {
     let text = both().replace("point = [\"second\", \"first\"]", "point = \"second\", mix = \"bulk\"");
