@@ -184,4 +184,51 @@ mod tests {
             [outcome("A", 1, WithoutScheme::Met), outcome("A", 2, WithoutScheme::NoScheme), other("B")]
         );
     }
+
+    /// Tells nobody.
+    struct Silent;
+
+    impl aqmkit_runs::run::Watch for Silent {
+        fn advanced(&self, _: u64) {}
+        fn ended(&self, _: &BTreeMap<String, String>, _: bool) {}
+        fn note(&self, _: &str) {}
+    }
+
+    /// A claim that holds without RED does not test it; one about drop-tail alone has no scheme that could be taken away.
+    #[test]
+    fn a_claim_is_judged_on_the_runs_without_the_scheme() {
+        let claim = |id: &str, aqm: &str, every: &str| {
+            format!(
+                "[[expect]]\nid = '{id}'\nwhere = {{ aqm = '{aqm}', link = 'bottleneck' }}\nmetric = 'drops.early'\nevery = '{every}'\n"
+            )
+        };
+        let text = [
+            "title = 'x'\nduration = '4s'\n[topology]\nrate = '2mbit'\ndelays = '20ms'\n[[traffic]]\nkind = 'bulk'\nflows = 4\n",
+            "[sweep]\naqm = [{ name = 'red', limit = 50, min = 2, max = 6 }, { name = 'fifo', limit = 50 }]\n",
+            &claim("EARLY", "red", "> 0"),
+            &claim("NEVER", "red", ">= 0"),
+            &claim("NEVER", "fifo", ">= 0"),
+            "[[expect]]\nid = 'COMPUTED'\nformula = 'cbt-threshold'\nargs = { bandwidth = '575kibps', packet = '1507b', latency = '100ms' }\nevery = '> 0'\n",
+        ]
+        .concat();
+        let rows = "id,source,where,what,unit,low,high,kind\n\
+            EARLY,RED,V,drops,,,,order\nNEVER,RED,V,drops,,,,order\nCOMPUTED,CBT,V,threshold,packets,,,order\n";
+        let read = |without_scheme| {
+            let overrides = aqmkit_experiment::Overrides { without_scheme, ..Default::default() };
+            Experiment::parse("experiments/x.toml", &text, &overrides).unwrap()
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let store = aqmkit_runs::store::Store::open(directory.path()).unwrap();
+        let cancel = std::sync::atomic::AtomicBool::new(false);
+        let how = How { jobs: 1, store: &store, watch: &Silent, cancel: &cancel };
+        let outcomes = test(&read(false), &read(true), &Published::parse(rows).unwrap(), how).unwrap();
+        let found: Vec<_> = outcomes.iter().map(|o| (o.id.as_str(), o.claim, o.without_scheme)).collect();
+        let wanted = [
+            ("EARLY", 1, WithoutScheme::Missed),
+            ("NEVER", 1, WithoutScheme::Met),
+            ("NEVER", 2, WithoutScheme::NoScheme),
+        ];
+        assert_eq!(found, wanted, "a computed value needs no scheme");
+        assert!(outcomes.iter().all(|outcome| outcome.experiment == "x"));
+    }
 }

@@ -155,8 +155,9 @@ mod tests {
         assert!(read.restore("quick", "cbt/blast", &mut rows));
         assert_eq!(rows.clone().map(|r| r.pass), [Some(true), Some(false), None]);
         assert_eq!(rows[1].cells, Some(Cells { held: 2, of: 3 }));
+        assert_eq!(rows.clone().map(|r| r.measured), [Some(0.333_333), Some(0.333_333), None]);
         assert!(!read.restore("full", "cbt/blast", &mut rows));
-        assert_eq!(rows.map(|r| r.pass), [None; 3]);
+        assert_eq!(rows.map(|r| (r.pass, r.measured, r.cells)), [(None, None, None); 3], "nothing is left of others");
     }
 
     #[test]

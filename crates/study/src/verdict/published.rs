@@ -217,7 +217,10 @@ mod tests {
     #[test]
     fn a_wrong_file_is_refused_with_the_row() {
         let error = |line: &str| Published::parse(&format!("{HEAD}{line}\n")).unwrap_err();
-        assert!(error("X,a,b,c,furlongs,1,1,value").contains("X: the unit \"furlongs\" is not one of KB/s"));
+        for ends in ["1,1", "1,", ",1"] {
+            let told = error(&format!("X,a,b,c,furlongs,{ends},value"));
+            assert!(told.contains("X: the unit \"furlongs\" is not one of KB/s"), "{told}");
+        }
         assert!(error("X,a,b,c,ms,soon,,value").contains("line 2: X: low = \"soon\" is not a number"));
         // How a number is printed decides how close is close enough.
         let told = error("Y,a,b,c,ms,90,90,value\nX,a,b,c,ms,9e1,1e2,value");

@@ -170,6 +170,20 @@ mod tests {
         assert!((crossing - 4.92).abs() < 1e-3, "{crossing}");
         assert_eq!(of("crossover", &other, &own), f64::INFINITY);
         assert_eq!(of("crossover", &[(300.0, 0.0), (9000.0, 1.0)], &[(100.0, 0.0), (500.0, 1.0)]), 0.0);
+        assert_eq!(of("crossover", &own, &own), f64::INFINITY, "the other never has more");
+    }
+
+    /// The points of both curves count in the order of their times, and the slowest ten thousandth of the responses not at all.
+    #[test]
+    fn curves_are_followed_in_time_and_not_to_their_last_response() {
+        let own = [(1000.0, 0.0), (2000.0, 0.5), (8000.0, 1.0)];
+        let other = [(1000.0, 0.0), (3000.0, 0.6), (4000.0, 0.99), (8000.0, 1.0)];
+        // 0.5 + 0.5 (t - 2000) / 6000 = 0.6 (t - 1000) / 2000, between 2 and 3 s.
+        let crossing = of("crossover", &own, &other);
+        assert!((crossing - 38.0 / 13.0).abs() < 1e-6, "{crossing}");
+        let late = [(100.0, 0.0), (1000.0, 0.999_95), (9000.0, 1.0)];
+        let later = [(100.0, 0.0), (1000.0, 0.999_92), (1001.0, 1.0)];
+        assert_eq!(of("crossover", &late, &later), f64::INFINITY, "it is overtaken among the rarest only");
     }
 
     #[test]
@@ -180,7 +194,7 @@ mod tests {
         assert!((0.4..0.46).contains(&share), "{share}");
         assert_eq!(of("alike", &own, &own), 1.0);
         // At a share s beyond 0.4 they are 200 + 800 (s - 0.4) / 0.6 and 200 + 1800 (s - 0.4) / 0.6: a fifth of the latter apart at 0.437.
-        assert!((share - 0.425).abs() < 0.02, "{share}");
+        assert!((share - 0.437).abs() < 1e-9, "{share}");
     }
 
     #[test]
@@ -199,8 +213,43 @@ mod tests {
         add(5050.0, 5000.0, 50);
         let own = Times { points: &[], cells: Some(&cells) };
         let at = |least: &str| taken(Response::parse(least).unwrap(), own, None).unwrap();
-        assert!((at("peak>=1s") / 3.05 - 1.0).abs() < 0.05, "{}", at("peak>=1s"));
-        assert!((at("peak>=4s") / 6.05 - 1.0).abs() < 0.05, "{}", at("peak>=4s"));
+        // The middle of the bin, on the logarithmic scale: bin 224 begins at 0.1 ms times 10 to the power of 224 / 50.
+        assert!((at("peak>=1s") / 3.0903 - 1.0).abs() < 1e-4, "{}", at("peak>=1s"));
+        assert!((at("peak>=4s") / 6.1660 - 1.0).abs() < 1e-4, "{}", at("peak>=4s"));
+    }
+
+    /// The times of so many responses of some size in neighbouring bins, from a second on.
+    fn bins(counts: &[u64], bytes: f64) -> Responses {
+        let first = (1000.0_f64 / 0.1).log10() * 50.0 + 1e-9;
+        let size = (bytes.log10() * 10.0 + 1e-9) as u16;
+        let times = (0..counts.len() as u16).map(|bin| first as u16 + bin);
+        Responses {
+            times: times.collect(),
+            sizes: vec![size; counts.len()],
+            counts: counts.to_vec(),
+            ..Responses::default()
+        }
+    }
+
+    /// A peak is half as many again as the valley before it, and no fewer than its neighbours; a response is small up to 1000 bytes.
+    #[test]
+    fn a_peak_stands_out() {
+        let peak = |counts: &[u64], bytes: f64| {
+            let cells = bins(counts, bytes);
+            let own = Times { points: &[], cells: Some(&cells) };
+            let found = taken(Response::parse("peak>=1s").unwrap(), own, None)?;
+            // Bins of the first one.
+            Some(((found.log10() * 50.0) - 0.5).round() as usize)
+        };
+        assert_eq!(peak(&[10, 15, 10], 500.0), None, "not more than half as many again");
+        assert_eq!(peak(&[10, 16, 10], 500.0), Some(1));
+        assert_eq!(peak(&[30, 10, 12, 16, 13], 500.0), Some(3), "of the lowest valley before it");
+        assert_eq!(peak(&[10, 16, 20, 10], 500.0), Some(2), "no fewer than the next");
+        assert_eq!(peak(&[10, 16, 10, 10, 10, 10, 20], 500.0), Some(1), "one that is five bins on is another");
+        assert_eq!(peak(&[10, 16, 10, 10, 10, 20, 10], 500.0), Some(5));
+        // Of a hundred thousand, ten are chance.
+        assert_eq!((peak(&[99_990, 0, 10], 500.0), peak(&[99_990, 0, 11], 500.0)), (None, Some(2)));
+        assert_eq!((peak(&[10, 16, 10], 700.0), peak(&[10, 16, 10], 1100.0)), (Some(1), None));
     }
 
     #[test]

@@ -166,6 +166,9 @@ fn an_order_says_in_how_many_cells_it_holds() {
     let runs = sweep(&[("cbt", "A", 90.0), ("red", "A", 40.0), ("cbt", "B", 20.0), ("red", "B", 30.0)]);
     let e = done(Expect { order: OrderChain::parse("cbt > red").ok(), ..expect("ORDER") }, &runs);
     assert_eq!((e.pass, e.cells), (Some(false), Some(Cells { held: 1, of: 2 })));
+    let more = sweep(&[("cbt", "C", 40.0), ("red", "C", 30.0)]);
+    let e = done(Expect { order: OrderChain::parse("cbt > red").ok(), ..expect("ORDER") }, &[runs, more].concat());
+    assert_eq!((e.pass, e.cells), (Some(false), Some(Cells { held: 2, of: 3 })));
 }
 
 #[test]
@@ -447,7 +450,7 @@ fn a_value_at_the_end_of_its_range_meets_it() {
     let published = Published::parse(ROWS).unwrap();
     let row = published.get("GOODPUT").unwrap();
     for (value, met) in
-        [(80.0, true), (120.0, true), (80.0 - 1e-10, true), (120.0 + 1e-10, true), (79.999, false), (120.001, false)]
+        [(80.0, true), (120.0, true), (80.0 - 1e-9, true), (120.0 + 1e-9, true), (79.999, false), (120.001, false)]
     {
         assert_eq!(within(row, value), met, "{value}");
     }

@@ -68,6 +68,15 @@ mod tests {
         assert_eq!(last_digit("1,240"), 1.0);
     }
 
+    /// Half a per cent, or half of the last printed digit.
+    #[test]
+    fn a_computed_value_was_rounded() {
+        is(of_equation("39.07"), 0.19535);
+        is(of_equation("1"), 0.5);
+        is(of_equation("-400"), 2.0);
+        is(of_equation("0.0"), 0.05);
+    }
+
     #[test]
     fn numbers_are_read_as_they_are_printed() {
         for (text, value) in [("90", 90.0), ("-0.50", -0.5), ("1,270", 1270.0), ("-12,345,678.9", -12_345_678.9)] {
