@@ -38,6 +38,10 @@ impl Tree {
     pub fn write(&self, workspace: &Workspace, rewritten: &BTreeMap<String, String>) -> Result<()> {
         let switched = format!("crates/{SWITCH_CRATE}/src/lib.rs");
         for file in &self.files {
+            if workspace.root.join(file).is_symlink() {
+                link(&workspace.root.join(file), &self.root.join(file))?;
+                continue;
+            }
             let text = match rewritten.get(file) {
                 Some(text) => text.clone().into_bytes(),
                 None => {
@@ -80,6 +84,23 @@ fn with_switch(workspace: &Workspace, mut text: Vec<u8>) -> Result<Vec<u8>> {
         format!("\nextern crate self as {name};\n#[doc(hidden)]\npub mod mutant_switch;\n").as_bytes(),
     );
     Ok(text)
+}
+
+/// Makes a link like `from`: a crate may take its files from elsewhere in the workspace.
+fn link(from: &Path, to: &Path) -> Result<()> {
+    let target = fs::read_link(from).map_err(Error::file(from))?;
+    if fs::read_link(to).is_ok_and(|there| there == target) {
+        return Ok(());
+    }
+    if let Some(directory) = to.parent() {
+        fs::create_dir_all(directory).map_err(Error::file(directory))?;
+    }
+    if to.is_symlink() || to.is_file() {
+        fs::remove_file(to).map_err(Error::file(to))?;
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&target, to).map_err(Error::file(to))?;
+    Ok(())
 }
 
 fn write_if_different(from: &Path, to: &Path, text: &[u8]) -> Result<()> {

@@ -86,7 +86,7 @@ impl Workspace {
         let listed = output(&mut command)?;
         let mut files: Vec<String> = listed
             .split('\0')
-            .filter(|file| !file.is_empty() && self.root.join(file).is_file())
+            .filter(|file| !file.is_empty() && (self.root.join(file).is_file() || self.root.join(file).is_symlink()))
             .map(str::to_owned)
             .collect();
         files.sort();
