@@ -125,7 +125,10 @@ mod tests {
         let same = mutant("crates/a/src/b.rs", "  fn f() { a + b }");
         let elsewhere = mutant("crates/a/src/b.rs", "fn f() { a + c }");
         assert_eq!(stale(&[]), 0, "the line is there, and nobody looked at its changes");
-        assert_eq!((stale(&[same.clone()]), stale(&[elsewhere.clone(), same.clone()]), stale(&[elsewhere])), (0, 0, 0));
+        assert_eq!(
+            (stale(std::slice::from_ref(&same)), stale(&[elsewhere.clone(), same.clone()]), stale(&[elsewhere])),
+            (0, 0, 0)
+        );
         let mut other = same;
         other.place.change = "a + b -> a * b".to_owned();
         assert_eq!(stale(&[other]), 1, "the line has another change only");
