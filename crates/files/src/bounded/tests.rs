@@ -65,6 +65,16 @@ fn an_endless_file_is_given_up_at_once() {
     }
 }
 
+/// Of an endless line, no more is read than a line may have.
+#[test]
+fn an_endless_line_is_given_up_where_it_is_too_long() {
+    for bound in ALL.into_iter().filter(|b| b.line <= 16 * MIB) {
+        let mut file = Endless(b'1', 0);
+        assert!(text_of("x", &mut file, bound).is_err());
+        assert!(file.1 as u64 <= bound.line + 4 * CHUNK as u64, "{} bytes were read for {}", file.1, bound.name);
+    }
+}
+
 #[test]
 fn a_character_may_lie_on_the_end_of_what_is_read_at_a_time() {
     let bound = Bound { bytes: GIB, line: GIB, lines: 10, ..SMALL };
