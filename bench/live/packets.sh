@@ -5,7 +5,8 @@
 #   sudo bench/live/packets.sh [SECONDS [ROUNDS]]
 #
 # needs ip, tc, python3 and jq, and builds aqmkit first unless AQMKIT names one; several, separated by spaces, are compared. A sender makes frames of 64 bytes as
-# fast as a core can (bench/live/flood.py), more than any of these passes on. A line has the packets that were sent, those that arrived, both in
+# fast as a core can (bench/live/flood.py); on veth that core also does the kernel's work for each as far as the middle, so that it sends no more than
+# the kernel's own bridge passes on. A line has the packets that were sent, those that arrived, both in
 # millions a second, and the processor time of the bridge's process for each that arrived: medians of the rounds.
 set -eu
 cd "$(dirname "$0")/../.."
