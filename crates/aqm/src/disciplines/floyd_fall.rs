@@ -122,8 +122,7 @@ pub struct FloydFall<P> {
     config: Config,
     lanes: [Lane<P>; 2],
     tree: Sharing,
-    /// Packets that have come into and left the open lane.
-    entered: u64,
+    /// Packets that have left the open lane.
     left: u64,
     next_check: Instant,
     judge: Judge,
@@ -142,9 +141,14 @@ impl<P: Packet> FloydFall<P> {
         let next_check = now + config.params.interval;
         let judge = Judge::new(&config.params);
         let stats = Stats::default();
-        let mut new = FloydFall { lanes, tree, entered: 0, left: 0, next_check, judge, class_rate: 0.0, stats, config };
+        let mut new = FloydFall { lanes, tree, left: 0, next_check, judge, class_rate: 0.0, stats, config };
         new.set_class_rate(0.0);
         new
+    }
+
+    /// Packets that have left the open lane or wait in it: the place of its last packet.
+    fn entered(&self) -> u64 {
+        self.left + self.lanes[OPEN].ring.len() as u64
     }
 
     /// Gives the class so many bytes per second, within its bounds, and the rest to everybody else.
@@ -161,7 +165,8 @@ impl<P: Packet> FloydFall<P> {
     fn catch_up(&mut self, now: Instant) {
         while self.next_check <= now {
             let seen = [OPEN, CLASS].map(|at| std::mem::take(&mut self.lanes[at].seen));
-            if let Some(rate) = self.judge.detect(&self.config, &seen[OPEN], self.entered) {
+            let entered = self.entered();
+            if let Some(rate) = self.judge.detect(&self.config, &seen[OPEN], entered) {
                 self.set_class_rate(rate);
             }
             let restricted = self.judge.restricted.len();
@@ -188,7 +193,6 @@ impl<P: Packet> FloydFall<P> {
         for _ in 0..self.lanes[CLASS].ring.len() {
             let Some((packet, waited)) = self.lanes[CLASS].ring.pop(now) else { break };
             let at = if self.judge.restricted.get(packet.flow()).is_some() { CLASS } else { OPEN };
-            self.entered += u64::from(at == OPEN);
             self.lanes[at].ring.push(packet, now - waited);
         }
         let [open, class] = &mut self.lanes;
@@ -255,11 +259,10 @@ impl<P: Packet> FloydFall<P> {
         while !self.within_limits() || self.lanes[CLASS].ring.over(self.config.restricted_limit) {
             let at = if self.lanes[CLASS].ring.is_empty() { OPEN } else { CLASS };
             let Some((packet, _)) = self.lanes[at].ring.pop_tail(cx.now) else { break };
-            self.entered -= u64::from(at == OPEN);
             self.leave(at, cx.now);
             cx.discard(packet, Why::Reconfigured, &mut self.stats);
         }
-        let entered = self.entered;
+        let entered = self.entered();
         self.judge.restricted.retain(|_, flow| {
             flow.after = flow.after.min(entered);
             true
@@ -290,7 +293,6 @@ impl<P: Packet> Qdisc<P> for FloydFall<P> {
             Verdict::Mark(why) => cx.mark(&mut packet, why, &mut self.stats),
             Verdict::Pass => {}
         }
-        self.entered += u64::from(at == OPEN);
         let lane = &mut self.lanes[at];
         if lane.ring.is_empty() {
             self.tree.wake(lane.leaf, cx.now);
