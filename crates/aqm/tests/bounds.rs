@@ -257,6 +257,10 @@ fn a_bound_that_another_hides_is_there() {
     for (max_rtt, taken) in [("1us", true), ("999ns", false)] {
         assert_eq!(reads("dualpi2", json!({ "max_rtt": max_rtt, "tupdate": "10us" })), taken, "{max_rtt}");
     }
+    // Alone, a gain below zero makes b smaller than a.
+    for (a, taken) in [(0.0, true), (-0.1, false)] {
+        assert_eq!(reads("dcn", json!({ "a": a, "b": 1.0 })), taken, "{a}");
+    }
     for (min_share, taken) in [(0.5, true), (0.501, false)] {
         assert_eq!(reads("floyd-fall", json!({ "min_share": min_share, "max_share": 0.9 })), taken, "{min_share}");
     }

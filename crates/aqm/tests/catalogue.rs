@@ -19,6 +19,8 @@ macro_rules! twin {
 
         impl Discipline for $twin {
             const NAME: &'static str = $name;
+            const THRESHOLDS: &'static [&'static str] = aqmkit_aqm::disciplines::$module::Params::THRESHOLDS;
+            const TELLS_HOSTS: bool = aqmkit_aqm::disciplines::$module::Params::TELLS_HOSTS;
 
             fn effective(&self, link: &Link) -> Result<Self, ParamError> {
                 self.0.effective(link).map($twin)
@@ -36,6 +38,7 @@ twin!(TwinCsfq, "twin-csfq", csfq);
 twin!(TwinCodel, "twin-codel", codel);
 twin!(TwinFqCodel, "twin-fq-codel", fq_codel);
 twin!(TwinDrr, "twin-drr", drr);
+twin!(TwinCake, "twin-cake", cake);
 
 const TWINS: [(&str, &str, &str); 5] = [
     ("red", "twin-red", r#"{"limit": 40, "min": 3, "max": 12, "ecn": true}"#),
@@ -53,6 +56,7 @@ fn catalogue() -> Catalogue {
         Addition::of::<TwinCodel>(1),
         Addition::of::<TwinFqCodel>(1).tells_flows(),
         Addition::of::<TwinDrr>(1).tells_flows(),
+        Addition::of::<TwinCake>(1).tells_flows(),
     ];
     twins.into_iter().for_each(|twin| catalogue.add(twin).expect("its name is free"));
     catalogue
@@ -80,7 +84,7 @@ fn an_added_discipline_decides_as_the_same_code_does_in_the_registry() {
 #[test]
 fn a_name_means_one_discipline() {
     let mut catalogue = catalogue();
-    assert_eq!(catalogue.names().count(), ALL.len() + 5);
+    assert_eq!(catalogue.names().count(), ALL.len() + 6);
     assert!(catalogue.has("red") && catalogue.has("twin_red") && !catalogue.has("twin") && !catalogue.has("custom"));
     assert_eq!(catalogue.add(Addition::of::<TwinRed>(2)).unwrap_err().got, "twin-red");
     assert_eq!(catalogue.add(Addition::of::<aqmkit_aqm::disciplines::red::Params>(1)).unwrap_err().got, "red");
@@ -171,4 +175,14 @@ fn thresholds_are_parameters_of_their_disciplines() {
     }
     assert_eq!(Spec::named("red").unwrap().thresholds(), ["min", "max"]);
     assert!(Spec::named("fifo").unwrap().thresholds().is_empty());
+}
+
+#[test]
+fn an_added_discipline_tells_of_itself_what_the_same_code_does() {
+    for (own, twin) in [("red", "twin-red"), ("csfq", "twin-csfq"), ("cake", "twin-cake")] {
+        let (own, twin) = (Spec::named(own).unwrap(), catalogue().spec(twin, table("{}")).unwrap());
+        assert_eq!(own.thresholds(), twin.thresholds());
+        assert_eq!((own.tells_flows(), own.tells_hosts()), (twin.tells_flows(), twin.tells_hosts()));
+        assert_eq!(own.tells_hosts(), own.name() == "cake", "it shares the link among hosts");
+    }
 }

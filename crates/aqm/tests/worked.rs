@@ -5,7 +5,9 @@
 mod common;
 
 use aqmkit_aqm::Why;
+use aqmkit_aqm::registry::Link;
 use aqmkit_base::{Duration, Ecn, Instant};
+
 use common::bench::{Bench, PASS};
 use common::{Pkt, cx, link, spec};
 
@@ -131,6 +133,22 @@ fn cbt_step_by_step() {
     assert_eq!([b.offer(tcp), b.offer(tcp), b.offer(tcp)], [PASS; 3], "average 2 is not above 2");
     assert_eq!(b.offer(tcp), [Why::Overflow]);
     assert_eq!((b.gauge("avg.0"), b.gauge("avg.1")), (3.0, 2.0), "only a class's own arrivals move its average");
+}
+
+/// Where no class is described, RED's 40 packets (and 5, if that is less) are shared by the classes of the link.
+#[test]
+fn cbt_shares_reds_thresholds_among_the_classes() {
+    for (classes, min, max) in
+        [(&["a"; 1][..], "5p", "40p"), (&["a", "b", "c", "d"], "5p", "10p"), (&["x"; 10], "4p", "4p")]
+    {
+        let names = (0..classes.len()).map(|i| format!("{}{i}", classes[i])).collect();
+        let full = spec("cbt", "{}").effective(&Link { classes: names, ..link() }).unwrap();
+        let shown = serde_json::to_value(full).unwrap();
+        for class in shown["classes"].as_array().unwrap() {
+            assert_eq!((&class["min"], &class["max"]), (&min.into(), &max.into()), "{} classes", classes.len());
+        }
+        assert_eq!(shown["classes"].as_array().unwrap().len(), classes.len());
+    }
 }
 
 /// One packet of a class may always wait, whatever its average.

@@ -162,6 +162,10 @@ fn dualpi2s_gains_are_those_of_the_rfc() {
     assert_eq!((&shown["target"], &shown["tupdate"]), (&"15ms".into(), &"15ms".into()));
     assert!((shown["alpha"].as_f64().unwrap() - 0.15).abs() < 1e-12);
     assert!((shown["beta"].as_f64().unwrap() - 3.0).abs() < 1e-12);
+    // Tupdate is min(target, RTT_max / 3).
+    let tupdate = |json: &str| effective("dualpi2", json, &link())["tupdate"].clone();
+    assert_eq!(tupdate(r#"{"target": "39ms", "max_rtt": "120ms"}"#), "39ms");
+    assert_eq!(tupdate(r#"{"target": "41ms", "max_rtt": "120ms"}"#), "40ms");
 }
 
 /// `tc` gives the kernel gains in 1/256 Hz, rounded down; the kernel turns them into units of 2^-38 per

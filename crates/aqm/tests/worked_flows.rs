@@ -58,9 +58,16 @@ fn sfb_step_by_step() {
                      "penalty_rate": 10, "rehash": "0s"}"#;
     let mut b = Bench::new(&spec("sfb", params));
     assert_eq!([b.offer(ect(1)), b.offer(ect(1)), b.offer(ect(1))], [PASS; 3]);
-    assert_eq!(b.gauge("p.max"), 0.0, "2 is not above 2");
+    assert_eq!(
+        (b.gauge("p.max"), b.gauge("bins.over")),
+        (0.0, 1.0),
+        "on arrival of the third, 2 was not above 2; now 3 is"
+    );
+    assert_eq!(b.take(), Some(1));
+    assert_eq!(b.gauge("bins.over"), 0.0, "2 is not above 2");
     b.offer(ect(1));
-    assert_eq!(b.gauge("p.max"), 0.5);
+    b.offer(ect(1));
+    assert_eq!((b.gauge("p.max"), b.gauge("p.mean")), (0.5, 0.5));
     assert_eq!([b.flow(1), b.flow(1), b.flow(1)], [PASS, PASS, vec![Why::Penalty]], "p = 1, a burst of two");
     b.now += Duration::from_millis(100);
     assert_eq!([b.flow(1), b.flow(1)], [PASS, vec![Why::Penalty]], "and 10 in a second");
@@ -322,6 +329,8 @@ fn rio_ps_step_by_step() {
     let mut b = Bench::new(&spec("rio-ps", params));
     assert_eq!([b.flow(1), b.flow(1)], [PASS; 2]);
     assert_eq!((b.flow(1), b.flow(2)), (vec![Why::Forced], PASS), "flow 1 is long now, flow 2 short");
+    // With a weight of 1 an average is what waited when the last of its packets came.
+    assert_eq!((b.gauge("avg.in"), b.gauge("avg.out")), (2.0, 2.0), "two of short flows, two in all");
     b.now += Duration::from_millis(50);
     assert_eq!(b.flow(1), [Why::Forced], "50 ms are not more than 50 ms");
     b.now += Duration::from_millis(51);

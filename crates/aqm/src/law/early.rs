@@ -170,6 +170,8 @@ mod tests {
             left -= dropped;
         }
         assert!(left.abs() < 1e-9);
+        // At nine tenths the second packet is due, and the third is one too many for two gaps of 1/p.
+        assert_eq!([1.0, 2.0, 3.0].map(|count| spread_after_wait(0.9, count)), [0.0, 1.0, 1.0]);
     }
 
     #[test]

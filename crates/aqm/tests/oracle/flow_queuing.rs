@@ -6,7 +6,7 @@ use aqmkit_base::{Duration, FlowKey, Instant, Rng};
 
 use crate::codel::Codel;
 use crate::common::{Pkt, link, spec};
-use crate::pie::Pie;
+use crate::pie::{MAX_ECNTH, Pie};
 use crate::trace::{Oracle, assert_seen, compare, compare_bursts, compare_marks};
 
 /// One of the queues.
@@ -204,4 +204,11 @@ fn fq_pie_is_rfc_8290_over_rfc_8033() {
     assert_seen(&compare(&fq_pie, &link(), 9, oracle), &[Why::Evicted, Why::Early]);
     let interval = Duration::from_millis(10);
     assert_seen(&compare_bursts(&fq_pie, &link(), 2, false, interval, oracle), &[Why::Early]);
+    let marking = spec("fq-pie", &format!(r#"{{{SCHEDULER}, {params}, "ecn": true, "ecn_prob": {MAX_ECNTH}}}"#));
+    let oracle = || {
+        let mut fq = oracle();
+        fq.queues.iter_mut().for_each(|pie| pie.ecn = true);
+        fq
+    };
+    assert!(compare_marks(&marking, &link(), 9, oracle).marks() > 100);
 }

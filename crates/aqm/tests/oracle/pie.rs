@@ -8,7 +8,7 @@ use crate::common::{Pkt, link, spec};
 use crate::trace::{Oracle, START, assert_seen, compare, compare_bursts, compare_marks, seconds};
 
 /// More than the RFC's 0.1: the gains here leave that behind in one update.
-const MAX_ECNTH: f64 = 0.4;
+pub(crate) const MAX_ECNTH: f64 = 0.4;
 
 #[derive(Clone)]
 pub(crate) struct Pie {
@@ -19,7 +19,7 @@ pub(crate) struct Pie {
     pub(crate) alpha: f64,
     pub(crate) beta: f64,
     pub(crate) mean_pktsize: f64,
-    ecn: bool,
+    pub(crate) ecn: bool,
     bytemode: bool,
     derandomize: bool,
     cap: bool,
