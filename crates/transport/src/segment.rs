@@ -259,3 +259,75 @@ impl Segment {
         self.len as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::Rng;
+
+    use super::*;
+
+    /// The blocks of an acknowledgement as a list: what has come twice, then what lies above.
+    #[derive(Debug, Default)]
+    struct Blocks {
+        twice: Option<(u64, u64)>,
+        held: Vec<(u64, u64)>,
+        ecn: Option<EcnCounters>,
+    }
+
+    impl Blocks {
+        fn all(&self) -> Vec<(u64, u64)> {
+            self.twice.into_iter().chain(self.held.iter().copied()).collect()
+        }
+    }
+
+    /// Options are what a list of blocks and the counters are, whatever is put in and taken out: four blocks at most, two words for each and
+    /// one before them (RFC 2018 section 3).
+    #[test]
+    fn options_are_a_list_of_blocks_and_counters() {
+        const ACK: u64 = 10_000;
+        let mut rng = Rng::stream(1, "options");
+        for _ in 0..300 {
+            let (mut options, mut list) = (Options::default(), Blocks::default());
+            for _ in 0..20 {
+                let full = list.all().len() == Options::MOST;
+                let start = ACK - 3 + rng.below(50);
+                let end = start + rng.below(4);
+                match rng.below(8) {
+                    0..=2 => {
+                        let fits = !full && start >= ACK && start < end;
+                        assert_eq!(options.push_block(ACK, start, end), fits, "{start} to {end} in {list:?}");
+                        list.held.extend(fits.then_some((start, end)));
+                    }
+                    3..=4 => {
+                        let fits = !full && start < end;
+                        assert_eq!(options.push_duplicate(ACK, start, end), fits, "{start} to {end} in {list:?}");
+                        list.twice = if fits { Some((start, end)) } else { list.twice };
+                    }
+                    5..=6 => {
+                        options.pop_block();
+                        if list.held.pop().is_none() {
+                            list.twice = None;
+                        }
+                    }
+                    _ => {
+                        let counters = EcnCounters { fields: 1 + rng.below(3) as u8, ce: 7, ..EcnCounters::default() };
+                        options.set_ecn(counters);
+                        list.ecn = Some(counters);
+                    }
+                }
+                let blocks = list.all();
+                assert_eq!(options.blocks(ACK).collect::<Vec<_>>(), blocks);
+                assert_eq!(options.held(ACK).collect::<Vec<_>>(), list.held);
+                assert_eq!((options.duplicate(ACK), options.block_count()), (list.twice, blocks.len()));
+                assert_eq!(options.ecn(), list.ecn.as_ref());
+                let words = if blocks.is_empty() { 0 } else { 1 + 2 * blocks.len() as u64 };
+                let of_ecn = list.ecn.map_or(0, |counters| [0, 2, 2, 3][usize::from(counters.fields)]);
+                assert_eq!(options.wire_len(), 4 * (words + of_ecn), "{list:?}");
+                // Nothing at all is no option, unlike the one of a SYN.
+                let empty = blocks.is_empty() && list.ecn.is_none();
+                assert_eq!((options == Options::default(), options.permits_sack()), (empty, false));
+            }
+        }
+        assert!(Options::sack_permitted().permits_sack());
+    }
+}

@@ -186,6 +186,43 @@ mod tests {
         assert_eq!((rtt.srtt, rtt.rttvar, rtt.base), (60, 20, Duration::from_millis(3000)));
     }
 
+    /// The first lines of FreeBSD 2.2's `tcp_xmit_timer`, which counts a measurement from one, with its shifts of 5, 4 and 2 bits, and
+    /// `TCP_REXMTVAL`.
+    #[test]
+    fn coarse_estimates_are_those_of_freebsd_2_2() {
+        let p = Profile::bsd44();
+        let mut draw = aqmkit_base::Rng::stream(1, "round trips");
+        for run in 0..300 {
+            let (mut rtt, mut srtt, mut rttvar) = (Rtt::new(&p), 0_i64, 0_i64);
+            for _ in 0..60 {
+                let ticks = if run % 3 == 0 { run / 30 } else { draw.below(1 + run / 10) } as i64;
+                rtt.sample(&p, ticks as u64);
+                let counted = ticks + 1;
+                if srtt != 0 {
+                    let mut delta = ((counted - 1) << 2) - (srtt >> 3);
+                    srtt += delta;
+                    if srtt <= 0 {
+                        srtt = 1;
+                    }
+                    if delta < 0 {
+                        delta = -delta;
+                    }
+                    delta -= rttvar >> 2;
+                    rttvar += delta;
+                    if rttvar <= 0 {
+                        rttvar = 1;
+                    }
+                } else {
+                    srtt = counted << 5;
+                    rttvar = counted << 3;
+                }
+                let timeout = ((srtt >> 3) + rttvar) >> 2;
+                let base = Duration::from_millis(500) * timeout as u64;
+                assert_eq!((rtt.srtt, rtt.rttvar, rtt.base), (srtt, rttvar, base), "{ticks} ticks");
+            }
+        }
+    }
+
     #[test]
     fn exact_timeouts_are_rfc_6298() {
         let p = Profile { min_rto: Duration::from_millis(1), timestamps: false, ..Profile::rfc() };
