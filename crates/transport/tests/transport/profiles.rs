@@ -110,3 +110,33 @@ fn what_parameters_may_be_ends_where_it_should() {
         assert_eq!(Profile { syn, ..Profile::rfc() }.check().is_ok(), taken);
     }
 }
+
+/// What a page gives as a value (`0.7`, `true`, `"no"`, `100ms`), not in words.
+fn given(cell: &str) -> Option<Value> {
+    let cell = cell.trim_matches('`');
+    let value = serde_json::from_str(cell).unwrap_or_else(|_| Value::from(cell));
+    (!cell.is_empty() && !cell.contains(' ')).then_some(value)
+}
+
+/// The parameters on the pages of controls, as `rfc` and `ns2` have them.
+#[test]
+fn a_default_on_a_page_is_the_default_in_the_code() {
+    let profiles = ["rfc", "ns2"].map(|name| serde_json::to_value(Profile::named(name).unwrap()).unwrap());
+    let mut checked = 0;
+    for (name, _) in aqmkit_transport::registry::summaries() {
+        let Some(page) = aqmkit_transport::registry::page(name) else { continue };
+        for line in page.lines() {
+            let cells: Vec<_> = line.split('|').map(str::trim).collect();
+            let [_, field, _, default, _, ..] = cells[..] else { continue };
+            let Some((control, parameter)) = field.trim_matches('`').split_once('.') else { continue };
+            let Some(value) = given(default) else { continue };
+            for profile in &profiles {
+                let found = &profile[control][parameter];
+                let equal = found == &value || found.as_f64().is_some_and(|n| Some(n) == value.as_f64());
+                assert!(equal, "{field}: {default} on the page, {found} in the code");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "{checked}");
+}
