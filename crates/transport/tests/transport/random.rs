@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Duration, Rng};
 use aqmkit_transport::profile::NAMES;
-use aqmkit_transport::{DelayedAck, Event, Kind, LossDetection, Profile, RateReduction};
+use aqmkit_transport::{DelayedAck, EcnFeedback, Event, Flags, Kind, LossDetection, Profile, RateReduction, Segment};
 use proptest::prelude::*;
 
 use crate::harness::{A, B, Fate, Pair, ms};
@@ -117,6 +117,51 @@ fn profile(case: &Case) -> Profile {
     }
 }
 
+/// One of the kinds of feedback.
+fn feedback(case: &Case) -> EcnFeedback {
+    [EcnFeedback::Classic, EcnFeedback::Accurate][usize::from(case.seed & 16 > 0)]
+}
+
+/// What one end has sent so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Headers {
+    /// The highest acknowledgement.
+    acked: u64,
+    /// The end of what was sent.
+    max: u64,
+}
+
+impl Headers {
+    /// What is wrong with a segment that goes now: RFC 9293 section 3.10, RFC 7323 sections 2 and 3.2.
+    fn wrong(&mut self, seg: &Segment, p: &Profile) -> Option<&'static str> {
+        let timestamps = if p.timestamps { 12 } else { 0 };
+        let before = std::mem::replace(
+            self,
+            Headers { acked: self.acked.max(seg.ack), max: self.max.max(seg.seq + seg.sequence_len()) },
+        );
+        let wrong = [
+            (
+                !seg.flags.has(Flags::ACK) && (seg.ack, seg.ts_ecr) != (0, 0),
+                "nothing is acknowledged or echoed without the flag",
+            ),
+            (!seg.flags.has(Flags::ACK) && !seg.flags.has(Flags::SYN), "only the first segment acknowledges nothing"),
+            (!p.timestamps && (seg.ts_val, seg.ts_ecr) != (0, 0), "there are no timestamps"),
+            (seg.ack < before.acked, "an acknowledgement is taken back"),
+            (seg.seq > before.max, "a sequence number is left out"),
+            (
+                seg.sequence_len() > 0 && seg.retransmission != (seg.seq < before.max),
+                "what was sent before, and nothing else, is a retransmission",
+            ),
+            (seg.options.wire_len() + timestamps > 40, "the options are longer than a header may be"),
+            (
+                seg.len > 0 && u64::from(seg.len) + seg.options.wire_len() > p.mss.0,
+                "the packet is longer than the path takes",
+            ),
+        ];
+        wrong.into_iter().find(|(is, _)| *is).map(|(_, why)| why)
+    }
+}
+
 fn play(case: &Case) -> (Pair, [u64; 2]) {
     play_on(case, &profile(case), 400)
 }
@@ -220,15 +265,18 @@ proptest! {
     /// What no TCP may do, whatever happens on the wire.
     #[test]
     fn segments_stay_within_the_windows(case in case()) {
-        let (pair, _) = play(&case);
-        let p = profile(&case);
-        let mut acked = [0; 2];
+        let timestamps = case.seed & 32 > 0;
+        let p = Profile { ecn_feedback: feedback(&case), ecn_option: true, timestamps, ..profile(&case) };
+        let (pair, _) = play_on(&case, &p, 400);
+        let (mut acked, mut headers) = ([0; 2], [Headers::default(); 2]);
         for sent in &pair.sent {
             let end = sent.seg.seq + u64::from(sent.seg.len);
             prop_assert!(u64::from(sent.seg.len) <= p.mss.0);
             // What the peer has said at most by now.
             prop_assert!(end <= acked[1 - sent.from] + p.receive_window.0 + 1, "{:?}", sent);
             acked[sent.from] = acked[sent.from].max(sent.seg.ack);
+            let wrong = headers[sent.from].wrong(&sent.seg, &p);
+            prop_assert!(wrong.is_none(), "{}: {:?}", wrong.unwrap_or_default(), sent);
             // No window ever closes, so nobody needs to probe whether it has opened (RFC 9293 section 3.8.6.1).
             prop_assert_eq!(u64::from(sent.seg.window), p.receive_window.0);
         }
