@@ -138,6 +138,22 @@ impl Tcp {
 mod tests {
     use super::*;
 
+    /// RFC 9768 section 3.2.2.5.1: the first mark after what was not marked, and the second since the last acknowledgement; what carries no data is not
+    /// acknowledged at all.
+    #[test]
+    fn the_first_and_every_second_mark_are_acknowledged_at_once() {
+        let mut counting = Counting::new();
+        let mut at_once = |ecn, len, acked: bool| {
+            if acked {
+                counting.marks = 0;
+            }
+            counting.count(ecn, len)
+        };
+        let marks = [false, true, false, true, false].map(|acked| at_once(Ecn::Ce, 100, acked));
+        assert_eq!(marks, [true, false, true, false, true]);
+        assert!(!at_once(Ecn::Ect0, 100, false) && at_once(Ecn::Ce, 100, true) && !at_once(Ecn::Ce, 0, false));
+    }
+
     /// RFC 9768 section 3.2.3: the fields are ECT(0), CE, ECT(1), or ECT(1), CE, ECT(0); those at the end that never changed are left
     /// out. Chosen here: the order by what has come first of both, and the first field always.
     #[test]

@@ -239,3 +239,41 @@ impl Tcp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// RFC 8985 section 6.2 step 4: a quarter of the shortest round trip, and one more after each round trip with a D-SACK, which stays for sixteen
+    /// recoveries.
+    #[test]
+    fn a_wider_window_lasts_for_sixteen_recoveries() {
+        let mut rack = Rack { min_rtt: Some(MS * 40), reordering: true, ..Rack::default() };
+        let window = |known: &Rack| known.window(false, 0, None);
+        assert_eq!(window(&rack), MS * 10);
+        rack.on_duplicate(100, 500);
+        rack.on_duplicate(499, 900);
+        assert_eq!(window(&rack), MS * 20, "both came in one round trip");
+        rack.on_duplicate(500, 900);
+        assert_eq!(window(&rack), MS * 30);
+        for _ in 0..15 {
+            rack.on_recovered();
+            assert_eq!(window(&rack), MS * 30);
+        }
+        rack.on_recovered();
+        assert_eq!(window(&rack), MS * 10);
+    }
+
+    /// The same step: no longer than a smoothed round trip; and without reordering seen, none in a recovery or after three SACKs.
+    #[test]
+    fn the_window_is_none_where_nothing_came_out_of_order() {
+        let mut rack = Rack { min_rtt: Some(MS * 40), more: 7, ..Rack::default() };
+        assert_eq!(rack.window(false, 2, Some(MS * 50)), MS * 50);
+        assert_eq!([rack.window(true, 0, None), rack.window(false, 3, None)], [Duration::ZERO; 2]);
+        rack.reordering = true;
+        assert_eq!([rack.window(true, 0, None), rack.window(false, 3, None)], [MS * 80; 2]);
+        assert_eq!(Rack::default().window(false, 0, Some(MS)), Duration::ZERO);
+    }
+}

@@ -116,9 +116,49 @@ impl Scheme for Steady {
     }
 }
 
+/// Takes a segment off its threshold each time it hears of losses, and changes nothing else.
+#[derive(Clone, Debug)]
+struct Watchful(Window);
+
+impl CongestionControl for Watchful {
+    const WATCHES_LOSSES: bool = true;
+
+    fn window(&self) -> &Window {
+        &self.0
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.0
+    }
+
+    fn on_ack(&mut self, _acked: u64, _cx: &Cx<'_>) {}
+
+    fn on_loss(&mut self, _cx: &Cx<'_>) {}
+
+    fn on_recovered(&mut self, _acked: u64, _cx: &Cx<'_>) {}
+
+    fn on_timeout(&mut self, _again: bool, _cx: &Cx<'_>) {}
+
+    fn on_ecn(&mut self, _cx: &Cx<'_>) {}
+
+    fn on_losses(&mut self, cx: &Cx<'_>) {
+        self.0.ssthresh -= cx.mss();
+    }
+}
+
+impl Scheme for Watchful {
+    const NAME: &'static str = "watchful";
+
+    type Params = Nothing;
+
+    fn new(_params: &Nothing, profile: &Profile) -> Self {
+        Watchful(Window::new(profile))
+    }
+}
+
 fn profile(json: &str) -> Profile {
     let mut catalogue = Catalogue::default();
-    for addition in [Addition::of::<Twin>(1), Addition::of::<Steady>(1)] {
+    for addition in [Addition::of::<Twin>(1), Addition::of::<Steady>(1), Addition::of::<Watchful>(1)] {
         catalogue.add(addition).expect("its name is free");
     }
     let overrides = catalogue.overrides(serde_json::from_str(json).expect("JSON")).expect("changes to a profile");
@@ -164,4 +204,22 @@ fn an_added_control_paces_and_samples_the_rate_of_delivery() {
     assert!(sent.windows(2).all(|w| w[1].since(w[0]) == aqmkit_base::Duration::from_millis(10)), "{sent:?}");
     // A hundred segments in a second: twenty of them in two round trips.
     assert!((20 * mss..22 * mss).contains(&pair.ends[A].cwnd()), "{}", pair.ends[A].cwnd() / mss);
+}
+
+/// Once for what one acknowledgement shows (two of ten), once for the timer (all of ten), and only where RACK finds losses.
+#[test]
+fn an_added_control_hears_of_losses() {
+    for (detection, lost, times) in [("rack", 2..4, 1), ("rack", 0..10, 1), ("rack", 0..0, 0), ("sack", 2..4, 0)] {
+        let json = format!(
+            r#"{{"congestion": "watchful", "sack": true, "loss_detection": "{detection}", "initial_window": 10}}"#
+        );
+        let p = profile(&json);
+        let mut pair = Pair::connected(&p, 100);
+        let mss = p.mss.0;
+        pair.lose_bytes(lost.clone().map(|n: u64| n * mss).collect());
+        pair.write(A, 10 * mss);
+        pair.run();
+        assert_eq!(pair.ends[A].acked(), 10 * mss);
+        assert_eq!((p.initial_ssthresh.0 - pair.ends[A].ssthresh()) / mss, times, "{detection} {lost:?}");
+    }
 }

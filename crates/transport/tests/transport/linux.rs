@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration, Instant};
 use aqmkit_transport::profile::IdleSince;
-use aqmkit_transport::{DelayedAck, Kind, Profile};
+use aqmkit_transport::{DelayedAck, Kind, LossDetection, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 
@@ -36,6 +36,25 @@ fn in_slow_start_half_of_the_window_is_enough() {
     let mut pair = Pair::connected(&Profile { initial_window: 40, ..linux() }, 100);
     drip(&mut pair, 3_000, 200);
     assert!((58_000..=66_000).contains(&pair.ends[A].cwnd()), "{}", pair.ends[A].cwnd());
+}
+
+/// In slow start the window grows while it is less than twice the most that was in flight in the round trip: a segment that follows thirty while these
+/// are acknowledged does not make the window of forty seem unused.
+#[test]
+fn the_most_that_was_used_counts_for_a_round_trip() {
+    let mut pair = Pair::connected(&Profile { initial_window: 40, delayed_ack: DelayedAck::None, ..linux() }, 100);
+    pair.spacing = Duration::from_millis(1);
+    pair.write(A, 30_000);
+    pair.run_until(ms(262));
+    let (flight, cwnd) = (pair.ends[A].flight(), pair.ends[A].cwnd());
+    assert_eq!((flight, cwnd), (18_000, 52_000));
+    pair.write(A, 1_000);
+    pair.run();
+    assert_eq!(pair.ends[A].cwnd(), 60_000);
+    // In the next round trip there is one.
+    pair.write(A, 1_000);
+    pair.run();
+    assert_eq!(pair.ends[A].cwnd(), 60_000);
 }
 
 #[test]
@@ -245,6 +264,17 @@ fn segments_leave_together_as_the_pacing_rate_has_it() {
     // 20 segments in 20 ms: what a millisecond holds is one, and the least is two; but nothing waits for longer than a millisecond.
     let slow = steady(linux(), 20);
     assert!(slow.iter().all(|n| *n <= 2), "{slow:?}");
+}
+
+/// Linux 3.18's rule for waiting is another one, which is left out: whatever the window has room for goes at once.
+#[test]
+fn linux_3_18_does_not_wait_for_more_room() {
+    let p = Profile { mss: Bytes(1000), delayed_ack: DelayedAck::None, ..Profile::linux_3_18() };
+    assert!(steady(p.clone(), 100).iter().all(|n| *n == 1));
+    assert!(
+        steady(Profile { loss_detection: LossDetection::Rack, ..p }, 100).iter().any(|n| *n > 1),
+        "with a record of segments it would"
+    );
 }
 
 /// A control that paces sends what 1/1024 s holds at once, and then waits as long as that takes.

@@ -365,3 +365,38 @@ fn data_makes_room_for_blocks() {
     assert!(with_blocks > 0);
     assert!(pair.sent.iter().all(|s| p.wire_len(&s.seg) <= Bytes(1052)));
 }
+
+/// RFC 8985 section 6.2 step 5: the reordering timer ends with what it waited for. The first of four is late by 10 ms; then nothing is out of order, and
+/// what is due next is the retransmission timer, a second after the
+/// acknowledgement at 260, or a probe after twice the smoothed round trip, 7/8 of 100 and 1/8 of 110 ms.
+#[test]
+fn the_reordering_timer_ends_when_what_was_late_has_come() {
+    for (probes, next) in [(false, 1_260_000), (true, 462_500)] {
+        let p = Profile {
+            congestion: Kind::Sack,
+            loss_detection: LossDetection::Rack,
+            tail_loss_probe: probes,
+            initial_window: 10,
+            delayed_ack: DelayedAck::None,
+            timestamps: false,
+            ..Profile::rfc()
+        };
+        let mut pair = Pair::connected(&p, 100);
+        let mut n = 0;
+        pair.script = Box::new(move |from, seg| {
+            n += u32::from(from == A && seg.len > 0);
+            // The third to fifth come long after.
+            match (from, n) {
+                (A, 1) => Fate::Late(Duration::from_millis(10)),
+                (A, 3..) => Fate::Late(Duration::from_millis(500)),
+                _ => Fate::Pass,
+            }
+        });
+        pair.write(A, 5 * 1448);
+        pair.run_until(ms(255));
+        assert_eq!(pair.ends[A].deadline(), Some(ms(275)), "a quarter of the round trip after the second");
+        pair.run_until(ms(263));
+        assert_eq!(pair.ends[A].acked(), 2 * 1448);
+        assert_eq!(pair.ends[A].deadline().map(|at| at.as_nanos() / 1_000), Some(next), "{probes}");
+    }
+}

@@ -24,6 +24,7 @@ macro_rules! scripts {
 
 scripts! {
     backing_off
+    bsd44_after_lost_syn
     bsd44_syn
     cubic
     cubic_fast_convergence
@@ -42,6 +43,7 @@ scripts! {
     frto_after_loss
     frto_waits
     karn
+    karn_in_recovery
     ledbat
     limited_transmit
     linux_client_with_ecn
@@ -65,12 +67,18 @@ scripts! {
     linux_timeout_and_cubic
     nagle
     newreno_full_acknowledgement
+    newreno_impatient
     newreno_partial_acknowledgement
+    no_early_retransmit
+    no_probe_in_recovery
+    probe_of_what_has_come
+    probe_that_mends
     reno_recovery
     restart_after_idle
     sack_after_timeout
     sack_blocks_of_a_burst
     sack_blocks_of_holes
+    sack_flight
     sack_recovery
     sack_rescue
     silly_window

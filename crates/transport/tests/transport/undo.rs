@@ -115,6 +115,18 @@ fn a_timestamp_tells_which_copy_has_come() {
     assert_eq!((pair.ends[A].ssthresh(), pair.ends[A].undone()), (5_000, 0));
 }
 
+/// RFC 3522: all of eight are late by 0.98 s. The first acknowledgement, at 1.23 s, is of the original and not of the copy of 1.15 s: the timeout was
+/// needless, and nothing but the first goes again.
+#[test]
+fn a_timestamp_tells_that_a_timeout_was_needless() {
+    let mut pair = Pair::connected(&Profile { undo: true, ..profile(8) }, 100);
+    delay_data(&mut pair, |n| (n < 8).then_some(980));
+    pair.write(A, 8_000);
+    pair.run();
+    assert_eq!(again(&pair), [(1_150, 0)]);
+    assert_eq!((pair.ends[A].ssthresh(), pair.ends[A].undone()), (1 << 30, 1));
+}
+
 /// RFC 8985 section 6.2 step 4, where reordering is known (two have overtaken): each round trip with a D-SACK widens the reordering
 /// window by a quarter of the shortest round trip, so that a segment that is late by 30 ms is sent again once, and not from
 /// then on; by 60 ms, two times. Without the reports, always.

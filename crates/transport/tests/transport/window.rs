@@ -191,6 +191,17 @@ fn the_tail_of_an_idle_connection_s_write_goes_at_once() {
     assert_eq!(pair.data(A).len(), 3);
 }
 
+/// RFC 9293 section 3.9.1: what ends a write is pushed, however short it is.
+#[test]
+fn the_end_of_a_write_is_pushed() {
+    let mut pair = Pair::connected(&Profile { nagle: false, initial_window: 10, ..Profile::rfc() }, 100);
+    for bytes in [1, 2, 1448, 1449] {
+        pair.write(A, bytes);
+    }
+    let pushed: Vec<_> = pair.sent.iter().map(|s| (s.seg.len, s.seg.flags.has(Flags::PSH))).collect();
+    assert_eq!(pushed, [(1, true), (2, true), (1448, true), (1448, false), (1, true)]);
+}
+
 /// Requests and responses of less than a segment: one round trip each, acknowledgements ride along.
 #[test]
 fn requests_and_responses_carry_the_acknowledgements() {

@@ -148,8 +148,8 @@ fn the_bottleneck_is_the_median_of_pairs() {
     // 1000 bytes in so many ms.
     pair(&mut receiver, 14, 15, 5);
     near(receiver.capacity(), 200_000.0);
-    pair(&mut receiver, 30, 31, 10);
-    pair(&mut receiver, 46, 47, 20);
+    pair(&mut receiver, 30, 31, 20);
+    pair(&mut receiver, 46, 47, 10);
     near(receiver.capacity(), 100_000.0);
     // The first was lost; both at one time.
     pair(&mut receiver, 61, 63, 1);

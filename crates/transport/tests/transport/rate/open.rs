@@ -118,3 +118,22 @@ fn a_long_request_goes_in_pieces() {
         assert_eq!(net.flows[0][A].stats().reports_sent, 20);
     }
 }
+
+/// Data may be marked where the profile uses ECN; nothing else ever may.
+#[test]
+fn data_is_ecn_capable_where_the_profile_says_so() {
+    for kind in [Kind::Tfrc, Kind::Scp, Kind::Lda] {
+        for (ecn, field) in [(false, Ecn::NotEct), (true, Ecn::Ect0)] {
+            let mut net = Net::new(&Profile { ecn, ..profile(kind.clone()) }, 1, 100);
+            net.call(0, A, Endpoint::connect);
+            net.run_until(ms(60));
+            net.call(0, B, |end, p, now, out| end.write(p, 10_000, now, out));
+            net.run_until(ms(20_000));
+            for sent in &net.sent {
+                let data = matches!(sent.packet.content, Content::Data(_));
+                assert_eq!(sent.packet.ecn, if data { field } else { Ecn::NotEct }, "{kind:?}: {:?}", sent.packet);
+            }
+            assert_eq!(net.delivered(0), 10_000);
+        }
+    }
+}
