@@ -19,6 +19,21 @@ fn three_hundred_and_sixty_flows_are_seventy_two_for_each_server() {
     assert!((4.2..5.8).contains(&mean) && starts.iter().all(|s| (0.0..=10.0).contains(s)), "{mean}");
 }
 
+/// One server has all flows, two have every other.
+#[test]
+fn flows_take_turns_with_the_servers_there_are() {
+    let p = population("bulk", r#"{"flows": 4, "stagger": "0s"}"#);
+    for (servers, wanted) in [(1, [0, 0, 0, 0]), (2, [0, 1, 0, 1]), (5, [0, 1, 2, 3])] {
+        let opened = [0, 1, 2, 3].map(|i| {
+            let mut host = Host::new(&*p, i, 1);
+            host.servers = servers;
+            host.run(Duration::from_secs(1));
+            host.opens[0].1
+        });
+        assert_eq!(opened, wanted, "{servers} servers");
+    }
+}
+
 #[test]
 fn a_transfer_of_a_size_is_done_once_and_closed() {
     let p = population("bulk", r#"{"flows": 1, "size": "1mb", "stagger": "0s"}"#);

@@ -99,3 +99,23 @@ fn without_reports_the_rate_falls_to_the_lowest() {
     let rate = host.bytes_between(20.0, 30.0) * 8.0 / 10.0;
     assert!((rate / 153e3 - 1.0).abs() < 0.06, "{rate}");
 }
+
+/// Both directions of the path are in the round trip (RFC 8698 section 4.3: gamma falls with it): where they are together as long, the rate rises
+/// as fast, and on a longer path more slowly.
+#[test]
+fn a_long_path_back_ramps_up_as_a_long_path_there() {
+    fn short(_: usize) -> Option<Duration> {
+        Some(Duration::from_millis(10))
+    }
+    fn long(_: usize) -> Option<Duration> {
+        Some(Duration::from_millis(290))
+    }
+    let of = |there: fn(usize) -> Option<Duration>, back: fn(usize) -> Option<Duration>| {
+        let mut host = Host::new(&*population("call", r#"{"control": "nada"}"#), 0, 1);
+        (host.network, host.network_back) = (Some(there), Some(back));
+        host.run(Duration::from_secs(4));
+        host.bytes_between(0.0, 4.0)
+    };
+    let (there, back, neither) = (of(long, short), of(short, long), of(short, short));
+    assert!((there / back - 1.0).abs() < 0.05 && neither > 1.1 * there, "{there} and {back}, without {neither}");
+}

@@ -80,6 +80,11 @@ fn a_loop_begins_again_after_the_mean_gap() {
     let flows = sent(r#"{"file": "a.pcap", "loop": true}"#);
     assert_eq!(flows[1], [(10.0, 12), (60.0, 12)]);
     assert_eq!(flows[0].iter().map(|s| s.0).collect::<Vec<_>>(), [0.0, 20.0, 20.0, 50.0, 70.0, 70.0]);
+    // Two packets have one gap.
+    let two = prepare(r#"{"file": "a.pcap", "loop": true}"#, &LINES[..2]).unwrap();
+    let mut host = Host::new(&*two, 0, 1);
+    host.run(Duration::from_millis(99));
+    assert_eq!(host.sent.iter().map(|s| s.at.as_secs_f64() * 1e3).collect::<Vec<_>>(), [0.0, 20.0, 40.0, 60.0, 80.0]);
     let fast = sent(r#"{"file": "a.pcap", "loop": true, "speed": 0.5}"#);
     assert_eq!(fast[1], [(20.0, 12)]);
 }
