@@ -308,6 +308,21 @@ fn pies_drops_are_spread() {
     assert!(!within(&gaps_of_pie(false)));
 }
 
+/// The same step with three times the gain: p' is 0.6, and twice that is certain.
+#[test]
+fn pi2_shows_probabilities() {
+    let mut queue = build(&spec("pi2", r#"{"alpha": 0, "beta": 60, "max_p": 1}"#));
+    let mut rng = Rng::stream(1, "pi2");
+    queue.enqueue(Pkt::new(1, 1), &mut cx(NOW, &mut rng, &mut Log::default()));
+    queue.enqueue(Pkt::new(2, 1), &mut cx(NOW, &mut rng, &mut Log::default()));
+    queue.dequeue(&mut cx(NOW + Duration::from_millis(10), &mut rng, &mut Log::default()));
+    queue.on_wakeup(&mut cx(NOW + Duration::from_secs(1), &mut rng, &mut Log::default()));
+    for (name, p) in [("p", 0.6), ("p_classic", 0.36), ("p_scalable", 1.0)] {
+        let shown = common::gauge(&*queue, name);
+        assert!((shown - p).abs() < 1e-9, "{name}: {shown}");
+    }
+}
+
 /// One step of 10 ms of delay makes p' 0.2 and leaves it there: p'^2 = 0.04 and k p' = 0.4.
 #[test]
 fn pi2_squares_for_classic_traffic_alone() {
@@ -318,6 +333,10 @@ fn pi2_squares_for_classic_traffic_alone() {
     }
     queue.dequeue(&mut cx(NOW + Duration::from_millis(10), &mut rng, &mut Log::default()));
     let later = NOW + Duration::from_secs(1);
+    queue.on_wakeup(&mut cx(later, &mut rng, &mut Log::default()));
+    for (name, p) in [("p", 0.2), ("p_classic", 0.04), ("p_scalable", 0.4)] {
+        assert!((common::gauge(&*queue, name) - p).abs() < 1e-9, "{name}");
+    }
     let mut rate = |ecn| {
         let before = queue.stats().drops() + queue.stats().marks();
         for id in 0..100_000 {

@@ -131,6 +131,38 @@ fn sfq_step_by_step() {
     assert_eq!(b.take_all(), [1, 4, 2, 6], "a packet each");
 }
 
+/// When the hash changes, packets that wait move to where those of their flow go from now on, or, in `McKenney`'s scheme, stay. Of two queues the flow
+/// has the other one after some change, and a packet that comes then is the first there.
+#[test]
+fn sfq_keeps_the_order_of_a_flow_only_where_packets_move() {
+    for rehash in [true, false] {
+        let mut b = Bench::new("sfq", &format!(r#"{{"divisor": 2, "perturb": "10ms", "rehash": {rehash}}}"#));
+        assert_eq!(b.offer(1, &[1000; 10]), NONE);
+        for _ in 0..8 {
+            b.now += Duration::from_millis(10);
+            assert_eq!(b.offer(1, &[1000]), NONE);
+        }
+        let out = b.take_all();
+        assert_eq!((out.len(), out.is_sorted()), (18, rehash), "{out:?}");
+    }
+}
+
+/// The share of a class is that of its rate.
+#[test]
+fn cbq_takes_a_rate_for_a_share() {
+    let order = |first: &str, second: &str| {
+        let classes = format!(r#"{{"class": "tcp", {first}}}, {{"class": "*", {second}}}"#);
+        let spec = spec("cbq", &format!(r#"{{"classes": [{classes}]}}"#));
+        let shown = serde_json::to_value(spec.effective(&link()).unwrap()).unwrap();
+        let shares = [0, 1].map(|i| (shown["classes"][i]["share"].as_f64(), shown["classes"][i]["rate"].clone()));
+        assert_eq!(shares, [(Some(0.75), "7.5mbit".into()), (Some(0.25), "2.5mbit".into())]);
+        let mut b = Bench::new("cbq", &format!(r#"{{"classes": [{classes}]}}"#));
+        (0..40).for_each(|n| _ = b.offer(n % 3, &[1000]));
+        b.take_all()
+    };
+    assert_eq!(order(r#""rate": "7500kbit""#, r#""rate": "2500kbit""#), order(r#""share": 0.75"#, r#""share": 0.25"#));
+}
+
 /// RED itself stays out of it: its average hardly moves.
 const REDFLOWLIMIT: &str = r#"{"redflowlimit": "3000b", "min": "2000b", "max": "3000b", "weight": 0.00001"#;
 
@@ -220,6 +252,16 @@ fn fq_does_not_forgive_who_overran_its_buffer() {
     b.offer(1, &[1000]);
     b.offer(2, &[1000]);
     assert_eq!(b.take_all(), [6, 5], "F = 4000 and F = 2000");
+}
+
+/// With its own clock everything starts afresh when nothing is left to send.
+#[test]
+fn self_clocked_fq_starts_afresh_on_an_idle_link() {
+    let mut b = Bench::new("fq", r#"{"clock": "self"}"#);
+    b.offer(1, &[1000; 2]);
+    b.offer(2, &[500]);
+    assert_eq!((b.take(), b.take(), b.gauge("flows")), (Some(3), Some(1), 2.0), "F = 500, 1000, 2000");
+    assert_eq!((b.take_all(), b.gauge("flows"), b.gauge("round")), (vec![2], 0.0, 0.0));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 
 use aqmkit_base::{Duration, Instant};
 use common::bench::Bench;
-use common::{cx, link, spec};
+use common::{Event, Pkt, cx, link, spec};
 
 /// Changes the parameters of a queue.
 fn change(b: &mut Bench, name: &str, json: &str) {
@@ -100,4 +100,18 @@ fn sred_counts_repeated_hits() {
         seen.push(b.gauge("repeated_hits"));
     }
     assert_eq!(seen, [0.0, 0.0, 0.5, 0.75]);
+}
+
+/// Which queue is the longest depends on the unit of the limit: flow 1 has most bytes, flow 2 most packets.
+#[test]
+fn the_longest_queue_of_drr_is_the_longest_in_the_unit_of_the_limit() {
+    for (before, after, lost) in [("5p", "1900b", 1), ("9000b", "3p", 2)] {
+        let mut b = Bench::new(&spec("drr", &format!(r#"{{"limit": "{before}"}}"#)));
+        for (flow, len) in [(1, 1500), (2, 200), (2, 200), (2, 200)] {
+            b.offer(Pkt { len, ..Pkt::new(0, flow) });
+        }
+        change(&mut b, "drr", &format!(r#"{{"limit": "{after}"}}"#));
+        let dropped = b.log.0.iter().filter_map(|e| if let Event::Dropped(p, _) = e { Some(p.flow) } else { None });
+        assert_eq!(dropped.collect::<Vec<_>>(), [lost], "{before} to {after}");
+    }
 }

@@ -114,6 +114,15 @@ fn fred_step_by_step() {
     assert_eq!([b.flow(1), b.flow(1)], [PASS; 2], "forgotten with its last packet");
 }
 
+/// `w = 1`: the average is what waited when the last packet came. At `Th_max` everything is dropped.
+#[test]
+fn fred_drops_all_from_max_on() {
+    let params = r#"{"weight": 1.0, "min": 1, "max": 4, "max_p": 0, "limit": 10, "many_flows": false}"#;
+    let mut b = Bench::new(&spec("fred", params));
+    assert_eq!([1, 2, 3, 4, 5].map(|flow| b.flow(flow)), [PASS; 5]);
+    assert_eq!((b.gauge("avg"), b.flow(6)), (4.0, vec![Why::Forced]));
+}
+
 #[test]
 fn fred_never_marks_instead_of_a_fair_share_drop() {
     let mut b = Bench::new(&spec("fred", r#"{"min": 1, "ecn": true}"#));

@@ -219,6 +219,9 @@ fn dualpi2_marks_l_along_its_ramp() {
         (0..900).filter(|_| b.take().0 == [Why::Step]).count()
     };
     assert_eq!((ramp(800, "{}"), ramp(1000, "{}"), ramp(1200, "{}")), (0, 449, 899), "the first only fills the count");
+    // Without a ramp, from the threshold on.
+    let cliff = r#"{"min_th": "1ms", "range": "0s", "random": true}"#;
+    assert_eq!((ramp(999, cliff), ramp(1000, cliff)), (0, 900));
     let step = r#"{"step_thresh": "1ms", "random": true}"#;
     assert_eq!((ramp(1000, step), ramp(1001, step)), (0, 900));
 }

@@ -108,7 +108,9 @@ fn sfb_derives_target_and_max_as_tc_does() {
     assert_eq!(sizes("{}"), (20, 25));
     assert_eq!(sizes(r#"{"target": 20}"#), (20, 25));
     assert_eq!(sizes(r#"{"max": 25}"#), (20, 25));
-    assert_eq!(sizes(r#"{"bin_size": 7}"#), (7, 9));
+    assert_eq!((sizes(r#"{"bin_size": 7}"#), sizes(r#"{"bin_size": 6}"#)), ((7, 9), (6, 7)));
+    // Rounded down after three fifths are added.
+    assert_eq!((sizes(r#"{"max": 23}"#), sizes(r#"{"max": 24}"#)), ((19, 23), (19, 24)));
     assert_eq!((sizes(r#"{"target": 1}"#), sizes(r#"{"max": 1}"#)), ((1, 2), (0, 1)));
 }
 
@@ -195,7 +197,7 @@ fn sfq_marks_a_packet_for_which_another_made_room() {
 #[test]
 fn sred_step_by_step() {
     let mut b = Bench::new(&spec("sred", r#"{"limit": 60, "zombies": 1, "a": 0.5, "overwrite": 1}"#));
-    assert_eq!((b.flow(1), b.gauge("hit_rate")), (PASS, 0.0), "flow 1 becomes the zombie");
+    assert_eq!((b.flow(1), b.gauge("hit_rate"), b.gauge("flows")), (PASS, 0.0, 0.0), "flow 1 becomes the zombie");
     assert_eq!((b.flow(1), b.gauge("hit_rate"), b.gauge("flows")), (PASS, 0.5, 2.0));
     assert_eq!((b.flow(2), b.gauge("hit_rate"), b.gauge("flows")), (PASS, 0.25, 4.0));
     assert_eq!((b.flow(2), b.gauge("hit_rate")), (PASS, 0.625), "flow 2 had taken the place");

@@ -91,5 +91,9 @@ mod tests {
         ] {
             assert!((changed(max_p, avg) - wanted).abs() < 1e-12, "{max_p} at {avg}: {}", changed(max_p, avg));
         }
+        // Whatever the bound and the step, it is a probability.
+        let mut ramp = Ramp { min: 10.0, max: 20.0, max_p: 0.9, gentle: true };
+        Adaptation { alpha: 1.0, top: 1.0, ..Adaptation::default() }.adapt(&mut ramp, 16.1);
+        assert_eq!(ramp.max_p, 1.0);
     }
 }

@@ -109,6 +109,10 @@ mod tests {
     fn who_slows_down_by_a_fifth_has_responded() {
         let before = at(1000.0, 0.01);
         assert!(USUAL.unresponsive(before, at(900.0, 0.021)));
+        // Neither a loss of just the factor nor a rate of just the factor is above it.
+        assert!(
+            !USUAL.unresponsive(before, at(900.0, 2.0 * 0.01)) && !USUAL.unresponsive(before, at(0.8 * 1000.0, 0.021))
+        );
         assert!(!USUAL.unresponsive(before, at(700.0, 0.021)) && !USUAL.unresponsive(before, at(900.0, 0.019)));
         assert!(
             USUAL.unresponsive_again(before, at(985.0, 0.0099)) && !USUAL.unresponsive_again(before, at(970.0, 0.5))

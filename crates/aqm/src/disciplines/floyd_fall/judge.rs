@@ -198,3 +198,20 @@ impl Judge {
         Some(if too_easy { kept / 2.0 } else { kept })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first so many flows with drops in an interval are remembered, and all of their drops.
+    #[test]
+    fn so_many_flows_are_remembered() {
+        let params = Params { max_flows: 3, ..Params::default() };
+        let mut judge = Judge::new(&params);
+        for flow in [1, 2, 3, 4, 5, 3] {
+            judge.note(&params, FlowKey(flow), Drops { early: 1, forced: 0 });
+        }
+        let early = |flow| judge.dropped.get(FlowKey(flow)).map(|drops| drops.early);
+        assert_eq!([1, 2, 3, 4, 5].map(early), [Some(1), Some(1), Some(2), None, None]);
+    }
+}
