@@ -280,6 +280,10 @@ profile! {
     delayed_ack: DelayedAck,
     /// Number of acknowledgements at the start of a connection that are not delayed.
     quick_acks: u8,
+    /// Compressed acknowledgements: while data is missing, the acknowledgements that report what came above it wait for each other, a
+    /// twentieth of the round trip and at most this long, from the fourth of a hole on (Linux's `tcp_comp_sack_delay_ns`); 0: each goes at
+    /// once, as RFC 5681 section 4.2 has it. The sender's segments then leave in bursts during recovery. Needs SACK.
+    comp_sack_delay: Duration,
     /// The clock of the retransmission timer.
     timer: Timer,
     /// Retransmission timeout before there is a measurement.
@@ -421,12 +425,13 @@ mod tests {
         assert_eq!(Profile::named("bsd43"), None);
     }
 
-    /// BSD of that time had no segmentation offload, and simulators and standards have none.
+    /// BSD of that time had no segmentation offload, and simulators and standards have none; Linux compresses acknowledgements since 4.18.
     #[test]
     fn segments_leave_together_under_linux_alone() {
         for name in NAMES {
-            let offloads = Profile::named(name).unwrap().gso_max_size > Bytes::ZERO;
-            assert_eq!(offloads, name.starts_with("linux-"), "{name}");
+            let p = Profile::named(name).unwrap();
+            assert_eq!(p.gso_max_size > Bytes::ZERO, name.starts_with("linux-"), "{name}");
+            assert_eq!(!p.comp_sack_delay.is_zero(), name == "linux-6", "{name}");
         }
     }
 

@@ -109,3 +109,15 @@ fn no_host_of_the_dcn_study_has_segmentation_offload() {
     }
     assert!(looked_at > 0, "no experiment has a number of users of its own");
 }
+
+/// The hosts of these studies are FreeBSD's of their time: what Linux's hosts send at once or acknowledge together is none of theirs.
+#[test]
+fn the_hosts_of_old_studies_send_and_acknowledge_segment_by_segment() {
+    for name in ["dcn/comparison", "dcn/traffic", "dcn/unresponsive", "web-ecn/web"] {
+        let path = format!("{}/../../experiments/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect(name);
+        assert!(text.contains("profile = \"freebsd45\"") && !text.contains("linux"), "{name}");
+    }
+    let p = aqmkit_transport::Profile::freebsd45();
+    assert_eq!((p.gso_max_size.0, p.comp_sack_delay.as_nanos()), (0, 0));
+}

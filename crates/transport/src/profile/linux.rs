@@ -73,6 +73,8 @@ impl Profile {
             loss_detection: LossDetection::Rack,
             early_retransmit: false,
             gso_time: Duration::from_nanos(1_000_000_000 / 1024),
+            // Since 4.18.
+            comp_sack_delay: Duration::from_millis(1),
             dctcp: dctcp::Params::default(),
             byte_counting: ByteCounting::Always,
             rate_reduction: RateReduction::Rfc9937,

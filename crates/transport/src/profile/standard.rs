@@ -57,6 +57,7 @@ impl Profile {
             gso_time: Duration::from_micros(977),
             delayed_ack: DelayedAck::After(Duration::from_millis(40)),
             quick_acks: 0,
+            comp_sack_delay: Duration::ZERO,
             timer: Timer::Exact,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_secs(1),

@@ -16,6 +16,7 @@
 //! | `usage.rs` | congestion window validation |
 //! | `undo.rs` | spurious retransmissions: D-SACK, timestamps, F-RTO, and undo |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
+//! | `compression.rs` | acknowledgements that wait for each other while data is missing |
 //! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
 //! | `rtt.rs`, `clock.rs` | the retransmission timeout and timer ticks |
 //!
@@ -27,6 +28,7 @@
 mod accurate;
 mod acks;
 mod clock;
+mod compression;
 mod cwr;
 mod ecn;
 mod handshake;
@@ -306,6 +308,10 @@ impl Tcp {
         let opened = self.on_ack(seg, call);
         if seg.sequence_len() > 0 {
             let arrival = self.receiver.on_data(call.p, seg, &self.clock, call.now);
+            let above_hole = seg.seq > self.receiver.next() && seg.len > 0 && !seg.flags.has(Flags::FIN);
+            if above_hole && self.sack && !call.p.comp_sack_delay.is_zero() {
+                self.receiver.compress(call.p, self.rtt.smoothed(call.p), call.now);
+            }
             if arrival.delivered {
                 call.out.events.push(Event::Delivered);
             }

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use aqmkit_base::{Duration, Instant};
 
 use super::clock::{Alarm, Clock};
+use super::compression::{self, Compression};
 use super::ranges::{Range, Ranges};
 use crate::profile::{DelayedAck, Profile};
 use crate::segment::{Flags, Options, Segment};
@@ -38,14 +39,17 @@ struct Above {
     recent: [u64; Options::MOST],
     /// What the last segment has brought a second time, until it is reported (RFC 2883).
     duplicate: Option<Range>,
+    compression: Compression,
 }
 
 impl Above {
     fn insert(&mut self, new: Range) {
         let joined = self.ranges.insert(new);
+        let is_joined = |s: u64| (joined.start..joined.end).contains(&s);
+        self.compression.place = self.recent.iter().take_while(|&&s| s != 0 && !is_joined(s)).count() as u8;
         let mut recent = [0; Options::MOST];
         recent[0] = new.start;
-        let others = self.recent.iter().filter(|&&s| s != 0 && !(joined.start..joined.end).contains(&s));
+        let others = self.recent.iter().filter(|&&s| s != 0 && !is_joined(s));
         recent[1..].iter_mut().zip(others).for_each(|(slot, s)| *slot = *s);
         self.recent = recent;
     }
@@ -161,6 +165,9 @@ impl Receiver {
     pub(super) fn on_sent(&mut self) {
         self.fresh = 0;
         self.owe_nothing();
+        if let Some(above) = &mut self.above {
+            above.compression.held = 0;
+        }
     }
 
     pub(super) fn owe_nothing(&mut self) {
@@ -267,6 +274,19 @@ impl Receiver {
             self.advance(self.next + 1);
         }
         Arrival { delivered, finished: self.has_finished() && !had_finished }
+    }
+
+    /// Data has come above a hole: decides whether its acknowledgement waits for others. `rtt` is the round trip as this end knows it.
+    pub(super) fn compress(&mut self, p: &Profile, rtt: Option<Duration>, now: Instant) {
+        let Some(above) = self.above.as_deref_mut() else { return };
+        if self.quick < p.quick_acks {
+            self.quick += 1;
+        } else if above.compression.holds(self.next) {
+            if above.compression.held == 1 {
+                self.due = now + compression::wait(p, rtt);
+            }
+            self.owed = Owed::Later;
+        }
     }
 
     /// Whether there is neither a hole nor a FIN.
