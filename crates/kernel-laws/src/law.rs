@@ -1,6 +1,6 @@
 //! What is the same for all laws: what they are told of an arrival, their verdict, and the program around them.
 
-use crate::fixed::{Factor, Fixed};
+use crate::fixed::{Factor, Fixed, quotient};
 use crate::verifier::{masked, reread_mut};
 use crate::words::{Words, words};
 
@@ -144,12 +144,13 @@ impl Limit {
         Fixed::whole(if self.bytes != 0 { arrival.waiting_bytes } else { arrival.waiting_packets })
     }
 
-    /// Whether the arrival does not fit.
+    /// Whether the arrival finds no room. Packets in one piece (GSO) have one fate, and one piece may be larger than the whole limit. They
+    /// are let in where the first of them fits; so the queue may exceed its limit by the rest of one piece.
     #[inline(always)]
     #[must_use]
     pub fn exceeded(&self, arrival: &Arrival) -> bool {
-        let size = if self.bytes != 0 { arrival.bytes } else { arrival.packets };
-        self.length(arrival).plus(Fixed::whole(size)) > self.most
+        let first = if self.bytes != 0 { quotient(arrival.bytes, arrival.packets) } else { 1 };
+        self.length(arrival).plus(Fixed::whole(first)) > self.most
     }
 }
 
@@ -296,11 +297,22 @@ mod tests {
     #[test]
     fn the_limit_counts_the_arrival() {
         let arrival =
-            Arrival { packets: 2, bytes: 3000, waiting_packets: 8, waiting_bytes: 12_000, ..Arrival::default() };
+            Arrival { packets: 1, bytes: 1500, waiting_packets: 8, waiting_bytes: 12_000, ..Arrival::default() };
         let packets = |most| Limit { most: Fixed::whole(most), bytes: 0 }.exceeded(&arrival);
         let bytes = |most| Limit { most: Fixed::whole(most), bytes: 1 }.exceeded(&arrival);
-        assert_eq!((packets(9), packets(10)), (true, false));
-        assert_eq!((bytes(14_999), bytes(15_000)), (true, false));
+        assert_eq!((packets(8), packets(9)), (true, false));
+        assert_eq!((bytes(13_499), bytes(13_500)), (true, false));
+    }
+
+    /// 45 packets of 1500 bytes are more than 64 kB: they fit where one of them does.
+    #[test]
+    fn packets_in_one_piece_fit_where_the_first_does() {
+        let piece =
+            Arrival { packets: 45, bytes: 67_500, waiting_packets: 20, waiting_bytes: 30_000, ..Arrival::default() };
+        let packets = |most| Limit { most: Fixed::whole(most), bytes: 0 }.exceeded(&piece);
+        let bytes = |most| Limit { most: Fixed::whole(most), bytes: 1 }.exceeded(&piece);
+        assert_eq!((packets(20), packets(21)), (true, false));
+        assert_eq!((bytes(31_499), bytes(31_500), bytes(64_000)), (true, false, false));
     }
 
     #[test]
