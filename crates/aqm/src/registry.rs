@@ -312,7 +312,9 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
         "cbq" | "drr" | "sfq" | "fq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
             Err("it schedules several queues, and the programs have one")
         }
-        "choke" => Err("it drops packets that wait, and the programs decide about those that arrive"),
+        "choke" => Err(
+            "it drops packets from the middle of the queue, and the programs decide about those that arrive or leave",
+        ),
         "red-pd" => Err(
             "what it does for each flow at the end of an interval is more than the kernel lets a program do for one packet",
         ),
@@ -324,10 +326,13 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
 #[must_use]
 pub fn where_it_runs(name: &str) -> String {
     let kernel = match runs_in_kernel(name) {
-        Ok(()) => format!(
-            "yes, `aqmkit kernel install {name} dev eth0 rate 40mbit`\n* inside the Linux kernel as a queue discipline (Linux 6.16, `NET_SCH_BPF`): \
-             yes, the same with the word `queue`"
-        ),
+        Ok(()) => {
+            let head = if name == "codel" { "; it drops at the head there, unless packets are marked" } else { "" };
+            format!(
+                "yes, `aqmkit kernel install {name} dev eth0 rate 40mbit`\n* inside the Linux kernel as a queue discipline (Linux 6.16, `NET_SCH_BPF`): \
+                 yes, the same with the word `queue`{head}"
+            )
+        }
         Err(why) => format!("no: {why}\n* inside the Linux kernel as a queue discipline: no, for the same reason"),
     };
     format!(

@@ -12,6 +12,12 @@ fn tell<L: Law>(name: &str) {
     println!("{name} {} {}", size_of::<Program<L>>() / 8, size_of::<L::Config>() / 8);
 }
 
+/// `name STATE CONFIG HEAD SET` of a law that also runs at the head of the queue: the size of that state, and the place of the parameter that puts it in
+/// force.
+fn tell_with<L: Law, H>(name: &str, set: usize) {
+    println!("{name} {} {} {} {set}", size_of::<Program<L>>() / 8, size_of::<L::Config>() / 8, size_of::<H>() / 8);
+}
+
 fn main() {
     tell::<red::Red>("red");
     tell::<ared::Ared>("ared");
@@ -26,7 +32,7 @@ fn main() {
     tell::<wred::Wred>("wred");
     tell::<fred::Fred>("fred");
     tell::<sfb::Sfb>("sfb");
-    tell::<codel::Codel>("codel");
+    tell_with::<codel::Codel, codel::AtHead>("codel", codel::AT_HEAD);
     tell::<pie::Pie>("pie");
     tell::<sred::Sred>("sred");
     tell::<afd::Afd>("afd");

@@ -50,6 +50,24 @@ program!(sred, sred::Sred);
 program!(afd, afd::Afd);
 program!(csfq, csfq::Csfq);
 
+/// Whether CoDel drops a packet at the head of the queue (1) or not (0), and the gauges after that.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn codel_at_head(
+    state: *mut codel::AtHead,
+    config: *const codel::Config,
+    packet: *const codel::Judged,
+    gauges: *mut [Fixed; GAUGES],
+) -> u32 {
+    // SAFETY: the caller's promise.
+    let (state, config, packet, gauges) = unsafe { (&mut *state, &*config, &*packet, &mut *gauges) };
+    let dropped = state.drops(config, packet);
+    *gauges = state.gauges(config);
+    u32::from(dropped)
+}
+
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}

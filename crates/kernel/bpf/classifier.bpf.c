@@ -4,7 +4,8 @@
 // queue behind, asks the law of one discipline, and lets the packet through, marks it or drops it.
 //
 // Compiled once for each discipline: LAW is the function of the law (crates/kernel-laws/src/bpf.rs), STATE and CONFIG
-// are the sizes of its state and parameters in 64-bit words (sizes.h, which a test compares with those of the law).
+// are the sizes of its state and parameters in 64-bit words (sizes.h, which a test compares with those of the law). AT_HEAD is defined for a law
+// that our own queue discipline can apply as packets leave.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -14,11 +15,7 @@
 #include "queue.h"
 
 #define REASONS 12
-#define GAUGES 4
 #define DRAWS 4
-#define SURROUNDINGS 4
-// `RULES` of crates/kernel/src/classes.rs.
-#define RULES 32
 #define CE 3
 #define ABOUT 4096
 #define HEADERS 64
@@ -62,13 +59,6 @@ struct arrival {
 	__u32 draws[DRAWS];
 };
 
-// `Surroundings` of crates/kernel-laws/src/law.rs, the rules of classes, then the discipline's own parameters.
-struct settings {
-	__u64 around[SURROUNDINGS];
-	__u64 rules[RULES];
-	__u64 config[CONFIG];
-};
-
 struct state {
 	struct bpf_spin_lock lock;
 	__u32 unused;
@@ -94,21 +84,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct state);
 } state SEC(".maps");
-
-// Two, of which `active` says which is in force: a change is written to the other one first.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct settings);
-} settings SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} active SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -425,14 +400,10 @@ static __always_inline void note(struct __sk_buff *skb, const struct arrival *ar
 // Finds what both programs use.
 static __always_inline int look_up(struct state **s, struct settings **in_force, struct statistics **count)
 {
-	__u32 zero = 0, which;
-	__u64 *now = bpf_map_lookup_elem(&active, &zero);
+	__u32 zero = 0;
 
-	if (!now)
-		return 0;
-	which = *now & 1;
 	*s = bpf_map_lookup_elem(&state, &zero);
-	*in_force = bpf_map_lookup_elem(&settings, &which);
+	*in_force = in_force_now();
 	*count = bpf_map_lookup_elem(&statistics, &zero);
 	return *s && *in_force && *count;
 }
@@ -466,6 +437,12 @@ int classify(struct __sk_buff *skb)
 	if (!s->random)
 		seed = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
 	verdict = decide(s, in_force, count, &arrival, seed);
+#ifdef AT_HEAD
+	// The law decides as packets leave, and its state is there.
+	if (own->at_head)
+		for (int i = 0; i < GAUGES; i++)
+			count->gauges[i] = own->gauges[i];
+#endif
 	if (in_force->around[3] & WATCHED)
 		note(skb, &arrival, verdict, count);
 	if ((verdict & 255) == 1 && headers.ecn != CE)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A queue discipline of one FIFO queue and a shaper. It does not decide: the classifier in front of it, at the egress of the same
-// device, decides and marks, and says in tc_index what is to be dropped. That is because a queue discipline in BPF may not write to packets.
+// A queue discipline of one FIFO queue and a shaper. The classifier in front of it, at the egress of the same device, decides and marks, and says
+// in tc_index what is to be dropped. That is because a queue discipline in BPF may not write to packets.
+//
+// Where AT_HEAD is defined, it is a law that drops packets as they leave (crates/kernel-laws/src/bpf.rs), HEAD is the size of its state and CONFIG that
+// of its parameters in 64-bit words, and AT_HEAD_SET is the place of the parameter that puts it in force. The settings are the classifier's.
 //
 // The programs are members of the kernel's `struct Qdisc_ops`, called under the lock of the device's queue. One set of programs and maps
 // serves one device.
@@ -137,6 +140,22 @@ static __always_inline struct slot *slot_at(__u64 place)
 	return bpf_map_lookup_elem(&slots, &index);
 }
 
+#ifdef AT_HEAD
+// `Judged` of crates/kernel-laws/src/disciplines/codel.rs.
+struct judged {
+	__u64 now, delay, bytes, packets;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64[HEAD]);
+} head SEC(".maps");
+
+extern __u32 AT_HEAD(void *state, const void *config, const void *packet, __s64 *gauges);
+#endif
+
 // int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 SEC("classifier")
 int enqueue(__u64 *arguments)
@@ -177,6 +196,40 @@ dropped:
 	return NET_XMIT_DROP;
 }
 
+// Takes out the packet at the head, of which there is one.
+static __always_inline struct sk_buff *take(struct Qdisc *sch, struct queue *q, struct slot *slot, __u64 now)
+{
+	struct sk_buff *skb = bpf_kptr_xchg(&slot->skb, 0);
+
+	q->head++;
+	q->waiting_packets -= slot->packets;
+	q->waiting_bytes -= slot->bytes;
+	if (q->head == q->tail)
+		q->empty_since = now;
+	sch->q.qlen--;
+	sch->qstats.backlog -= slot->bytes;
+	return skb;
+}
+
+#ifdef AT_HEAD
+// Whether the law drops the packet that was in this slot.
+static __always_inline int dropped_at_head(struct queue *q, const struct slot *slot, __u64 now)
+{
+	struct judged packet = { now, now - slot->arrived, q->waiting_bytes, q->waiting_packets };
+	struct settings *in_force = in_force_now();
+	__u32 zero = 0;
+	void *state = bpf_map_lookup_elem(&head, &zero);
+
+	if (!in_force || !state)
+		return 0;
+	q->at_head = in_force->config[AT_HEAD_SET];
+	if (!q->at_head || !AT_HEAD(state, in_force->config, &packet, q->gauges))
+		return 0;
+	q->dropped_at_head += slot->packets;
+	return 1;
+}
+#endif
+
 // struct sk_buff *dequeue(struct Qdisc *sch)
 SEC("classifier")
 struct sk_buff *dequeue(__u64 *arguments)
@@ -186,7 +239,7 @@ struct sk_buff *dequeue(__u64 *arguments)
 	__u64 now = bpf_ktime_get_ns();
 	__u32 zero = 0;
 	__u64 *byte_time = bpf_map_lookup_elem(&pace, &zero);
-	struct sk_buff *skb;
+	struct sk_buff *skb = 0;
 	struct slot *slot;
 
 	if (!q || !byte_time || q->head == q->tail)
@@ -195,21 +248,41 @@ struct sk_buff *dequeue(__u64 *arguments)
 		wake_at(sch, q->free_at);
 		return 0;
 	}
+#ifdef AT_HEAD
+	struct bpf_iter_num loop;
+
+	loop_new(&loop, SLOTS);
+	while (loop_next(&loop)) {
+		if (q->head == q->tail)
+			break;
+		slot = slot_at(q->head);
+		if (!slot)
+			break;
+		skb = take(sch, q, slot, now);
+		if (!skb)
+			continue;
+		if (dropped_at_head(q, slot, now)) {
+			sch->qstats.drops++;
+			release(skb);
+			skb = 0;
+			continue;
+		}
+		q->left += slot->packets;
+		q->waited += slot->packets * (now - slot->arrived);
+		q->free_at += slot->bytes * *byte_time >> SHIFT;
+		break;
+	}
+	loop_destroy(&loop);
+#else
 	slot = slot_at(q->head);
 	if (!slot)
 		return 0;
-	skb = bpf_kptr_xchg(&slot->skb, 0);
-	q->head++;
-	q->waiting_packets -= slot->packets;
-	q->waiting_bytes -= slot->bytes;
+	skb = take(sch, q, slot, now);
 	q->left += slot->packets;
 	q->waited += slot->packets * (now - slot->arrived);
 	// The link sends without a pause while packets wait, however late the timer is.
 	q->free_at += slot->bytes * *byte_time >> SHIFT;
-	if (q->head == q->tail)
-		q->empty_since = now;
-	sch->q.qlen--;
-	sch->qstats.backlog -= slot->bytes;
+#endif
 	if (skb)
 		count(sch, skb);
 	return skb;

@@ -2,6 +2,11 @@
 //
 // What the classifier (classifier.bpf.c) and the queue discipline (queue.bpf.c) know of each other.
 
+#define GAUGES 4
+#define SURROUNDINGS 4
+// `RULES` of crates/kernel/src/classes.rs.
+#define RULES 32
+
 // The state of the queue discipline. Its programs write it under the lock of the device's queue; the classifier only reads it.
 struct queue {
 	// What waits, with packets in one piece (GSO) counted as those that they carry.
@@ -16,6 +21,9 @@ struct queue {
 	__u64 overflowed;
 	// Whether a device has it already.
 	__u64 taken;
+	// Of a law at the head of the queue: whether it is in force, the packets that it dropped, and its state to be shown.
+	__u64 at_head, dropped_at_head;
+	__s64 gauges[GAUGES];
 };
 
 struct {
@@ -37,3 +45,39 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } pace SEC(".maps");
+
+#ifdef CONFIG
+// `Surroundings` of crates/kernel-laws/src/law.rs, the rules of classes, then the discipline's own parameters.
+struct settings {
+	__u64 around[SURROUNDINGS];
+	__u64 rules[RULES];
+	__u64 config[CONFIG];
+};
+
+// Two, of which `active` says which is in force: a change is written to the other one first.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} active SEC(".maps");
+
+// The settings in force.
+static __always_inline struct settings *in_force_now(void)
+{
+	__u32 zero = 0, which;
+	__u64 *now = bpf_map_lookup_elem(&active, &zero);
+
+	if (!now)
+		return 0;
+	which = *now & 1;
+	return bpf_map_lookup_elem(&settings, &which);
+}
+#endif

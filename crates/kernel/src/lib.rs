@@ -123,10 +123,25 @@ fn program(name: &str) -> &'static [u8] {
     PROGRAMS.get(&format!("{name}.bpf.o")).unwrap_or_default()
 }
 
-/// The queue discipline that can stand behind a classifier in the place of a stock one (Linux 6.16 with `CONFIG_NET_SCH_BPF`), an ELF file for BPF.
+/// The queue discipline that can stand behind the classifier of this name in the place of a stock one (Linux 6.16 with `CONFIG_NET_SCH_BPF`), an ELF file for
+/// BPF. The one of CoDel can drop packets at the head of the queue.
 #[must_use]
-pub fn queue() -> &'static [u8] {
-    program("queue")
+pub fn queue(name: &str) -> &'static [u8] {
+    program(if name == "codel" { "codel-queue" } else { "queue" })
+}
+
+/// Whether the queue discipline behind the classifier applies the law to packets that leave, instead of the classifier to those that arrive: CoDel
+/// does where nothing is marked, for only a classifier can mark.
+#[must_use]
+pub fn at_head(spec: &Spec) -> bool {
+    matches!(spec.parameters(), Parameters::Codel(params) if !params.ecn && params.ce_threshold.is_none())
+}
+
+/// Changes the settings of a discipline that is [`at_head`] so that it is there.
+pub fn set_at_head(settings: &mut [u64]) {
+    if let Some(word) = settings.get_mut(SETTINGS_BEFORE + fixed::codel::AT_HEAD) {
+        *word = 1;
+    }
 }
 
 /// Words of the settings before the discipline's own.
@@ -205,7 +220,8 @@ mod tests {
 
     #[test]
     fn every_program_is_inside() {
-        let objects = CLASSIFIERS.iter().map(|c| (c.name, c.object())).chain([("queue", queue())]);
+        let objects =
+            CLASSIFIERS.iter().map(|c| (c.name, c.object())).chain(["red", "codel"].map(|name| (name, queue(name))));
         for (name, object) in objects {
             assert!(object.starts_with(b"\x7fELF"), "{name}");
         }
@@ -220,6 +236,25 @@ mod tests {
             let words = settings(&spec, &link, &[], 1).expect("its defaults can be used");
             assert_eq!(words.len(), SETTINGS_BEFORE + classifier.config_words, "{}", classifier.name);
         }
+    }
+
+    #[test]
+    fn codel_is_at_the_head_where_it_does_not_mark() {
+        let link = Link::new(BitRate::from_mbps(10));
+        let read = |table: serde_json::Value| Spec::read("codel", table).expect("parameters of codel");
+        let plain = read(serde_json::json!({}));
+        assert!(at_head(&plain) && !at_head(&Spec::named("pie").expect("it is in the catalogue")));
+        assert!(!at_head(&read(serde_json::json!({ "ecn": true }))));
+        assert!(!at_head(&read(serde_json::json!({ "ce_threshold": "3ms" }))));
+        // The word that is set is the one that the program looks at.
+        let Parameters::Codel(params) = plain.effective(&link).expect("its defaults").parameters().clone() else {
+            panic!("not codel")
+        };
+        let mut config = laws::codel::config(&params, &link).expect("its defaults can be used");
+        config.at_head = 1;
+        let mut all = settings(&plain, &link, &[], 1).expect("its defaults can be used");
+        set_at_head(&mut all);
+        assert_eq!(all[SETTINGS_BEFORE..], words(&config));
     }
 
     #[test]

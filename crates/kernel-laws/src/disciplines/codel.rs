@@ -1,7 +1,8 @@
 //! CoDel: controlled delay. `aqmkit_aqm::disciplines::codel` has the law and its sources.
 //!
-//! A classifier sees packets when they come, not when they leave: here each is judged on arrival by the delay that it will have,
-//! which is what waits over the rate of the link, as if it left at once after such a delay.
+//! A classifier sees packets when they come, not when they leave: there each is judged on arrival by the delay that it will have,
+//! which is what waits over the rate of the link, as if it left at once after such a delay. Our own queue discipline judges a packet as it leaves,
+//! by the delay that it had ([`AtHead`]); it cannot mark.
 
 use crate::fixed::{Factor, Fixed};
 use crate::law::{Arrival, GAUGES, Law, Limit, Verdict, Why};
@@ -13,6 +14,10 @@ words! {
     pub struct Config {
         /// What the queue may hold.
         pub limit: Limit,
+        /// Whether packets are judged at the head of the queue (1), and nothing but the limit on arrival.
+        pub at_head: u64,
+        /// The most packets dropped at the head for one that is sent.
+        pub max_drops: u64,
         /// How long the link takes for a byte, in nanoseconds.
         pub byte_time: Factor,
         /// The standing delay that is acceptable, in nanoseconds.
@@ -32,6 +37,8 @@ words! {
     }
 }
 
+/// The place of [`Config::at_head`] among the words of the parameters.
+pub const AT_HEAD: usize = 2;
 /// The rows of the table of square roots.
 pub const ROWS: usize = 32;
 /// Its entries.
@@ -59,11 +66,26 @@ pub struct Codel {
     drop_next: u64,
 }
 
+/// A packet as it is judged, and what is behind it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// Now, in nanoseconds.
+    pub now: u64,
+    /// How long it waited, or will wait.
+    pub delay: u64,
+    /// Bytes behind it.
+    pub bytes: u64,
+    /// Packets behind it.
+    pub packets: u64,
+}
+
 impl Config {
-    /// The delay of an arrival.
+    /// An arrival, as if it left after the delay that it will have.
     #[inline(always)]
-    fn delay(&self, arrival: &Arrival) -> u64 {
-        self.byte_time.of(arrival.waiting_bytes)
+    fn predicted(&self, arrival: &Arrival) -> Judged {
+        let delay = self.byte_time.of(arrival.waiting_bytes);
+        Judged { now: arrival.now, delay, bytes: arrival.waiting_bytes, packets: arrival.waiting_packets }
     }
 
     /// `control_law` of the RFC: `interval / sqrt(count)` later. Beyond the table half of what a quarter of the count has, right to a
@@ -86,15 +108,21 @@ impl Config {
 impl Codel {
     /// `dodequeue` of the RFC: whether the delay has been above `target` for an interval.
     #[inline(always)]
-    fn ok_to_drop(&mut self, config: &Config, arrival: &Arrival) -> bool {
-        if config.delay(arrival) < config.target || arrival.waiting_bytes <= config.mtu {
+    fn ok_to_drop(&mut self, config: &Config, packet: &Judged) -> bool {
+        if packet.delay < config.target || packet.bytes <= config.mtu {
             self.first_above = 0;
             return false;
         }
         if self.first_above == 0 {
-            self.first_above = arrival.now + config.interval;
+            self.first_above = packet.now + config.interval;
         }
-        arrival.now >= self.first_above
+        packet.now >= self.first_above
+    }
+
+    /// The queue is empty.
+    #[inline(always)]
+    fn rest(&mut self) {
+        (self.first_above, self.phase) = (0, IDLE);
     }
 
     /// Enters the dropping state with its first drop.
@@ -113,15 +141,16 @@ impl Codel {
         self.drop_next = config.control_law(now, self.count);
     }
 
-    /// The body of the RFC's `dequeue` for one packet: whether it is dropped, and in which phase that leaves the next one.
+    /// The body of the RFC's `dequeue` for one packet: whether it is dropped, and in which phase that leaves the next one. `enough` says that
+    /// as many were dropped in its place as may be.
     #[inline(always)]
-    fn judge(&mut self, config: &Config, arrival: &Arrival, marks: bool) -> bool {
-        if !self.ok_to_drop(config, arrival) {
+    fn judge(&mut self, config: &Config, packet: &Judged, marks: bool, enough: bool) -> bool {
+        if !self.ok_to_drop(config, packet) {
             self.phase = IDLE;
             return false;
         }
         if self.phase == IDLE {
-            self.enter(config, arrival.now);
+            self.enter(config, packet.now);
             self.phase = DROPPING;
             return true;
         }
@@ -129,7 +158,7 @@ impl Codel {
             self.drop_next = config.control_law(self.drop_next, self.count);
         }
         self.phase = DROPPING;
-        if arrival.now < self.drop_next {
+        if packet.now < self.drop_next || enough {
             return false;
         }
         self.count += 1;
@@ -164,14 +193,18 @@ impl Law for Codel {
         if full {
             return Verdict::Drop(Why::Overflow);
         }
-        if arrival.finds_nothing() {
-            (self.first_above, self.phase) = (0, IDLE);
+        if config.at_head != 0 {
+            return Verdict::Pass;
         }
+        if arrival.finds_nothing() {
+            self.rest();
+        }
+        let packet = config.predicted(arrival);
         let marks = config.ecn != 0 && arrival.ecn_capable != 0;
-        if self.judge(config, arrival, marks) {
+        if self.judge(config, &packet, marks, false) {
             return if marks { Verdict::Mark(Why::Sojourn) } else { Verdict::Drop(Why::Sojourn) };
         }
-        if arrival.ecn_capable != 0 && config.delay(arrival) > config.ce_threshold {
+        if arrival.ecn_capable != 0 && packet.delay > config.ce_threshold {
             return Verdict::Mark(Why::Step);
         }
         Verdict::Pass
@@ -184,5 +217,44 @@ impl Law for Codel {
     fn gauges(&self, _config: &Config) -> [Fixed; GAUGES] {
         let dropping = if self.phase == IDLE { Fixed::ZERO } else { Fixed::ONE };
         [Fixed::whole(self.count), dropping, Fixed::ZERO, Fixed::ZERO]
+    }
+}
+
+/// CoDel at the head of the queue, where RFC 8289 has it; all zeros before the first packet.
+#[repr(C)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtHead {
+    started: u64,
+    /// Drops made for the packet that is to be sent.
+    drops: u64,
+    codel: Codel,
+}
+
+impl AtHead {
+    /// Before the first packet.
+    pub const ZERO: AtHead = AtHead { started: 0, drops: 0, codel: Codel::ZERO };
+
+    /// Whether a packet that is about to leave is dropped instead.
+    #[inline(always)]
+    pub fn drops(&mut self, config: &Config, packet: &Judged) -> bool {
+        if self.started == 0 {
+            self.started = 1;
+            self.codel.drop_next = packet.now;
+        }
+        let enough = self.drops >= config.max_drops;
+        let dropped = self.codel.judge(config, packet, false, enough);
+        self.drops = if dropped { self.drops + 1 } else { 0 };
+        if packet.packets == 0 {
+            self.drops = 0;
+            self.codel.rest();
+        }
+        dropped
+    }
+
+    /// The numbers of [`Law::gauges`].
+    #[inline(always)]
+    #[must_use]
+    pub fn gauges(&self, config: &Config) -> [Fixed; GAUGES] {
+        self.codel.gauges(config)
     }
 }

@@ -22,6 +22,8 @@ pub fn config(params: &Params, link: &Link) -> Result<disciplines::codel::Config
     let gap = |count: usize| control_law(Instant::ZERO, params.interval, count as u32).as_nanos();
     Ok(disciplines::codel::Config {
         limit: limit(params.limit)?,
+        at_head: 0,
+        max_drops: u64::from(params.max_drops),
         byte_time: factor("rate", 1e9 / link.rate.bytes_per_sec())?,
         target: nanos(params.target),
         interval: nanos(params.interval),

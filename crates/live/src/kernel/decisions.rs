@@ -50,6 +50,8 @@ impl Decision {
 pub(crate) struct Decisions {
     ring: RingBuf<MapData>,
     classifier: &'static Classifier,
+    /// Why a packet does not come out of the queue that the classifier let through.
+    pub(super) lost: Why,
 }
 
 impl std::fmt::Debug for Decisions {
@@ -60,9 +62,9 @@ impl std::fmt::Debug for Decisions {
 
 impl Decisions {
     /// Those of a program whose map of decisions this is.
-    pub(super) fn of(map: MapData, classifier: &'static Classifier) -> io::Result<Decisions> {
+    pub(super) fn of(map: MapData, classifier: &'static Classifier, lost: Why) -> io::Result<Decisions> {
         let ring = RingBuf::try_from(aya::maps::Map::RingBuf(map)).map_err(|_| lacking("decisions"))?;
-        Ok(Decisions { ring, classifier })
+        Ok(Decisions { ring, classifier, lost })
     }
 
     /// The next one, if there is one.

@@ -93,17 +93,20 @@ mod tests {
         }
     }
 
-    /// The queue discipline calls every other function.
+    /// The queue disciplines call every other function.
     #[test]
     fn the_queue_calls_the_others() {
         let all = FUNCTIONS.iter().map(|(place, _)| (*place, 7)).collect();
-        let changed = with_functions(aqmkit_kernel::queue(), &all);
-        for (place, name) in &FUNCTIONS[1..] {
-            let calls = |object: &[u8]| {
-                let call = [[CALL, 0, 0, 0], place.to_le_bytes()].concat();
-                object.as_chunks::<8>().0.iter().filter(|i| i[..] == call).count()
-            };
-            assert!(calls(aqmkit_kernel::queue()) > 0 && calls(&changed) == 0, "{name}");
+        for discipline in ["red", "codel"] {
+            let object = aqmkit_kernel::queue(discipline);
+            let changed = with_functions(object, &all);
+            for (place, name) in &FUNCTIONS[1..] {
+                let calls = |object: &[u8]| {
+                    let call = [[CALL, 0, 0, 0], place.to_le_bytes()].concat();
+                    object.as_chunks::<8>().0.iter().filter(|i| i[..] == call).count()
+                };
+                assert!(calls(object) > 0 && calls(&changed) == 0, "{discipline} {name}");
+            }
         }
     }
 }

@@ -61,18 +61,19 @@ impl Statistics {
 }
 
 /// 64-bit words of the state of our queue discipline (`struct queue` in `crates/kernel/bpf/queue.h`), and those that are read here.
-const QUEUE_WORDS: usize = 10;
+const QUEUE_WORDS: usize = 12 + GAUGES;
 const WAITING_PACKETS: usize = 0;
 const WAITING_BYTES: usize = 1;
 const LEFT: usize = 6;
 const WAITED: usize = 7;
 const OVERFLOWED: usize = 8;
+const DROPPED_AT_HEAD: usize = 11;
 
 /// The maps of a program.
 #[derive(Debug)]
 pub(super) struct Maps {
-    settings: MapData,
-    active: MapData,
+    pub(super) settings: MapData,
+    pub(super) active: MapData,
     statistics: MapData,
     about: MapData,
     /// The state of our queue discipline behind the classifier, and its rate; unused where there is none.
@@ -174,6 +175,11 @@ impl Maps {
             if queue[OVERFLOWED] > 0 {
                 *counted.drops.entry(Why::Overflow.name()).or_default() += queue[OVERFLOWED];
             }
+            if queue[DROPPED_AT_HEAD] > 0 {
+                *counted.drops.entry(Why::Sojourn.name()).or_default() += queue[DROPPED_AT_HEAD];
+            }
+            // The classifier had let them through.
+            counted.passed = counted.passed.saturating_sub(queue[OVERFLOWED] + queue[DROPPED_AT_HEAD]);
         }
         Ok(counted)
     }

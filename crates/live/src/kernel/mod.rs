@@ -21,8 +21,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::thread;
 
-use aqmkit_aqm::ParamError;
 use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_aqm::{ParamError, Why};
 use aqmkit_base::read::Value;
 use aqmkit_base::{BitRate, Bytes};
 use aqmkit_kernel::{Classifier, Match};
@@ -103,6 +103,11 @@ impl Wanted {
         aqmkit_kernel::settings(&self.spec, &self.link(), &rules(&self.classes)?, version)
     }
 
+    /// Whether packets are dropped at the head of the queue, and not as they arrive.
+    fn drops_at_head(&self) -> bool {
+        self.place == Place::Queue && aqmkit_kernel::at_head(&self.spec)
+    }
+
     fn words(&self, device: &str, version: u64, watched: bool) -> Result<Vec<u64>, LiveError> {
         let mut words =
             self.settings(version).map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
@@ -111,6 +116,9 @@ impl Wanted {
         }
         if self.place == Place::Queue {
             words[FLOW_KIND] |= QUEUED;
+        }
+        if self.drops_at_head() {
+            aqmkit_kernel::set_at_head(&mut words);
         }
         Ok(words)
     }
@@ -209,7 +217,8 @@ pub fn install(device: &str, wanted: &Wanted) -> Result<Installed, LiveError> {
 pub(crate) fn install_watched(device: &str, wanted: &Wanted) -> Result<Decisions, LiveError> {
     let (classifier, mut maps) = put(device, wanted, true)?;
     let map = maps.take_decisions().map_err(failed(device))?;
-    Decisions::of(map, classifier).map_err(failed(device))
+    let lost = if wanted.drops_at_head() { Why::Sojourn } else { Why::Overflow };
+    Decisions::of(map, classifier, lost).map_err(failed(device))
 }
 
 /// Loads the program and puts it and the queue behind it before an interface; a kill of the process leaves all of it there, or nothing.
@@ -266,7 +275,7 @@ fn registered(wanted: &Wanted, maps: &Maps) -> Result<(String, OwnedFd), LiveErr
     let name = qdisc::name(wanted.spec.name());
     let mut tries = 0..TRIES;
     loop {
-        match qdisc::register(&name, maps) {
+        match qdisc::register(&name, aqmkit_kernel::queue(wanted.spec.name()), maps) {
             // Another process is installing one of the same name, and is done soon.
             Err(e) if e.raw_os_error() == Some(libc::EEXIST) && tries.next().is_some() => thread::sleep(PAUSE),
             done => return done.map(|file| (name, file)).map_err(refused),

@@ -28,16 +28,16 @@ pub(super) fn name(discipline: &str) -> String {
     format!("{PREFIX}{discipline}").chars().take(15).collect()
 }
 
-/// Registers the queue discipline under a name; its state is in the maps of a classifier. It can be put before a device until the file is
+/// Registers a queue discipline, an ELF file, under a name; its state is in the maps of a classifier. It can be put before a device until the file is
 /// closed; there it stays afterwards, and all of it goes when it is removed from the device.
 ///
 /// # Errors
 /// When the kernel lacks support or refuses the programs, one of this name is registered (`EEXIST`), or permission is missing.
-pub(super) fn register(name: &str, maps: &Maps) -> io::Result<OwnedFd> {
+pub(super) fn register(name: &str, object: &[u8], maps: &Maps) -> io::Result<OwnedFd> {
     let kernel = KernelTypes::of_kernel()?;
     let mut table = Table::new(&kernel, TABLE, WRAPPER)?;
-    // The programs hold the map of packets once they are loaded.
-    let (object, _packets) = linked(maps)?;
+    // The programs hold their maps once they are loaded.
+    let (object, _own) = linked(object, maps)?;
     for member in MEMBERS {
         table.add(member, &code(&object, member)?)?;
     }
@@ -45,23 +45,27 @@ pub(super) fn register(name: &str, maps: &Maps) -> io::Result<OwnedFd> {
     table.register()
 }
 
-/// The object with the maps of the classifier and the offsets of the running kernel, and a map for the packets that wait.
-fn linked(maps: &Maps) -> io::Result<(Object, MapData)> {
-    let mut object = Object::parse(&for_this_kernel(aqmkit_kernel::queue())).map_err(io::Error::other)?;
+/// The object with the maps of the classifier and the offsets of the running kernel, and maps of its own: for the packets that wait, and for the state of
+/// a law at the head of the queue.
+fn linked(object: &[u8], maps: &Maps) -> io::Result<(Object, Vec<(String, MapData)>)> {
+    let mut object = Object::parse(&for_this_kernel(object)).map_err(io::Error::other)?;
     // Every kernel that has queue disciplines in BPF has all kinds of types.
     let features = BtfFeatures::new(true, true, true, true, true, true, true, true);
     let types = object.fixup_and_sanitize_btf(&features).map_err(io::Error::other)?;
     let types = load_types(&types.ok_or_else(|| lacking("types"))?.to_bytes())?;
-    let slots = object.maps.get("slots").ok_or_else(|| lacking("slots"))?.clone();
-    let slots = MapData::create(slots, "slots", Some(types.as_fd())).map_err(io::Error::other)?;
     object.relocate_btf(&Btf::from_sys_fs().map_err(io::Error::other)?).map_err(io::Error::other)?;
-    let descriptors = [("slots", &slots), ("queue", &maps.queue), ("pace", &maps.pace)];
-    let sections = object.functions.keys().map(|(section, _)| *section).collect();
+    let shared = [("queue", &maps.queue), ("pace", &maps.pace), ("settings", &maps.settings), ("active", &maps.active)];
     let known = object.maps.clone();
-    let found =
-        descriptors.iter().filter_map(|(name, map)| Some((*name, map.fd().as_fd().as_raw_fd(), known.get(*name)?)));
+    let own = known.iter().filter(|(name, _)| shared.iter().all(|(other, _)| other != name));
+    let own = own.map(|(name, map)| {
+        Ok((name.clone(), MapData::create(map.clone(), name, Some(types.as_fd())).map_err(io::Error::other)?))
+    });
+    let own: Vec<(String, MapData)> = own.collect::<io::Result<_>>()?;
+    let all = shared.into_iter().chain(own.iter().map(|(name, map)| (name.as_str(), map)));
+    let found = all.filter_map(|(name, map)| Some((name, map.fd().as_fd().as_raw_fd(), known.get(name)?)));
+    let sections = object.functions.keys().map(|(section, _)| *section).collect();
     object.relocate_maps(found, &sections).map_err(io::Error::other)?;
-    Ok((object, slots))
+    Ok((object, own))
 }
 
 /// The instructions of a program.

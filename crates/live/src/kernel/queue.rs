@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use aqmkit_aqm::{Backlog, Packet, Why};
+use aqmkit_aqm::{Backlog, Packet};
 use aqmkit_base::{BitRate, Bytes, FlowKind, Instant};
 use aqmkit_measure::Transmission;
 use aqmkit_packets::frame::{Frame, Keys, Reader};
@@ -108,10 +108,10 @@ impl KernelQueue {
             self.unknown += 1;
             return now;
         };
-        // What waited before it was lost behind the classifier, where the shaper or the device had no room.
+        // What waited before it was lost behind the classifier: where the shaper or the device had no room, or dropped at the head of the queue.
         for lost in self.waiting.drain(..place).collect::<Vec<_>>() {
             self.waiting_bytes -= u64::from(lost.frame.len());
-            self.meter.dropped(lost.frame, Why::Overflow, lost.arrived, now);
+            self.meter.dropped(lost.frame, self.decisions.lost, lost.arrived, now);
         }
         let Some(found) = self.waiting.pop_front() else { return now };
         let due =
