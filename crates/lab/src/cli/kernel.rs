@@ -238,6 +238,12 @@ fn text(state: &State) -> String {
         format!("  waiting     {} packets, {} bytes, {when}", s.waiting_packets, s.waiting_bytes),
         format!("  state       {}", gauges.join(" ")),
     ];
+    if s.undecided > 0 {
+        lines.insert(
+            6,
+            format!("  undecided   {} packets, let through because another processor was late", s.undecided),
+        );
+    }
     lines.extend(state.mean_run_ns.map(|ns| format!("  program     {ns:.0} ns a packet")));
     lines.join("\n") + "\n"
 }

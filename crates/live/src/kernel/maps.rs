@@ -19,7 +19,7 @@ pub(super) const ABOUT: usize = 4096;
 /// 64-bit words of its statistics: counters, marks and drops for each reason, gauges.
 const WORDS: usize = FIRST_REASON + 2 * Why::COUNT + GAUGES;
 /// The first word of the marks.
-const FIRST_REASON: usize = 6;
+const FIRST_REASON: usize = 7;
 const GAUGES: usize = aqmkit_kernel::GAUGES;
 
 /// The counters of a program since it was installed, and the state of its law.
@@ -38,6 +38,8 @@ pub struct Statistics {
     /// How long packets that were not dropped waited on average, in seconds: with our own queue discipline those that have left, as they left;
     /// before a stock one, what they found waiting over the rate of that time. Nothing before the first packet.
     pub mean_wait_s: Option<f64>,
+    /// Packets that were let through without a decision, because another processor did not finish its own for some 100 microseconds.
+    pub undecided: u64,
     /// Marks, by reason.
     pub marks: BTreeMap<&'static str, u64>,
     /// Drops, by reason.
@@ -201,6 +203,7 @@ impl Maps {
             waiting_packets: all[3],
             waiting_bytes: all[4],
             mean_wait_s: mean(all[5], admitted),
+            undecided: all[6],
             marks: by_reason(FIRST_REASON),
             drops,
             gauges: classifier.map(|c| c.read_gauges(gauges).collect()).unwrap_or_default(),
