@@ -12,6 +12,7 @@ mod csfq;
 mod dcn;
 mod erd;
 mod fred;
+mod own_queue;
 mod pi;
 mod pie;
 mod red;

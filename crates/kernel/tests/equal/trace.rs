@@ -111,27 +111,72 @@ fn view(queue: &Queue, len: u32, limit: Amount) -> QueueView {
     QueueView { packets: queue.waiting.len() as u32, bytes: queue.bytes, full }
 }
 
-/// Plays a trace of `decisions` arrivals to the discipline and to the law. The queue is as the discipline's decisions leave it.
-/// The discipline's timer fires at arrivals, late, with the queue that they find, as the law's does.
+/// An arrival, and what the discipline decides about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decided {
+    pub(crate) arrival: Arrival,
+    /// Whether it finds the queue full.
+    pub(crate) full: bool,
+    pub(crate) wanted: Verdict,
+}
+
+impl Decided {
+    /// The verdict as the law's number.
+    pub(crate) fn code(&self) -> u32 {
+        match self.wanted {
+            Verdict::Pass => 0,
+            Verdict::Mark(why) => 1 + ((why as u32) << 8),
+            Verdict::Drop(why) => 2 + ((why as u32) << 8),
+        }
+    }
+
+    /// Whether the discipline drops or marks for another reason than a full queue.
+    pub(crate) fn signals(&self) -> bool {
+        !self.full && self.wanted != Verdict::Pass
+    }
+}
+
+/// Plays a trace of `decisions` arrivals to the discipline and to the law.
 pub(crate) fn compare<A: Aqm, L: Law>(
     config: &A::Config,
     fixed: &L::Config,
-    (seed, shape): (u64, Shape),
+    which: (u64, Shape),
     decisions: u64,
     departures: Departures,
 ) -> Outcome {
-    let start = Instant::from_nanos(1_000_000_000);
-    let mut now = start;
+    let mut law = Box::new(L::ZERO);
+    law.start(fixed, START.as_nanos());
+    let mut outcome = Outcome::default();
+    play::<A>(config, which, decisions, departures, |decided| {
+        let verdict = law.on_arrival(fixed, &decided.arrival, decided.full);
+        outcome.decisions += 1;
+        outcome.different += u64::from(verdict.code() != decided.code());
+        outcome.signals += u64::from(decided.signals());
+    });
+    outcome
+}
+
+/// When a trace starts: its first packet arrives then.
+const START: Instant = Instant::from_nanos(1_000_000_000);
+
+/// Plays a trace of `decisions` arrivals to the discipline, and tells what it decides. The queue is as its decisions leave it. Its timer fires at
+/// arrivals, late, with the queue that they find, as the law's does.
+pub(crate) fn play<A: Aqm>(
+    config: &A::Config,
+    (seed, shape): (u64, Shape),
+    decisions: u64,
+    departures: Departures,
+    mut tell: impl FnMut(&Decided),
+) {
+    let mut now = START;
     let mut rng = Rng::stream(seed, "draws");
     let mut source = Source { rng: Rng::stream(seed, "arrivals"), shape, load: 1.0, left: 0 };
     let mut queue = Queue { waiting: Default::default(), bytes: 0, free_at: now, empty_since: now, sent_at: now };
     let mut aqm = A::new(config, now);
-    let mut law = Box::new(L::ZERO);
-    law.start(fixed, now.as_nanos());
     let mut due = A::tick(config).map(|period| now + period);
-    let mut outcome = Outcome::default();
-    for _ in 0..decisions {
-        now += source.pause();
+    for i in 0..decisions {
+        let pause = source.pause();
+        now += if i == 0 { Duration::ZERO } else { pause };
         drain(&mut queue, &mut aqm, config, &mut rng, now, departures);
         let pkt = source.packet();
         let found = view(&queue, pkt.len, A::limit(config));
@@ -166,13 +211,10 @@ pub(crate) fn compare<A: Aqm, L: Law>(
             ecn_capable: u64::from(pkt.ecn.is_capable()),
             class: u64::from(pkt.class.0),
             leaves_at: queue.sent_at.as_nanos(),
-            free_at: 0,
+            free_at: queue.free_at.as_nanos(),
             draws,
         };
-        let decided = law.on_arrival(fixed, &arrival, found.full);
-        outcome.decisions += 1;
-        outcome.different += u64::from(decided.code() != code(wanted));
-        outcome.signals += u64::from(!found.full && wanted != Verdict::Pass);
+        tell(&Decided { arrival, full: found.full, wanted });
         if !found.full && !matches!(wanted, Verdict::Drop(_)) {
             queue.waiting.push_back((pkt.len, pkt.flow, pkt.class));
             queue.bytes += u64::from(pkt.len);
@@ -181,7 +223,6 @@ pub(crate) fn compare<A: Aqm, L: Law>(
             aqm.on_discard(config, pkt, found, now);
         }
     }
-    outcome
 }
 
 /// A packet that finds this queue leaves it after the delay that it predicts.
@@ -228,14 +269,5 @@ fn drain<A: Aqm>(
         if queue.waiting.is_empty() {
             aqm.on_empty(config, left_at);
         }
-    }
-}
-
-/// A discipline's verdict as the law's number.
-fn code(verdict: Verdict) -> u32 {
-    match verdict {
-        Verdict::Pass => 0,
-        Verdict::Mark(why) => 1 + ((why as u32) << 8),
-        Verdict::Drop(why) => 2 + ((why as u32) << 8),
     }
 }

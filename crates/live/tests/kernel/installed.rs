@@ -4,16 +4,15 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use aqmkit_base::{BitRate, Bytes};
+use aqmkit_base::BitRate;
 use aqmkit_kernel::CLASSIFIERS;
 use aqmkit_live::kernel::{Place, Statistics, Wanted, examine, install, installed, remove};
-use aqmkit_packets::wire::Classes;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{cannot, pair, spec, traced};
+use super::{cannot, pair, traced, wanted};
 
 /// The places where a discipline can run here; those that cannot be tried are said.
-fn places() -> Vec<Place> {
+pub(super) fn places() -> Vec<Place> {
     if cannot().is_some() {
         return Vec::new();
     }
@@ -22,16 +21,6 @@ fn places() -> Vec<Place> {
         eprintln!("skipped: queue disciplines: {why}");
     }
     std::iter::once(Place::Classifier).chain(queue.is_none().then_some(Place::Queue)).collect()
-}
-
-fn wanted(name: &str, table: &Value, place: Place) -> Wanted {
-    Wanted {
-        spec: spec(name, table),
-        rate: BitRate::from_mbps(20),
-        mean_packet: Bytes(1500),
-        classes: Classes::default(),
-        place,
-    }
 }
 
 /// Sends over TCP from one namespace to another for a while, through the discipline; gives what it counted.

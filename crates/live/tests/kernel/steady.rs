@@ -1,0 +1,129 @@
+//! A load that does not answer drops: then the law and the rate alone say how long the queue is and how much is dropped, and a wrong constant in the
+//! program, its settings or its shaper shows.
+
+#![allow(clippy::disallowed_methods, reason = "packets are sent in real time")]
+
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use aqmkit_live::kernel::{Place, Statistics, install, installed, remove};
+use serde_json::{Value, json};
+
+use super::installed::places;
+use super::{pair, wanted};
+
+/// Of [`wanted`].
+const RATE: f64 = 20e6;
+/// Bytes of each datagram, and of its packet with the headers of UDP, IP and Ethernet.
+const DATAGRAM: usize = 958;
+const PACKET: f64 = 1000.0;
+/// Packets a second: 1.25 times as many as the link sends.
+const ARRIVALS: f64 = 1.25 * RATE / 8.0 / PACKET;
+/// Flows, which send in turn.
+const FLOWS: usize = 8;
+/// How long the queue is given to settle, and is then watched.
+const SETTLING: Duration = Duration::from_secs(3);
+const WATCHED: Duration = Duration::from_secs(3);
+
+/// What was seen.
+#[derive(Debug)]
+struct Seen {
+    /// The share of packets that were dropped.
+    dropped: f64,
+    /// What passed, in packets a second.
+    passed: f64,
+    /// The mean of a gauge.
+    gauge: f64,
+    /// The mean wait of what was let in, in packets of the link.
+    wait: f64,
+}
+
+/// The sum of the waits of all that was let in, in seconds, and how many that is.
+fn waits(counted: &Statistics) -> (f64, f64) {
+    let admitted = (counted.packets - counted.dropped()) as f64;
+    (counted.mean_wait_s.unwrap_or(0.0) * admitted, admitted)
+}
+
+/// Sends through a discipline, and looks at a gauge of it a thousand times a second.
+fn send(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
+    let pair = pair::Pair::new().unwrap();
+    let _receiver = pair.receiver.inside(|| UdpSocket::bind(("10.9.7.2", 5004))).unwrap();
+    pair.sender
+        .inside(|| {
+            let sockets: Vec<_> = (0..FLOWS).map(|_| UdpSocket::bind(("10.9.7.1", 0)).unwrap()).collect();
+            // The neighbour is asked for before.
+            sockets[0].send_to(&[0; 100], ("10.9.7.2", 5004))?;
+            std::thread::sleep(Duration::from_millis(100));
+            let found = install("veth0", &wanted(name, table, place)).map_err(std::io::Error::other)?;
+            let (start, mut sent) = (Instant::now(), 0);
+            let (mut gauges, mut before) = (Vec::new(), None);
+            while start.elapsed() < SETTLING + WATCHED {
+                while (sent as f64) < start.elapsed().as_secs_f64() * ARRIVALS {
+                    // A dropped packet is told to a local sender.
+                    let _ = sockets[sent % FLOWS].send_to(&[0; DATAGRAM], ("10.9.7.2", 5004));
+                    sent += 1;
+                }
+                if start.elapsed() > SETTLING {
+                    let counted = found.statistics().map_err(std::io::Error::other)?;
+                    gauges.push(counted.gauges[gauge]);
+                    before.get_or_insert((Instant::now(), counted));
+                }
+                std::thread::sleep(Duration::from_micros(800));
+            }
+            let after = installed("veth0").and_then(|i| i.statistics()).map_err(std::io::Error::other)?;
+            let (since, before) = before.unwrap();
+            remove("veth0").map_err(std::io::Error::other)?;
+            let packets = (after.packets - before.packets) as f64;
+            let dropped = (after.dropped() - before.dropped()) as f64;
+            let ((waited, left), (waited_before, left_before)) = (waits(&after), waits(&before));
+            let wait = (waited - waited_before) / (left - left_before);
+            Ok(Seen {
+                dropped: dropped / packets,
+                passed: (packets - dropped) / since.elapsed().as_secs_f64(),
+                gauge: gauges.iter().sum::<f64>() / gauges.len() as f64,
+                wait: wait * RATE / 8.0 / PACKET,
+            })
+        })
+        .unwrap()
+}
+
+fn near(found: f64, wanted: f64, share: f64) -> bool {
+    (found / wanted - 1.0).abs() < share
+}
+
+/// RED between these thresholds: drops are spread evenly, so a share s is dropped where the probability p of the ramp fulfils s = 2 p / (1 + p).
+fn red_agrees(seen: &Seen, max_p: f64) -> bool {
+    let p = seen.dropped / (2.0 - seen.dropped);
+    let average = 10.0 + 100.0 * p / max_p;
+    near(seen.gauge, average, 0.15) && near(seen.wait, average, 0.2) && near(seen.passed, RATE / 8.0 / PACKET, 0.03)
+}
+
+#[test]
+fn red_holds_the_queue_where_its_ramp_is() {
+    let table = |max_p: f64| json!({ "min": 10, "max": 110, "max_p": max_p, "limit": 500, "weight": 0.005 });
+    for place in places() {
+        let seen = send("red", &table(0.4), place, "avg");
+        eprintln!("{place:?}: {seen:?}");
+        assert!(red_agrees(&seen, 0.4), "{place:?} {seen:?}");
+        // So would a program whose probability rises twice as fast not be taken for this one.
+        let wrong = send("red", &table(0.8), place, "avg");
+        assert!(!red_agrees(&wrong, 0.4) && red_agrees(&wrong, 0.8), "{place:?} {wrong:?}");
+    }
+}
+
+/// DCN holds the queue about its target. How closely depends on its gains; twice the target is far outside.
+fn dcn_agrees(seen: &Seen, q_ref: f64) -> bool {
+    near(seen.wait, q_ref, 0.4) && near(seen.passed, RATE / 8.0 / PACKET, 0.03)
+}
+
+#[test]
+fn dcn_holds_the_queue_at_its_target() {
+    let table = |q_ref: u32| json!({ "q_ref": q_ref, "t_dec": "100ms", "limit": 500, "flows": FLOWS });
+    for place in places() {
+        let seen = send("dcn", &table(30), place, "p_ref");
+        eprintln!("{place:?}: {seen:?}");
+        assert!(dcn_agrees(&seen, 30.0), "{place:?} {seen:?}");
+        let wrong = send("dcn", &table(60), place, "p_ref");
+        assert!(!dcn_agrees(&wrong, 30.0) && dcn_agrees(&wrong, 60.0), "{place:?} {wrong:?}");
+    }
+}
