@@ -79,7 +79,8 @@ fn in_kernel() -> String {
     let names: Vec<&str> =
         registry::ALL.iter().map(|e| e.name).filter(|n| registry::runs_in_kernel(n).is_ok()).collect();
     let text = format!(
-        "All run in the simulator and on live links; inside the Linux kernel (aqmkit kernel), as a classifier or as a queue discipline: {}.",
+        "All run in the simulator and on live links; inside the Linux kernel (aqmkit kernel), as a classifier or as a queue discipline: {}. \
+         Why another one does not, its page says: aqmkit describe choke.",
         names.join(", ")
     );
     textwrap::fill(

@@ -86,8 +86,10 @@ pub fn lacks_queues() -> Option<String> {
     (!has).then(|| "this kernel has no queue disciplines in BPF (Linux 6.16, NET_SCH_BPF)".to_owned())
 }
 
+/// What was tried can run these, and of the others with one queue it cannot run those whose pages say why.
 fn names() -> String {
-    CLASSIFIERS.iter().map(|c| c.name).collect::<Vec<_>>().join(", ")
+    let names = CLASSIFIERS.iter().map(|c| c.name).collect::<Vec<_>>().join(", ");
+    format!("{names}; not choke and red-pd: aqmkit describe choke")
 }
 
 /// Installs RED on a device of a namespace of its own, and removes it.
