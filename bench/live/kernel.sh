@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a queue inside the kernel costs: each discipline of `aqmkit kernel` as a classifier before a shaper, beside the shaper alone and the
-# kernel's own disciplines behind it, all in one run.
+# What a queue inside the kernel costs: each discipline of `aqmkit kernel` as a classifier before a shaper, and as a queue discipline where the kernel
+# has those in BPF, beside the shaper alone, the kernel's own disciplines behind it, and aqmkit's own link and bridge, all in one run.
 #
 #   sudo bench/live/kernel.sh [SECONDS [ROUNDS]]
 #
@@ -89,6 +89,17 @@ for discipline in $("$AQMKIT" list disciplines --json | jq -r '.[] | select(.run
     ip netns exec "$left" "$AQMKIT" kernel install "$discipline" dev l0 rate 10gbit > /dev/null
     measure "tbf, aqmkit $discipline"
     ip netns exec "$left" "$AQMKIT" kernel remove dev l0
+done
+
+# The wrapper is among the kernel's types where it has queue disciplines in BPF.
+for discipline in red dcn pie codel; do
+    if grep -q bpf_struct_ops_Qdisc_ops /sys/kernel/btf/vmlinux; then
+        ip netns exec "$left" "$AQMKIT" kernel install "$discipline" dev l0 rate 10gbit queue > /dev/null
+        measure "aqmkit $discipline queue"
+        ip netns exec "$left" "$AQMKIT" kernel remove dev l0
+    else
+        printf '%-24s not in this kernel\n' "aqmkit $discipline queue"
+    fi
 done
 
 # A queue in aqmkit's own process, between two devices of a third namespace and on a link of its own.
