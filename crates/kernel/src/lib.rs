@@ -250,7 +250,7 @@ mod tests {
         let Parameters::Codel(params) = plain.effective(&link).expect("its defaults").parameters().clone() else {
             panic!("not codel")
         };
-        let mut config = laws::codel::config(&params, &link).expect("its defaults can be used");
+        let mut config = codel::config(&params, &link).expect("its defaults can be used");
         config.at_head = 1;
         let mut all = settings(&plain, &link, &[], 1).expect("its defaults can be used");
         set_at_head(&mut all);

@@ -104,10 +104,13 @@ fn decisions_at_the_head_are_those_of_the_discipline() {
     }
 }
 
+/// A deliberate error.
+type Change = fn(&mut Config);
+
 #[test]
 fn a_wrong_constant_is_noticed_at_the_head() {
     let table = json!({ "target": "3ms", "interval": "20ms", "max_drops": 2 });
-    let changes: [(&str, fn(&mut Config)); 4] = [
+    let changes: [(&str, Change); 4] = [
         ("target", |c| c.target += 100_000),
         ("interval", |c| c.interval += 500_000),
         ("root", |c| c.per_root[0][2] += c.per_root[0][2] / 20),

@@ -101,9 +101,9 @@ mod tests {
             let object = aqmkit_kernel::queue(discipline);
             let changed = with_functions(object, &all);
             for (place, name) in &FUNCTIONS[1..] {
-                let calls = |object: &[u8]| {
+                let calls = |code: &[u8]| {
                     let call = [[CALL, 0, 0, 0], place.to_le_bytes()].concat();
-                    object.as_chunks::<8>().0.iter().filter(|i| i[..] == call).count()
+                    code.as_chunks::<8>().0.iter().filter(|i| i[..] == call).count()
                 };
                 assert!(calls(object) > 0 && calls(&changed) == 0, "{discipline} {name}");
             }

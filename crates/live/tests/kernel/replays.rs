@@ -99,7 +99,7 @@ fn hold<A: Aqm, L: Law>(
 
     // A program with another constant decides otherwise.
     let mut wrong = words;
-    wrong[SETTINGS_BEFORE] /= 8;
+    wrong[SETTINGS_BEFORE] /= 64;
     let by_error = different(&wanted, &replayed(name, &wrong, &events));
     assert!(by_error > 4 * ALLOWED, "{name}: a wrong limit makes {by_error} differ");
 }
