@@ -130,7 +130,8 @@ fn the_verified_programs_decide_as_the_disciplines() {
     hold!(Pi, pi, { "limit": 200, "q_ref": 20, "a": 0.001, "b": 0.00095 });
     hold!(Rem, rem, { "limit": 200, "gamma": 0.01, "weight": 0.3 });
     hold!(Blue, blue, { "limit": 60, "d1": 0.02, "d2": 0.002, "freeze": "10ms" });
-    hold!(Step, step, { "limit": 200, "threshold": 10 } { "limit": 200, "sojourn": "5ms" });
+    hold!(Step, step, { "limit": 200, "threshold": 10 });
+    hold!(Step, step: Predicted, floating::step::Step, { "limit": 200, "sojourn": "5ms" });
     hold!(Erd, erd, { "limit": 60 });
     hold!(Cbt, cbt, { "limit": 200, "classes": [
         { "class": "tcp", "min": 10, "max": 30, "max_p": 0.3, "weight": 0.05 }, { "class": "*", "max": 8, "weight": 0.1 }] });
