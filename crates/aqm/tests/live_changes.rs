@@ -115,3 +115,20 @@ fn the_longest_queue_of_drr_is_the_longest_in_the_unit_of_the_limit() {
         assert_eq!(dropped.collect::<Vec<_>>(), [lost], "{before} to {after}");
     }
 }
+
+/// With another `q_ref` DCN takes the queue for empty before, as at its start: 20 packets of 1000 bytes below the target. Before the change
+/// the empty queue was 10 below; the next step is `a * -20 - b * -20`, with `a = 0.1` and `b = 0.2`.
+#[test]
+fn dcn_compares_with_an_empty_queue_after_another_target() {
+    let params = |q_ref: u32| {
+        format!(
+            r#"{{"limit": "100kb", "avpkt": "1000b", "q_ref": "{q_ref}b", "a": 0.1, "b": 0.2, "p_init": 50.0, "t_update": "10ms"}}"#
+        )
+    };
+    let mut b = Bench::new(&spec("dcn", &params(10_000)));
+    change(&mut b, "dcn", &params(20_000));
+    b.now = Instant::ZERO + Duration::from_millis(10);
+    b.queue.on_wakeup(&mut cx(b.now, &mut b.rng, &mut b.log));
+    let share = b.gauge("p_ref");
+    assert!((share - 52.0).abs() < 1e-9, "{share}");
+}
