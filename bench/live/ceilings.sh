@@ -62,21 +62,10 @@ through() {
     done
 }
 
-# bridged NAME AQMKIT OPTIONS: through a bridge.
-bridged() {
+# beside NAME NAMESPACE AQMKIT OPTIONS: through a bottleneck that a process keeps in a namespace.
+beside() {
     # shellcheck disable=SC2086
-    ip netns exec "$middle" "$2" -q bridge b0 b1 --rate 10gbit --aqm fifo:limit=2000 $3 > /dev/null 2>&1 &
-    bridge=$!
-    sleep 2
-    through "$1" "$bridge"
-    kill "$bridge"
-    wait "$bridge" 2>/dev/null || true
-    bridge=
-}
-
-# shaped NAME AQMKIT: through the egress of the sender's own interface.
-shaped() {
-    ip netns exec "$left" "$2" -q shape l0 --rate 10gbit --aqm fifo:limit=2000 > /dev/null 2>&1 &
+    ip netns exec "$2" "$3" -q $4 --rate 10gbit --aqm fifo:limit=2000 > /dev/null 2>&1 &
     bridge=$!
     sleep 2
     through "$1" "$bridge"
@@ -120,16 +109,16 @@ for _ in $(seq "$rounds"); do
         line "$name shape"
         connect_directly
         segmentation on
-        shaped "$name shape" "$aqmkit"
+        beside "$name shape" "$left" "$aqmkit" "shape l0"
         line "$name bridge"
         connect_through_middle
         segmentation on
-        bridged "$name bridge" "$aqmkit" ""
+        beside "$name bridge" "$middle" "$aqmkit" "bridge b0 b1"
         segmentation off
         line "$name bridge, segmentation off"
-        bridged "$name bridge, segmentation off" "$aqmkit" ""
+        beside "$name bridge, segmentation off" "$middle" "$aqmkit" "bridge b0 b1"
         line "$name bridge, AF_XDP, segmentation off"
-        bridged "$name bridge, AF_XDP, segmentation off" "$aqmkit" "--io af-xdp"
+        beside "$name bridge, AF_XDP, segmentation off" "$middle" "$aqmkit" "bridge b0 b1 --io af-xdp"
     done
     if command -v mm-link > /dev/null; then
         # A trace of 10 Gbit/s: 833 opportunities of 1500 bytes in each ms.
