@@ -39,7 +39,7 @@ pub struct Record {
     pub bridge: Option<Taken>,
 }
 
-/// The interfaces that a bridge uses, and the settings it changed.
+/// The interfaces that a bridge or a shaper uses, and the settings it changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     /// Its name.
@@ -50,6 +50,13 @@ pub struct Taken {
     pub interfaces: Vec<String>,
     /// The offloads that it disabled.
     pub off: Vec<SwitchedOff>,
+}
+
+impl Taken {
+    /// What uses them: a bridge has two interfaces, a shaper one.
+    fn kind(&self) -> &'static str {
+        if self.interfaces.len() == 1 { "shaper" } else { "bridge" }
+    }
 }
 
 impl Record {
@@ -165,14 +172,14 @@ pub fn bridge_at(directory: &Path, place: u64, interfaces: &[String]) -> Option<
     })
 }
 
-/// The remains of killed links and bridges, one sentence for each.
+/// The remains of killed links, bridges and shapers, one sentence for each.
 #[must_use]
 pub fn leftovers(directory: &Path) -> Vec<String> {
     let left = |record: &Record| match &record.bridge {
         Some(taken) => {
             let off = taken.off.iter().map(|o| format!("{} of {}", o.offload, o.interface)).collect::<Vec<_>>();
             let off = if off.is_empty() { "nothing".to_owned() } else { format!("{} switched off", off.join(", ")) };
-            format!("the bridge {} was killed and left {off}", taken.name)
+            format!("the {} {} was killed and left {off}", taken.kind(), taken.name)
         }
         None => {
             let many = inside(&record.cookies).len();
@@ -299,6 +306,18 @@ mod tests {
             Cleaned { records: 1, bridges: 1, ..Cleaned::default() },
             "there is no namespace 7"
         );
+    }
+
+    #[test]
+    fn what_has_one_interface_is_called_a_shaper() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = Taken { name: "home".into(), place: 7, interfaces: vec!["eth0".into()], off: Vec::new() };
+        let held = Held::new(dir.path(), &Record { pid: 9, bridge: Some(taken), ..Record::default() }).unwrap();
+        let text = std::fs::read(&held.path).unwrap();
+        let path = held.path.clone();
+        drop(held);
+        std::fs::write(path, text).unwrap();
+        assert_eq!(leftovers(dir.path()), ["the shaper home was killed and left nothing"]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
     };
     let bridge = Bridge::open_noting(&setup, &args.name, note)?;
     let [a, b] = &setup.interfaces;
-    let attended = Attended { directory: &directory, name: &args.name, metrics: args.metrics, play: args.play };
+    let attended = Attended { directory: &directory, name: &args.name, watched: args.watched };
     standing::attend(bridge.running(), attended, &format!("bridging {a} and {b}"), talk)?;
     let interfaces = bridge.interfaces();
     let report = bridge.control().report();

@@ -133,7 +133,7 @@ pub(super) fn tidied(cleaned: Cleaned) -> String {
     let links = format!("{} killed links cleaned up, {processes} processes ended", records - bridges);
     match bridges {
         0 => links,
-        _ => format!("{links}; {bridges} killed bridges, {offloads} offloads switched on again"),
+        _ => format!("{links}; {bridges} killed bridges or shapers, {offloads} offloads switched on again"),
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn shape(args: &wire::Shape, disciplines: &Catalogue, talk: Talk) -> 
     let _ledger = Ledger::open(&directory, interfaces, &args.name, place);
     let running = open(&setup, &args.name)?;
     let what = if setup.ingress.is_some() { "what leaves and enters" } else { "what leaves" };
-    let attended = Attended { directory: &directory, name: &args.name, metrics: args.metrics, play: args.play };
+    let attended = Attended { directory: &directory, name: &args.name, watched: args.watched };
     standing::attend(&running, attended, &format!("shaping {what} {}", setup.interface), talk)?;
     let report = running.control.report();
     let measured = running.close()?;

@@ -40,10 +40,8 @@ pub(super) struct Attended<'a> {
     pub(super) directory: &'a Path,
     /// Its name.
     pub(super) name: &'a str,
-    /// Where metrics are served.
-    pub(super) metrics: Option<SocketAddr>,
-    /// Whether it is shown in the browser.
-    pub(super) play: Option<wire::Access>,
+    /// How it is watched.
+    pub(super) watched: wire::Watched,
 }
 
 /// Serves a running bottleneck until the end, and gives up this thread's rights. `doing` says what it does.
@@ -56,17 +54,17 @@ pub(super) fn attend<D: Port + Send + 'static>(
     doing: &str,
     talk: Talk,
 ) -> Result<(), Failure> {
-    let Attended { directory, name, metrics, play } = attended;
+    let Attended { directory, name, watched } = attended;
     let control = &running.control;
     let _socket = ctl::serve(directory, Arc::clone(control)).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::Problem(
-            aqmkit_experiment::Problem::new(format!("a bridge or link named {name} is already running"))
+            aqmkit_experiment::Problem::new(format!("a link, bridge or shaper named {name} is already running"))
                 .right("give this one another name with --name"),
         ),
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
     })?;
-    let served = metrics.map(|address| serve(address, Arc::clone(control))).transpose()?;
-    play.map(|access| page::start(name, access)).transpose()?;
+    let served = watched.metrics.map(|address| serve(address, Arc::clone(control))).transpose()?;
+    watched.play.map(|access| page::start(name, access)).transpose()?;
     // From here on, this thread only waits.
     keep_none();
     // Older kernels ignore this.

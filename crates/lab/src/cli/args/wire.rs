@@ -170,12 +170,9 @@ pub struct Bridge {
     /// Let the kernel bridge the interfaces, without a queue, when this process ends or is killed (Linux 6.6 or later)
     #[arg(long)]
     pub fail_open: bool,
-    /// Serve metrics for Prometheus at this address
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub metrics: Option<SocketAddr>,
-    /// Show the queues in the browser: prints the address of a page on this machine. --play=change lets the page change parameters and rates
-    #[arg(long, value_name = "ACCESS", num_args = 0..=1, require_equals = true, default_missing_value = "look")]
-    pub play: Option<Access>,
+    /// How it is watched
+    #[command(flatten)]
+    pub watched: Watched,
     /// Name for aqmkit ctl
     #[arg(long, default_value = "bridge")]
     pub name: String,
@@ -219,12 +216,9 @@ pub struct Shape {
     /// Discipline of what arrives (default: the same)
     #[arg(long, value_name = "AQM")]
     pub ingress_aqm: Option<String>,
-    /// Serve metrics for Prometheus at this address
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub metrics: Option<SocketAddr>,
-    /// Show the queues in the browser: prints the address of a page on this machine. --play=change lets the page change parameters and rates
-    #[arg(long, value_name = "ACCESS", num_args = 0..=1, require_equals = true, default_missing_value = "look")]
-    pub play: Option<Access>,
+    /// How it is watched
+    #[command(flatten)]
+    pub watched: Watched,
     /// Name for aqmkit ctl
     #[arg(long, default_value = "shape")]
     pub name: String,
@@ -234,6 +228,17 @@ pub struct Shape {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How a bridge or a shaper is watched while it runs.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Watched {
+    /// Serve metrics for Prometheus at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Show the queues in the browser: prints the address of a page on this machine. --play=change lets the page change parameters and rates
+    #[arg(long, value_name = "ACCESS", num_args = 0..=1, require_equals = true, default_missing_value = "look")]
+    pub play: Option<Access>,
 }
 
 /// The rights of a page on a running bottleneck.
