@@ -147,12 +147,10 @@ fn put(entry: &mut Entry, node: &Node, at: &Origin) {
     }
 }
 
-/// Merges table `from` into table `into`, key by key; values of `from` take precedence.
+/// Merges table `from` into table `into`, key by key; values of `from` take precedence. A value that is not a table stays as it is, to be
+/// refused where it is read.
 pub(super) fn merge(into: &mut Node, from: &Node) {
-    let Value::Table(entries) = &mut into.value else {
-        *into = from.clone();
-        return;
-    };
+    let Value::Table(entries) = &mut into.value else { return };
     for new in from.entries() {
         match entries.iter_mut().find(|e| e.key == new.key) {
             Some(old) => put(old, &new.node, &new.at),

@@ -111,6 +111,9 @@ fn the_effort_is_the_packets_that_fill_the_links() {
         let rate = if run.labels["topology.rate"] == "10mbit" { 10e6 } else { 20e6 };
         assert_eq!(run.packets(), rate * 25.0 / 8.0 / 500.0, "{:?}", run.labels);
     }
+    // The least packet is one of a byte.
+    let tiny = parse(&LOADED.replace("mean_packet = \"500b\"", "mean_packet = \"1b\"")).unwrap().plan();
+    assert_eq!(tiny[0].packets(), 10e6 * 25.0 / 8.0);
     // A packet has 1000 bytes where nothing is said.
     let usual = parse(&LOADED.replace("mean_packet = \"500b\"\n", "")).unwrap().plan();
     assert_eq!(usual[0].packets(), 10e6 * 25.0 / 8.0 / 1000.0);

@@ -115,6 +115,12 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("no such class", "class = \"tcp\"", "class = \"tpc\""),
     ("no such label", "[\"second\", \"first\"]", "[\"third\"]"),
     ("names that are no table", "as = { gamma = 0.5 }", "as = 0.5"),
+    (
+        "a selection that is no table",
+        "{ aqm = \"red\", point = [\"second\", \"first\"], window = \"blast\", class = \"tcp\" }",
+        "\"blast\"",
+    ),
+    ("arguments that are no table", "{ latency = \"100ms\" }", "\"100ms\""),
     ("a cell without one of the names", "n = 1, ", ""),
     ("no cells", "cells = [", "cells = [] # "),
 ];
