@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -123,6 +123,23 @@ fn every_column_of_the_series_is_a_metric_and_every_metric_of_series_has_one() {
     for metric in METRICS.iter().filter(|m| m.in_series) {
         assert!(series.columns.keys().any(|c| Metric::at(c) == Some(metric)), "the series have no {}", metric.path);
     }
+}
+
+/// What results have beside the fields of a link, a class and a traffic model is what the list says that they compute.
+#[test]
+fn what_results_compute_is_what_the_list_names() {
+    let output = output();
+    let window = &output.windows[0];
+    let names = |computed: &BTreeMap<String, f64>| computed.keys().cloned().collect::<BTreeSet<_>>();
+    for (level, computed) in [
+        ("links", names(&window.links["b"].computed)),
+        ("classes", names(&window.classes["tcp"].computed)),
+        ("apps", names(&window.apps["video"].computed)),
+    ] {
+        let listed: BTreeSet<String> = Metric::computed(level).map(str::to_owned).collect();
+        assert_eq!(listed, computed, "{level}");
+    }
+    assert!(Metric::computed("apps").count() > 5);
 }
 
 /// What `docs/metrics.md` says.
