@@ -63,11 +63,16 @@ struct Tried<'a> {
     discipline: &'a str,
     row: &'a Row,
     form: Form,
+    /// What the other parameters are that are not at their defaults.
+    others: Value,
 }
 
 impl Tried<'_> {
     fn spec(&self, x: f64) -> Option<Spec> {
-        let (table, _) = in_its_place(self.discipline, &self.row.name, &self.form.value(x));
+        let (mut table, _) = in_its_place(self.discipline, &self.row.name, &self.form.value(x));
+        for (name, value) in self.others.as_object().into_iter().flatten() {
+            table[name] = value.clone();
+        }
         Spec::read(self.discipline, table).ok().filter(|spec| spec.effective(&link()).is_ok())
     }
 
@@ -185,7 +190,9 @@ fn form(discipline: &str, row: &Row) -> Option<Form> {
 
 /// The parameters of a discipline that can be tried.
 fn tried<'a>(discipline: &'a str, rows: &'a [Row]) -> Vec<Tried<'a>> {
-    rows.iter().filter_map(|row| form(discipline, row).map(|form| Tried { discipline, row, form })).collect()
+    let others = Value::Null;
+    let all = rows.iter().filter_map(|row| Some((row, form(discipline, row)?)));
+    all.map(|(row, form)| Tried { discipline, row, form, others: others.clone() }).collect()
 }
 
 fn document() -> String {
@@ -264,6 +271,52 @@ fn a_bound_that_another_hides_is_there() {
     for (min_share, taken) in [(0.5, true), (0.501, false)] {
         assert_eq!(reads("floyd-fall", json!({ "min_share": min_share, "max_share": 0.9 })), taken, "{min_share}");
     }
+}
+
+/// What a parameter may be where others are not at their defaults, of those whose range depends on others.
+#[test]
+fn ranges_that_follow_from_other_parameters() {
+    let mut wrong = Vec::new();
+    for (name, others, parameter, values) in [
+        ("ared", json!({ "variant": "feng" }), "alpha", "from 1 to 1000000"),
+        ("ared", json!({ "variant": "feng" }), "beta", "from 1 to 1000000"),
+        ("sfb", json!({ "db": "0s" }), "rehash", "to 0, or from 100us"),
+        ("sfb", json!({ "rehash": "0s" }), "db", "any"),
+        ("sfb", json!({ "target": 3 }), "max", "from 4"),
+        ("sfb", json!({ "max": 9 }), "target", "from 0 to 8"),
+        ("red-pd", json!({ "identify": "single" }), "k", "from 1 to 1000000"),
+        ("red-pd", json!({ "k": 1 }), "m", "from 1 to 16"),
+        ("red-pd", json!({ "interval_min": "100us" }), "interval_max", "from 100us"),
+        (
+            "drr",
+            json!({ "contract": "2kb", "latency_critical": ["tcp"], "period": "5ms" }),
+            "contracts",
+            "from 1 to 1048576",
+        ),
+        ("drr", json!({ "contract": "2kb", "latency_critical": ["tcp"] }), "period", "from 1ns"),
+        ("pi", json!({ "b": 0 }), "a", "from 0 to 1000000"),
+        ("pi", json!({ "a": 1e6 }), "b", "from 0 to 1000000"),
+        ("blue", json!({ "limit": 30 }), "trigger", "from 0 to 30"),
+        ("afd", json!({ "beta": 1e300 }), "alpha", "from 0"),
+        ("afd", json!({ "limit": 30 }), "q_target", "from 0 to 30"),
+        ("floyd-fall", json!({ "min_share": 1e-6 }), "max_share", "from 0.000001 to 0.999"),
+        ("floyd-fall", json!({ "max_share": 0.999 }), "min_share", "from 0.000001 to 0.5"),
+        ("dcn", json!({ "p_min": 2.0, "p_max": 9.0 }), "p_init", "from 2 to 9"),
+        ("dcn", json!({ "p_init": 9.0, "p_max": 50.0 }), "p_min", "above 0 to 9"),
+        ("codel", json!({ "target": "1ms" }), "interval", "from 1ms"),
+        ("codel", json!({ "interval": "9ms" }), "target", "from 1ns to 9ms"),
+        ("docsis-pie", json!({ "avpkt": "100b" }), "min_pktsize", "from 1b to 100b"),
+        ("sfq", json!({ "divisor": 9 }), "flows", "from 1 to 9"),
+    ] {
+        let rows = rows(name);
+        let row = rows.iter().find(|row| row.name == parameter).unwrap();
+        let form = form(name, row).unwrap();
+        let found = Tried { discipline: name, row, form, others: others.clone() }.ranges();
+        if found != values {
+            wrong.push(format!("{name} {others}: {parameter} {found}, not {values}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// An average in packets says nothing in bytes, and starts afresh; other changes leave it where it is.

@@ -218,6 +218,36 @@ fn overflow_hits_the_longest_queue() {
     assert_eq!((left(1), left(2)), (14, 6));
 }
 
+/// As Linux has it: what waits is at most what the rate carries in four times `rtt`, and 4 MiB at least; without a rate there is no bound but the limit.
+#[test]
+fn the_memory_follows_the_rate() {
+    let shown =
+        |json: &str| serde_json::to_value(spec("cake", json).effective(&link()).unwrap()).unwrap()["memlimit"].clone();
+    for (json, bytes) in [
+        (r#"{"bandwidth": "8mbit"}"#, Some(4 * 1024 * 1024)),
+        // 100 MB/s for 0.4 s, and for 40 ms.
+        (r#"{"bandwidth": "800mbit"}"#, Some(40_000_000)),
+        (r#"{"bandwidth": "800mbit", "rtt": "10ms"}"#, Some(4 * 1024 * 1024)),
+        (r#"{"bandwidth": "800mbit", "memlimit": "9000b"}"#, Some(9000)),
+        ("{}", None),
+    ] {
+        let wanted = bytes.map_or(serde_json::Value::Null, |bytes: u64| format!("{bytes}b").into());
+        assert_eq!(shown(json), wanted, "{json}");
+    }
+}
+
+/// No tin is slower than 512 bit/s, as in Linux: of a rate of 1024 bit/s the tin for voice has a half, and not a quarter. Where best effort always has
+/// packets too, every other one is voice. Of 8192 bit/s it has a quarter.
+#[test]
+fn no_tin_is_slower_than_512_bits_a_second() {
+    for (bandwidth, part) in [("1024bit", 0.5), ("8192bit", 0.25)] {
+        let mut b =
+            Bench::new(&format!(r#"{{"bandwidth": "{bandwidth}", "limit": 100, "target": "60min", "rtt": "60min"}}"#));
+        let [_, voice] = b.shares([of_flow(1), Pkt { dscp: "ef", ..of_flow(2) }], 2000);
+        assert!((voice as f64 / 2000.0 - part).abs() < 0.001, "{bandwidth}: {voice} of 2000");
+    }
+}
+
 #[test]
 fn wrong_parameters_are_told_what_would_be_right() {
     let says = |json: &str, parts: &[&str]| {

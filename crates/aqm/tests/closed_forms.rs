@@ -137,6 +137,16 @@ fn cbts_shares_follow_from_thresholds_where_no_bandwidth_is_given() {
     assert_eq!((&shown[0]["drain_rate"], &shown[1]["drain_rate"]), (&json!(750.0), &json!(250.0)));
 }
 
+/// Equation 4.3 says nothing where nothing may wait: each class then drains at the link's whole rate.
+#[test]
+fn a_class_of_cbt_that_may_keep_nothing_drains_at_the_links_rate() {
+    let shown =
+        effective_classes(&spec("cbt", r#"{"classes": [{"class": "tcp", "max": 0}, {"class": "*", "max": 0}]}"#));
+    for class in [0, 1] {
+        assert_eq!((&shown[class]["bandwidth"], &shown[class]["drain_rate"]), (&json!("10mbit"), &json!(1250.0)));
+    }
+}
+
 #[test]
 fn above_max_every_flow_of_fred_has_two_packets() {
     let fred = spec("fred", r#"{"limit": 240, "min": 5, "max": 5, "weight": 1.0}"#);

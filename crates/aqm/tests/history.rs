@@ -431,6 +431,15 @@ fn floyd_fall_takes_the_packets_of_a_released_flow_along() {
     assert!(released);
 }
 
+/// The class may keep a quarter of the limit, and one packet or one byte at least.
+#[test]
+fn floyd_falls_class_keeps_a_quarter_of_the_limit() {
+    for (limit, quarter) in [("60p", "15p"), ("3p", "1p"), ("60000b", "15000b"), ("7b", "1b"), ("3b", "1b")] {
+        let full = spec("floyd-fall", &format!(r#"{{"limit": "{limit}"}}"#)).effective(&link()).unwrap();
+        assert_eq!(serde_json::to_value(&full).unwrap()["restricted_limit"], quarter, "{limit}");
+    }
+}
+
 /// Each of the other tests alone finds the blast: for two flows ln(6)/2 = 90 % of the bytes is too much.
 #[test]
 fn floyd_falls_other_tests_find_it_too() {

@@ -4,8 +4,9 @@
 
 mod common;
 
+use aqmkit_aqm::Why;
 use aqmkit_base::{Duration, Instant};
-use common::bench::Bench;
+use common::bench::{Bench, PASS};
 use common::{Event, Pkt, cx, link, spec};
 
 /// Changes the parameters of a queue.
@@ -131,4 +132,51 @@ fn dcn_compares_with_an_empty_queue_after_another_target() {
     b.queue.on_wakeup(&mut cx(b.now, &mut b.rng, &mut b.log));
     let share = b.gauge("p_ref");
     assert!((share - 52.0).abs() < 1e-9, "{share}");
+}
+
+/// Of five lists a flow must be in three. A change that makes lists of another kind forgets those before it; another change keeps them.
+#[test]
+fn red_pd_identifies_anew_with_other_lists() {
+    let params = |more: &str| {
+        let fixed = r#""drop_rate": 1.0, "rtt": "10ms", "interval_min": "100ms", "interval_max": "100ms""#;
+        format!("{{{fixed}{more}}}")
+    };
+    for (more, identified) in [
+        ("", 1.0),
+        (r#", "alpha": 0.3"#, 1.0),
+        (r#", "m": 6"#, 0.0),
+        (r#", "max_flows": 49"#, 0.0),
+        (r#", "byte_mode": true"#, 0.0),
+    ] {
+        let mut b = Bench::new(&spec("red-pd", &params("")));
+        let lose = |bench: &mut Bench, ms: u64| {
+            bench.now = Instant::ZERO + Duration::from_millis(ms);
+            assert_eq!(bench.flow(1).len(), 1, "every packet is dropped");
+        };
+        lose(&mut b, 50);
+        lose(&mut b, 150);
+        change(&mut b, "red-pd", &params(more));
+        lose(&mut b, 250);
+        lose(&mut b, 350);
+        assert_eq!(b.gauge("identified"), identified, "{more}");
+    }
+}
+
+/// The RED of SFQ's queues is remembered through other changes, and begins afresh where it is switched off and on again, though packets wait
+/// all the time. With 5000 bytes waiting its average has come to 4031, above `max`, and begins at half of 5000.
+#[test]
+fn sfqs_red_begins_afresh_where_it_is_switched_on() {
+    let on = |depth: u32| {
+        format!(
+            r#"{{"divisor": 1, "depth": {depth}, "redflowlimit": "100000b", "min": "2000b", "max": "4000b", "weight": 0.5, "probability": 0}}"#
+        )
+    };
+    let off = r#"{"divisor": 1, "depth": 60}"#;
+    for (changes, first) in [(vec![on(50)], vec![Why::Forced]), (vec![off.to_owned(), on(60)], PASS)] {
+        let mut b = Bench::new(&spec("sfq", &on(60)));
+        let offers: Vec<Vec<Why>> = (0..6).map(|_| b.flow(1)).collect();
+        assert_eq!(offers, [PASS, PASS, PASS, PASS, PASS, vec![Why::Forced]]);
+        changes.iter().for_each(|params| change(&mut b, "sfq", params));
+        assert_eq!(b.flow(1), first, "{changes:?}");
+    }
 }

@@ -9,6 +9,9 @@ use aqmkit_base::{Instant, Rng};
 use common::{Log, Pkt, cx, link};
 use serde_json::{Value, json};
 
+/// What cake calls the parameters that cannot change.
+const CAKE: &str = "diffserv, isolation, classes or salt";
+
 /// Two packets wait in a queue with one table; another is asked for. What is refused, and how many packets wait then.
 fn change(name: &str, before: &Value, after: &Value) -> (Result<(), String>, u64) {
     let read = |table: &Value| Spec::read(name, table.clone()).unwrap().effective(&link()).unwrap();
@@ -25,6 +28,9 @@ fn classes_stay_while_packets_wait() {
     let weights = |first: &str, weight: f64| json!({"classes": [{"class": first, "weight": weight}, {"class": "*", "weight": 1}]});
     let shares = |first: &str, share: f64| json!({"classes": [{"class": first, "share": share}, {"class": "*", "share": 1.0 - share}]});
     let thresholds = |first: &str, max: f64| json!({"classes": [{"class": first, "min": 1, "max": max}, {"class": "*", "min": 1, "max": 9}]});
+    let prios =
+        |first: &str, prio: u32| json!({"classes": [{"class": first, "prio": prio}, {"class": "*", "prio": 2}]});
+    let codepoint = |class: &str, dscp: &str| json!({"classes": [{"class": class, "dscp": dscp}]});
     for (name, before, refused, field, taken) in [
         ("fq", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
         ("drr", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
@@ -43,6 +49,43 @@ fn classes_stay_while_packets_wait() {
         ("csfq", json!({"role": "edge"}), json!({"role": "core"}), "role", json!({"role": "edge", "limit": 50})),
         ("drr", json!({"buckets": 4}), json!({"buckets": 5}), "buckets", json!({"buckets": 4, "limit": 50})),
         ("sfq", json!({"divisor": 128}), json!({"divisor": 256}), "divisor", json!({"divisor": 128, "limit": 50})),
+        ("gred", prios("tcp", 1), prios("multimedia", 1), "classes", prios("tcp", 3)),
+        ("fq-codel", json!({"flows": 4}), json!({"flows": 5}), "flows", json!({"flows": 4, "limit": 50})),
+        ("fq-codel", json!({"salt": 4}), json!({"salt": 5}), "flows", json!({"salt": 4, "limit": 50})),
+        ("fq-pie", json!({"flows": 4}), json!({"flows": 5}), "flows", json!({"flows": 4, "limit": 50})),
+        ("fq-pie", json!({"salt": 4}), json!({"salt": 5}), "flows", json!({"salt": 4, "limit": 50})),
+        ("hhf", json!({"salt": 4}), json!({"salt": 5}), "salt", json!({"salt": 4, "limit": 50})),
+        ("sfb", json!({"bins": 4}), json!({"bins": 5}), "bins", json!({"bins": 4, "limit": 50})),
+        ("sfb", json!({"levels": 4}), json!({"levels": 5}), "bins", json!({"levels": 4, "limit": 50})),
+        (
+            "cake",
+            json!({"diffserv": "diffserv4"}),
+            json!({"diffserv": "besteffort"}),
+            CAKE,
+            json!({"diffserv": "diffserv4", "limit": 50}),
+        ),
+        (
+            "cake",
+            json!({"isolation": "hosts"}),
+            json!({"isolation": "flows"}),
+            CAKE,
+            json!({"isolation": "hosts", "limit": 50}),
+        ),
+        ("cake", json!({"salt": 4}), json!({"salt": 5}), CAKE, json!({"salt": 4, "limit": 50})),
+        (
+            "cake",
+            codepoint("tcp", "cs1"),
+            codepoint("multimedia", "cs1"),
+            CAKE,
+            json!({"classes": [{"class": "tcp", "dscp": "cs1"}], "limit": 50}),
+        ),
+        (
+            "cake",
+            codepoint("tcp", "cs1"),
+            codepoint("tcp", "ef"),
+            CAKE,
+            json!({"classes": [{"class": "tcp", "dscp": "cs1"}], "limit": 50}),
+        ),
     ] {
         assert_eq!(change(name, &before, &refused), (Err(field.to_owned()), 2), "{name} {refused}");
         assert_eq!(change(name, &before, &taken), (Ok(()), 2), "{name} {taken}");

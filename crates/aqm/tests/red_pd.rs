@@ -7,7 +7,7 @@ mod common;
 use aqmkit_aqm::Why;
 use aqmkit_base::{Duration, Instant, Rng};
 use common::bench::{Bench, PASS};
-use common::spec;
+use common::{Pkt, spec};
 
 /// A queue that drops every packet with the same probability, with intervals of a second; `from` is the second that has begun.
 struct Seconds {
@@ -222,4 +222,35 @@ fn the_test_for_unresponsive_flows_may_look_at_the_last_interval_alone() {
     let slows_at_the_end = [(20_000, 16_000), (28_000, 8000), (32_000, 4000), (34_000, 2000), (35_000, 1000)];
     assert!(is_unresponsive(slows_at_the_end, false));
     assert!(!is_unresponsive(slows_at_the_end, true));
+}
+
+/// Of two packets one is dropped, and nothing more after that: the drop rate, a half, is halved with each interval, and taken for zero when it is below
+/// 1e-9, which 2^-29 is not and 2^-30 is.
+#[test]
+fn a_drop_rate_below_one_in_a_thousand_million_is_none() {
+    let mut b = Bench::new(&spec("red-pd", r#"{"limit": 1, "interval_min": "1s", "interval_max": "1s"}"#));
+    let rate_after = |bench: &mut Bench, intervals: u64| {
+        bench.now = Instant::ZERO + Duration::from_secs(intervals);
+        bench.flow(2);
+        bench.take();
+        bench.gauge("drop_rate")
+    };
+    assert_eq!([b.flow(1), b.flow(1)], [PASS, vec![Why::Overflow]]);
+    b.take();
+    for n in 1..=29 {
+        assert_eq!(rate_after(&mut b, n as u64), 0.5_f64.powi(n), "after {n} intervals");
+    }
+    assert_eq!(rate_after(&mut b, 30), 0.0);
+}
+
+/// One byte of a thousand million is just that.
+#[test]
+fn a_drop_rate_of_one_in_a_thousand_million_counts() {
+    let params = r#"{"limit": 1, "byte_mode": true, "interval_min": "1s", "interval_max": "1s"}"#;
+    let mut b = Bench::new(&spec("red-pd", params));
+    let of = |len| Pkt { len, ..Pkt::new(0, 1) };
+    assert_eq!([b.offer(of(999_999_999)), b.offer(of(1))], [PASS, vec![Why::Overflow]]);
+    b.now += Duration::from_secs(1);
+    b.flow(1);
+    assert_eq!(b.gauge("drop_rate"), 1e-9);
 }

@@ -123,6 +123,31 @@ fn fred_drops_all_from_max_on() {
     assert_eq!((b.gauge("avg"), b.flow(6)), (4.0, vec![Why::Forced]));
 }
 
+/// A flow's share is the average by the flows with packets waiting, of which an arrival makes its own one, and never below a packet.
+#[test]
+fn freds_share_is_the_average_by_the_flows() {
+    let mut b = Bench::new(&spec("fred", r#"{"weight": 0.5, "min": 9, "max": 9, "limit": 50}"#));
+    let mut shown = Vec::new();
+    for flow in [1, 1, 1, 1, 2, 3] {
+        assert_eq!(b.flow(flow), PASS);
+        shown.push((b.gauge("avg"), b.gauge("avgcq")));
+    }
+    let avg = [0.0, 0.5, 1.25, 2.125, 3.0625, 4.03125];
+    assert_eq!(shown, [0, 1, 2, 3, 4, 5].map(|i| (avg[i], [1.0, 1.0, 1.25, 2.125, avg[4] / 2.0, avg[5] / 3.0][i])));
+}
+
+/// Above max all are dropped, also what finds the queue empty; the link would have sent nothing meanwhile. The share is then the average.
+#[test]
+fn freds_share_with_nobody_waiting_is_the_average() {
+    let mut b =
+        Bench::new(&spec("fred", r#"{"weight": 0.0625, "min": 1, "max": 1, "many_flows": false, "limit": 50}"#));
+    (1..40).for_each(|flow| _ = b.flow(flow));
+    b.take_all();
+    assert_eq!((b.flow(1), b.gauge("flows")), (vec![Why::Forced], 0.0));
+    assert!(b.gauge("avg") > 1.0);
+    assert_eq!(b.gauge("avgcq"), b.gauge("avg"));
+}
+
 #[test]
 fn fred_never_marks_instead_of_a_fair_share_drop() {
     let mut b = Bench::new(&spec("fred", r#"{"min": 1, "ecn": true}"#));
@@ -337,6 +362,19 @@ fn fq_drops_from_the_fattest() {
     assert_eq!(b.offer(small), [Why::Evicted; 2]);
     assert_eq!((b.gauge("fattest"), b.queue.backlog().packets), (2000.0, 9));
     assert_eq!(b.take_all().iter().filter(|&&id| [7, 8].contains(&id)).count(), 0);
+}
+
+/// Of so many equal packets in the fattest queue as many go as make up half of its bytes, and `drop_batch` at most.
+#[test]
+fn fq_drops_half_of_the_fattest() {
+    for (packets, drop_batch, gone) in
+        [(4, 64, 2), (5, 64, 3), (10, 64, 5), (11, 64, 6), (200, 64, 64), (200, 10, 10), (200, 1, 1)]
+    {
+        let mut b = Bench::new(&spec("fq-codel", &format!(r#"{{"limit": {packets}, "drop_batch": {drop_batch}}}"#)));
+        (0..packets).for_each(|_| assert_eq!(b.flow(2), PASS));
+        let dropped = b.offer(Pkt { len: 100, ..Pkt::new(0, 1) });
+        assert_eq!(dropped, vec![Why::Evicted; gone], "{packets} packets, {drop_batch} at most");
+    }
 }
 
 #[test]

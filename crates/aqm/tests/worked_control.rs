@@ -37,11 +37,12 @@ impl Bench {
     }
 
     fn offer(&mut self, ecn: Ecn, packets: u64) {
-        for _ in 0..packets {
-            self.next += 1;
-            let packet = Pkt { ecn, ..Pkt::new(self.next, ecn as u64) };
-            self.queue.enqueue(packet, &mut cx(self.now, &mut self.rng, &mut self.log));
-        }
+        (0..packets).for_each(|_| self.offer_one(Pkt { ecn, ..Pkt::new(0, ecn as u64) }));
+    }
+
+    fn offer_one(&mut self, packet: Pkt) {
+        self.next += 1;
+        self.queue.enqueue(Pkt { id: self.next, ..packet }, &mut cx(self.now, &mut self.rng, &mut self.log));
     }
 
     /// What a departure brings: why packets were dropped or marked, and the packet.
@@ -369,6 +370,23 @@ fn rem_step_by_step() {
     b.near("price", 0.81 - 0.19);
     b.wait_ms(100);
     b.near("price", 0.0);
+}
+
+/// In byte mode 20 packets of 500 bytes are ten of the mean size, which is the link's or `avpkt`. With `alpha` at zero the price is `gamma` times what
+/// came above what the link sends in 2 ms, 2.5 packets of 1000 bytes or 5 of 500.
+#[test]
+fn rem_counts_arrivals_in_packets_or_in_bytes() {
+    for (more, price) in [
+        (r#""byte_mode": true"#, 10.0 - 2.5),
+        (r#""byte_mode": false"#, 20.0 - 2.5),
+        (r#""byte_mode": true, "avpkt": "500b""#, 20.0 - 5.0),
+        (r#""byte_mode": false, "avpkt": "500b""#, 20.0 - 5.0),
+    ] {
+        let mut b = Bench::new("rem", &format!(r#"{{"alpha": 0, "gamma": 1, "phi": 1.0000001, {more}}}"#));
+        (0..20).for_each(|_| b.offer_one(Pkt { len: 500, ..Pkt::new(0, 1) }));
+        b.wait_ms(2);
+        b.near("price", price);
+    }
 }
 
 /// Where the queue changes by what comes less what goes, both forms of the price are one, but for the queue
