@@ -6,12 +6,12 @@
 mod common;
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{Duration, Ecn, Rng};
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use common::bench::Bench;
 use common::catalogue::{defaults, options};
 use common::driver::with_limit;
 use common::page::plain;
-use common::{Event, Pkt, cx, link, spec};
+use common::{Event, Log, Pkt, cx, link, spec};
 use serde_json::json;
 
 fn change(b: &mut Bench, spec: &Spec) {
@@ -90,6 +90,24 @@ fn a_packet_larger_than_the_limit_makes_no_room() {
     }
     tried.dedup();
     assert!(tried.len() >= 20, "{tried:?}");
+}
+
+/// An empty queue takes a packet, however low its limit is.
+#[test]
+fn an_empty_queue_takes_a_packet_of_the_limit() {
+    let mut refused = Vec::new();
+    for spec in [defaults(), options()].concat() {
+        for limit in ["1p", "1000b"] {
+            let low = with_limit(&spec, limit);
+            let Ok(mut queue) = low.build::<Pkt>(&link(), Instant::ZERO) else { continue };
+            let (mut rng, mut log) = (Rng::stream(1, "alike"), Log::default());
+            queue.enqueue(Pkt::new(0, 1), &mut cx(Instant::ZERO, &mut rng, &mut log));
+            if !log.0.is_empty() || queue.backlog().packets != 1 {
+                refused.push(format!("{low:?}: {:?}", log.0));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 /// The same where there is a second limit, of memory; a packet of just that size fits, alone.

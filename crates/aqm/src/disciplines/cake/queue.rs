@@ -11,7 +11,7 @@ use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError};
 use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
-use crate::storage::{FlowQueues, Links, List, fits, over};
+use crate::storage::{FlowQueues, Links, List, over};
 use crate::verdict::{Verdict, Why};
 
 /// How a flow takes part in the rounds of its tin.
@@ -358,7 +358,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
     /// `cake_enqueue`.
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         self.stats.enqueued += 1;
-        if !self.holds(1, packet.len().into()) || !fits(Backlog::default(), packet.len(), self.config.params.limit) {
+        if !self.holds(1, packet.len().into()) {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
         let t = self.config.tin(&packet);
