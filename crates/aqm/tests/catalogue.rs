@@ -3,7 +3,7 @@
 mod common;
 
 use aqmkit_aqm::registry::{self, ALL, Link, Spec};
-use aqmkit_aqm::{Addition, Catalogue, Discipline, Packet, ParamError, Qdisc};
+use aqmkit_aqm::{Addition, AnyParams, Backlog, Catalogue, Cx, Dequeued, Discipline, Packet, ParamError, Qdisc, Stats};
 use aqmkit_base::read::Value;
 use aqmkit_base::{BitRate, ClassId, Ecn, FlowKey, FlowKind, Instant, Rng};
 use common::driver::{Op, Play};
@@ -142,7 +142,7 @@ fn labels_that_an_added_discipline_writes_reach_the_packet() {
     let labels = |spec: Spec| {
         let mut queue = spec.build::<Labelled>(&at, Instant::ZERO).unwrap();
         let (mut rng, mut sink) = (Rng::stream(1, "test"), aqmkit_aqm::Discard);
-        let mut call = aqmkit_aqm::Cx { now: Instant::ZERO, rng: &mut rng, sink: &mut sink };
+        let mut call = Cx { now: Instant::ZERO, rng: &mut rng, sink: &mut sink };
         (0..5).for_each(|_| queue.enqueue(Labelled(0.0), &mut call));
         call.now += aqmkit_base::Duration::from_millis(5);
         queue.enqueue(Labelled(0.0), &mut call);
@@ -151,6 +151,67 @@ fn labels_that_an_added_discipline_writes_reach_the_packet() {
     let twin = labels(catalogue().spec("twin-csfq", table("{}")).unwrap());
     assert!(twin.iter().any(|&label| label > 0.0), "{twin:?}");
     assert_eq!(twin, labels(Spec::named("csfq").unwrap()));
+}
+
+/// A FIFO that marks what it sends by itself, and tells nobody.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Marker {}
+
+struct Marking<P>(Box<dyn Qdisc<P>>);
+
+impl Discipline for Marker {
+    const NAME: &'static str = "marker";
+
+    fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
+        Ok(self.clone())
+    }
+
+    fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
+        Ok(Box::new(Marking(aqmkit_aqm::disciplines::fifo::Params::default().build(link, now)?)))
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Marking<P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+        self.0.enqueue(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P> {
+        match self.0.dequeue(cx) {
+            Dequeued::Packet(mut packet) => {
+                packet.set_ce();
+                Dequeued::Packet(packet)
+            }
+            other => other,
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        self.0.stats()
+    }
+
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        self.0.reconfigure(params, link, cx)
+    }
+}
+
+/// What it writes into a ticket reaches the packet, if that can carry a mark.
+#[test]
+fn marks_that_an_added_discipline_makes_by_itself_reach_the_packet() {
+    let mut catalogue = Catalogue::default();
+    catalogue.add(Addition::of::<Marker>(1)).unwrap();
+    let mut queue = catalogue.spec("marker", table("{}")).unwrap().build::<Pkt>(&link(), Instant::ZERO).unwrap();
+    let (mut rng, mut log) = (Rng::stream(1, "test"), Log::default());
+    let mut call = cx(Instant::ZERO, &mut rng, &mut log);
+    for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+        queue.enqueue(Pkt { ecn, ..Pkt::new(0, 1) }, &mut call);
+    }
+    let out: Vec<Ecn> = std::iter::from_fn(|| queue.dequeue(&mut call).packet()).map(|packet| packet.ecn).collect();
+    assert_eq!(out, [Ecn::NotEct, Ecn::Ce, Ecn::Ce, Ecn::Ce]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{Instant, Rng};
-use common::{Log, Pkt, cx, link};
+use common::{Event, Log, Pkt, cx, link};
 use serde_json::{Value, json};
 
 /// What cake calls the parameters that cannot change.
@@ -22,7 +22,25 @@ fn change(name: &str, before: &Value, after: &Value) -> (Result<(), String>, u64
     (changed.map_err(|error| error.field), queue.backlog().packets)
 }
 
-/// Each refusal names its parameter and loses nothing; a change of weights, shares or limits beside it is taken.
+/// What comes out of such a queue of ten packets more, where a change is asked for between them or not.
+fn outcome(name: &str, before: &Value, asked: Option<&Value>) -> Vec<Event> {
+    let read = |table: &Value| Spec::read(name, table.clone()).unwrap().effective(&link()).unwrap();
+    let mut queue = read(before).build::<Pkt>(&link(), Instant::ZERO).unwrap();
+    let (mut rng, mut log) = (Rng::stream(1, "live"), Log::default());
+    for id in 0..12 {
+        if let Some(after) = asked.filter(|_| id == 2) {
+            let changed = queue.reconfigure(&read(after), &link(), &mut cx(Instant::ZERO, &mut rng, &mut log));
+            assert!(changed.is_err());
+        }
+        queue.enqueue(Pkt { class: (id % 3) as u8, ..Pkt::new(id, id) }, &mut cx(Instant::ZERO, &mut rng, &mut log));
+    }
+    while let Some(packet) = queue.dequeue(&mut cx(Instant::ZERO, &mut rng, &mut log)).packet() {
+        log.0.push(Event::Out(packet));
+    }
+    log.0
+}
+
+/// Each refusal names its parameter, loses nothing and leaves the queue as it was; a change of weights, shares or limits beside it is taken.
 #[test]
 fn classes_stay_while_packets_wait() {
     let weights = |first: &str, weight: f64| json!({"classes": [{"class": first, "weight": weight}, {"class": "*", "weight": 1}]});
@@ -88,6 +106,7 @@ fn classes_stay_while_packets_wait() {
         ),
     ] {
         assert_eq!(change(name, &before, &refused), (Err(field.to_owned()), 2), "{name} {refused}");
+        assert_eq!(outcome(name, &before, Some(&refused)), outcome(name, &before, None), "{name} {refused}");
         assert_eq!(change(name, &before, &taken), (Ok(()), 2), "{name} {taken}");
     }
 }
