@@ -54,6 +54,19 @@ fn the_fin_rides_on_the_last_data() {
     assert_eq!((fins.len(), fins[0].seg.len, fins[0].seg.seq), (1, 100, 1449));
 }
 
+/// 4.4BSD's `tcp_output`: the data that empties the buffer is pushed. A FIN by itself has none.
+#[test]
+fn the_last_data_is_pushed() {
+    let mut pair = Pair::connected(&Profile::bsd44(), 100);
+    pair.write(A, 4000);
+    pair.run();
+    pair.close(A);
+    pair.run();
+    let sent = pair.sent.iter().filter(|s| s.from == A && (s.seg.len > 0 || s.seg.flags.has(Flags::FIN)));
+    let pushed: Vec<_> = sent.map(|s| (s.seg.seq - 1, s.seg.len, s.seg.flags.has(Flags::PSH))).collect();
+    assert_eq!(pushed, [(0, 1448, false), (1448, 1448, false), (2896, 1104, true), (4000, 0, false)]);
+}
+
 #[test]
 fn a_half_closed_connection_goes_on_the_other_way() {
     let mut pair = Pair::connected(&Profile::bsd44(), 100);

@@ -100,6 +100,22 @@ fn what_is_received_does_not_end_idle_time() {
     }
 }
 
+/// A byte now and then is data as well: the connection is not idle, and the window stays. Silence as long brings it back to the initial one.
+#[test]
+fn single_bytes_keep_a_connection_from_being_idle() {
+    for (every, window) in [(100, 20_000), (5_000, 10_000)] {
+        let mut pair = Pair::connected(&linux(), 20);
+        pair.write(A, 10_000);
+        pair.run_until(ms(100));
+        assert_eq!(pair.ends[A].cwnd(), 20_000);
+        for n in 1..=5_000 / every {
+            pair.run_until(ms(100 + n * every));
+            pair.write(A, 1);
+        }
+        assert_eq!(pair.ends[A].cwnd(), window, "a byte every {every} ms");
+    }
+}
+
 /// The timeout doubles up to two minutes; BSD's ends at 64 times the first.
 #[test]
 fn backoff_goes_on_to_the_largest_timeout() {

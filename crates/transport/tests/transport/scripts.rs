@@ -25,6 +25,7 @@ macro_rules! scripts {
 scripts! {
     backing_off
     bsd44_after_lost_syn
+    bsd44_after_two_lost_syns
     bsd44_syn
     cubic
     cubic_fast_convergence
@@ -42,10 +43,13 @@ scripts! {
     frto
     frto_after_loss
     frto_waits
+    giving_up_counts_anew
+    giving_up_counts_anew_with_sack
     karn
     karn_in_recovery
     ledbat
     limited_transmit
+    limited_transmit_again
     linux_client_with_ecn
     linux_duplicate_sack
     linux_fast_retransmit
@@ -73,11 +77,13 @@ scripts! {
     no_probe_in_recovery
     probe_of_what_has_come
     probe_that_mends
+    reno_after_timeout
     reno_recovery
     restart_after_idle
     sack_after_timeout
     sack_blocks_of_a_burst
     sack_blocks_of_holes
+    sack_duplicates_in_a_row
     sack_flight
     sack_recovery
     sack_rescue

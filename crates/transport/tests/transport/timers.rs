@@ -1,6 +1,6 @@
 //! Timeouts, their backoff, and what is measured.
 
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{Bytes, Duration, Instant};
 use aqmkit_transport::{DelayedAck, Event, Flags, Output, Profile};
 
 use crate::harness::{A, B, Fate, Pair, lose_flag, ms};
@@ -86,6 +86,24 @@ fn without_timestamps_one_segment_is_timed() {
     pair.run();
     // 7/8 * 100 + 1/8 * 140 ms.
     assert_eq!(pair.ends[A].srtt(&p), Some(Duration::from_millis(105)));
+}
+
+/// RFC 6298 section 3: a sample in each round trip, also while new segments go all the time: ten in flight that take 20 ms each.
+#[test]
+fn without_timestamps_a_steady_flow_is_timed() {
+    let p = Profile {
+        timestamps: false,
+        mss: Bytes(1000),
+        cwnd_limit: Bytes(10_000),
+        delayed_ack: DelayedAck::None,
+        ..Profile::rfc()
+    };
+    let mut pair = Pair::connected(&p, 100);
+    pair.spacing = Duration::from_millis(20);
+    pair.write(A, u64::MAX);
+    pair.run_until(ms(20_000));
+    let srtt = pair.ends[A].srtt(&p).unwrap().as_secs_f64();
+    assert!((srtt - 0.2).abs() < 0.001, "{srtt}");
 }
 
 /// RFC 7323 section 4.3: the acknowledgement of two segments echoes the first, so that the delay counts.
