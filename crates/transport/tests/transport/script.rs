@@ -41,6 +41,7 @@
 
 mod parse;
 mod play;
+mod scale;
 
 use aqmkit_base::{Ecn, Instant};
 use aqmkit_transport::{Event, Profile};
@@ -147,4 +148,15 @@ pub(crate) enum Value {
 pub(crate) fn play(text: &str) -> Result<(), String> {
     let script = parse::parse(text)?;
     play::play(&script)
+}
+
+/// Plays a script with segments of one byte. Returns whether it can be written so: whether its numbers are of whole segments.
+///
+/// # Errors
+/// As [`play`].
+pub(crate) fn play_in_single_bytes(text: &str) -> Result<bool, String> {
+    match scale::in_single_bytes(&parse::parse(text)?) {
+        Some(script) => play::play(&script).map(|()| true),
+        None => Ok(false),
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::script::play;
+use crate::script::{play, play_in_single_bytes};
 
 /// A test for each script, and the list of them.
 macro_rules! scripts {
@@ -18,7 +18,8 @@ macro_rules! scripts {
             }
         )+
 
-        const NAMES: &[&str] = &[$(stringify!($name),)+];
+        const SCRIPTS: &[(&str, &str)] =
+            &[$((stringify!($name), include_str!(concat!("scripts/", stringify!($name), ".script"))),)+];
     };
 }
 
@@ -107,7 +108,21 @@ fn every_script_is_played_and_names_its_source() {
         assert!(text.lines().any(|line| line.starts_with("# Source: ")), "{} does not name its source", path.display());
         there.insert(path.file_stem().unwrap().to_str().unwrap().to_owned());
     }
-    assert_eq!(there, NAMES.iter().map(|&name| name.to_owned()).collect());
+    assert_eq!(there, SCRIPTS.iter().map(|(name, _)| (*name).to_owned()).collect());
+}
+
+/// What happens does not depend on the size of a segment, were it a byte. But proportional rate reduction rounds up to whole bytes, which for
+/// segments of a byte is a segment: `linux_mark` sends one sooner.
+#[test]
+fn a_byte_is_a_segment_like_another() {
+    let mut played = 0;
+    for (name, text) in SCRIPTS.iter().filter(|(name, _)| *name != "linux_mark") {
+        match play_in_single_bytes(text) {
+            Ok(whole) => played += u32::from(whole),
+            Err(why) => panic!("scripts/{name}.script with segments of a byte, {why}"),
+        }
+    }
+    assert!(played > 40, "{played}");
 }
 
 /// Two lines of settings, then these; the first error.
