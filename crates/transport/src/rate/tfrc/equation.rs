@@ -51,5 +51,7 @@ mod tests {
             let back = loss_rate(1000.0, 0.05, throughput(1000.0, 0.05, p));
             assert!((back / p - 1.0).abs() < 1e-6, "{p}: {back}");
         }
+        let least = throughput(1000.0, 0.05, 1.0);
+        assert_eq!(loss_rate(1000.0, 0.05, 0.5 * least), 1.0, "no more than every packet is lost");
     }
 }

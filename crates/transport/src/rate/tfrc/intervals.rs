@@ -139,6 +139,24 @@ mod tests {
         is(plain.loss_event_rate(start + 399), 1.0 / 250.0);
     }
 
+    /// By hand: an interval of 400 behind one of 100 is twice the double of that, which counts half from then on: (400 + 50) / 1.5 = 300.
+    #[test]
+    fn the_first_interval_is_discounted_as_well() {
+        let (intervals, start) = after(&[100, 400], true);
+        is(intervals.loss_event_rate(start), 1.0 / 300.0);
+    }
+
+    /// By hand: the second of two intervals counts 2 (2 - 1) / (2 + 2) = a half. Closed: 150 / 1.5; with the open one of 400 in the newest place:
+    /// (400 + 50) / 1.5 = 300.
+    #[test]
+    fn of_two_intervals_the_older_counts_half() {
+        let mut intervals = Intervals::new(2, false);
+        intervals.first(0, 100.0);
+        intervals.next(100);
+        is(intervals.loss_event_rate(100), 1.0 / 100.0);
+        is(intervals.loss_event_rate(100 + 399), 1.0 / 300.0);
+    }
+
     /// By hand: the open interval of 400 is closed, the two of 100 keep the discount of a half:
     /// (400 + 50 + 50) / 2 = 250.
     #[test]

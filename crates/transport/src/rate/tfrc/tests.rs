@@ -227,6 +227,29 @@ fn the_rate_is_the_rfcs() {
     assert!(counts.iter().all(|&count| count > 300), "{counts:?}");
 }
 
+/// Section 6.2: the timer reports what has come since the last report, were it a byte. After silence there is no timer, and the next packet is
+/// reported at once.
+#[test]
+fn the_timer_reports_what_has_come() {
+    let profile = Profile { mss: Bytes(1000), ..Profile::rfc() };
+    let at = |ms: u64| Cx { now: Instant::ZERO + Duration::from_millis(ms), profile: &profile };
+    let data = |seq, sent| Data {
+        seq,
+        sent: Instant::ZERO + Duration::from_millis(sent),
+        rtt: Duration::from_millis(100),
+        heard: 0,
+        pair: false,
+    };
+    let mut receiver = Receiver::new(&profile);
+    assert!(receiver.on_data(&data(0, 950), 1, false, &at(1_000)).is_some(), "the first is reported");
+    assert_eq!(receiver.timer(), Some(at(1_100).now));
+    assert!(receiver.on_data(&data(1, 960), 1, false, &at(1_010)).is_none());
+    let report = receiver.on_timer(&at(1_100)).unwrap();
+    assert!((report.rate - 10.0).abs() < 1e-9, "a byte in 100 ms, not {}", report.rate);
+    assert!(receiver.on_timer(&at(1_200)).is_none() && receiver.timer().is_none(), "nothing has come");
+    assert!(receiver.on_data(&data(2, 4_950), 1, false, &at(5_000)).is_some());
+}
+
 /// Section 6.3.1 where a loss comes before any rate is known: half a packet in a round trip; without a round trip a loss rate of 1.
 #[test]
 fn the_first_loss_of_all_stands_for_half_a_packet_in_a_round_trip() {

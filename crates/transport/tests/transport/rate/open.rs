@@ -86,6 +86,61 @@ fn data_with_an_end_ends() {
     assert_eq!(net.flows[0][B].stats().data_packets_sent, 11);
 }
 
+/// However little is left, it is sent; then nothing is to do at once.
+#[test]
+fn the_last_byte_is_sent() {
+    for kind in [Kind::Tfrc, Kind::Scp, Kind::Lda] {
+        for bytes in [1, 999, 1_000, 1_001, 5_001] {
+            let mut net = Net::new(&profile(kind.clone()), 1, 100);
+            net.call(0, A, Endpoint::connect);
+            net.run_until(ms(60));
+            net.call(0, B, |end, p, now, out| end.write(p, bytes, now, out));
+            net.run_until(ms(60_000));
+            let packets = net.flows[0][B].stats().data_packets_sent;
+            assert_eq!((net.delivered(0), packets), (bytes, bytes.div_ceil(1_000)), "{kind:?}");
+            let deadline = net.flows[0][B].deadline(&net.profile, net.now);
+            assert!(deadline.is_none_or(|at| at > net.now), "{kind:?}, {bytes} bytes: {deadline:?}");
+        }
+    }
+}
+
+/// What is left goes at the rate, which is a packet in a second at first, and no later: also a single byte.
+#[test]
+fn the_rest_goes_when_the_rate_says_so() {
+    for bytes in [1_001, 2_000] {
+        let mut net = Net::new(&profile(Kind::Tfrc), 1, 100);
+        net.script = Box::new(|packet, _| if packet.len > 0 { Fate::Drop } else { Fate::Pass });
+        net.call(0, A, Endpoint::connect);
+        net.run_until(ms(60));
+        net.call(0, B, |end, p, now, out| end.write(p, bytes, now, out));
+        net.run_until(ms(10_000));
+        assert_eq!(net.data(), [ms(60), ms(1_060)], "{bytes} bytes");
+    }
+}
+
+/// Who is answered has all its waits again: of a request of two pieces the first needs four tries, and the second gets five.
+#[test]
+fn an_answer_begins_the_waits_anew() {
+    let mut net = Net::new(&profile(Kind::Tfrc), 1, 100);
+    let mut tries = 0;
+    net.script = Box::new(move |packet, _| match packet.content {
+        Content::Ask { from: 0 } if packet.len > 0 && tries < 3 => {
+            tries += 1;
+            Fate::Drop
+        }
+        Content::Ask { from: 1_000 } => Fate::Drop,
+        _ => Fate::Pass,
+    });
+    net.call(0, A, Endpoint::connect);
+    net.run_until(ms(200));
+    net.call(0, A, |end, p, now, out| end.write(p, 2_000, now, out));
+    net.run_until(ms(1_000_000));
+    // 3 + 6 + 12 s and a round trip; then 3 + 6 + 12 + 24 + 48 s.
+    assert_eq!(net.events.last(), Some(&(ms(200 + 21_000 + 100 + 93_000), A, Event::Failed)));
+    assert_eq!(net.flows[0][A].stats().timeouts, 3 + 4);
+    assert_eq!(net.flows[0][B].delivered(), 1_000);
+}
+
 /// A request of several packets goes one by one, each when the one before is acknowledged, and no more once all are: by answers or by data.
 #[test]
 fn a_long_request_goes_in_pieces() {

@@ -58,14 +58,11 @@ fn before_the_first_report_silence_halves_one_packet_in_a_second() {
     net.script = Box::new(|_, _| Fate::Drop);
     net.call(0, B, |end, p, now, out| end.write(p, u64::MAX, now, out));
     // 2 s from the opening; then 2 s / X = 4 s.
-    net.run_until(ms(2_049));
-    assert!((net.rate(0) - 1.0).abs() < 1e-9);
-    net.run_until(ms(2_050));
-    assert!((net.rate(0) - 0.5).abs() < 1e-9);
-    net.run_until(ms(6_049));
-    assert!((net.rate(0) - 0.5).abs() < 1e-9);
-    net.run_until(ms(6_050));
-    assert!((net.rate(0) - 0.25).abs() < 1e-9);
+    for (until, rate, timeouts) in [(2_049, 1.0, 0), (2_050, 0.5, 1), (6_049, 0.5, 1), (6_050, 0.25, 2)] {
+        net.run_until(ms(until));
+        assert!((net.rate(0) - rate).abs() < 1e-9, "{} at {until} ms", net.rate(0));
+        assert_eq!(net.flows[0][B].stats().timeouts, timeouts, "at {until} ms");
+    }
     // Down to one packet in 64 s.
     for _ in 0..100 {
         net.run_until(net.now + Duration::from_secs(10));
@@ -87,6 +84,24 @@ fn the_receiver_reports_once_in_a_round_trip_and_losses_at_once() {
     assert!(regular[3..].iter().all(|gap| *gap < 410.0), "{regular:?}");
     let rises = |w: &[(Instant, Report)]| w[1].1.loss > w[0].1.loss;
     assert!(reports.windows(2).any(rises));
+}
+
+/// Section 6.2: a receiver that has got nothing says nothing when its timer expires, and reports what comes next at once.
+#[test]
+fn silence_is_not_reported() {
+    let mut net = Net::new(&tfrc(), 1, 100);
+    net.call(0, A, Endpoint::connect);
+    net.run_until(ms(50));
+    net.call(0, B, |end, p, now, out| end.write(p, 20_000, now, out));
+    net.run_until(ms(10_000));
+    let before = net.reports(0);
+    assert!(net.delivered(0) == 20_000 && before.len() > 3, "{}", before.len());
+    net.run_until(ms(60_000));
+    assert_eq!(net.reports(0).len(), before.len());
+    net.call(0, B, |end, p, now, out| end.write(p, 1_000, now, out));
+    net.run_until(ms(70_000));
+    let after: Vec<Instant> = net.reports(0)[before.len()..].iter().map(|report| report.0).collect();
+    assert_eq!(after, [ms(60_050)]);
 }
 
 /// Section 6.3.1: after the first loss the rate is about what came in until then, not what a count of packets would say.
