@@ -471,4 +471,51 @@ mod tests {
             assert_eq!(bbr.quantum(&cx), bytes, "{bps} b/s");
         }
     }
+
+    /// bbr00 section 4.2.3.6, before the pipe is full: the window grows by what is acknowledged while it is below its target, or while less than
+    /// an initial window was delivered.
+    #[test]
+    fn in_startup_the_window_grows_to_its_target() {
+        let profile = Profile::rfc();
+        let rtt = Rtt::new(&profile);
+        let cx = Cx {
+            now: Instant::ZERO,
+            profile: &profile,
+            flight: 0,
+            peer_window: u64::MAX,
+            sack: true,
+            sent: None,
+            counts_marks: false,
+            sample: None,
+            one_way: None,
+            rtt: &rtt,
+        };
+        let initial = profile.initial_window_bytes();
+        for (below, delivered, grows) in
+            [(1, 1 << 20, true), (0, 1 << 20, false), (0, initial, false), (0, initial - 1, true), (1, 0, true)]
+        {
+            let mut bbr = Bbr::new(&profile);
+            bbr.admit(1e6);
+            bbr.least.rtt = Some(Duration::from_millis(100));
+            // 2.885 times 100 kB, and three quanta.
+            let target = bbr.inflight(HIGH_GAIN, &cx);
+            assert!((288_000..300_000).contains(&target), "{target}");
+            bbr.window.cwnd = target - below;
+            let sample = Sample {
+                rate: Some(1e6),
+                rtt: None,
+                acked: 1000,
+                lost: 0,
+                prior_delivered: 0,
+                delivered,
+                in_flight: 50_000,
+                app_limited: false,
+                tx_in_flight: 0,
+                lost_since: 0,
+            };
+            bbr.set_cwnd(&sample, &cx);
+            let grown = if grows { 1000 } else { 0 };
+            assert_eq!(bbr.window.cwnd, target - below + grown, "{below} below, {delivered} delivered");
+        }
+    }
 }

@@ -5,6 +5,7 @@ use aqmkit_base::{Bytes, Duration, Instant};
 use super::cubic::Cubic;
 use super::dctcp::Dctcp;
 use super::prague::Prague;
+use super::relentless::Relentless;
 use super::reno::Reno;
 use super::{CongestionControl, Cx, Rtt, Window};
 use crate::profile::{ByteCounting, Profile};
@@ -255,4 +256,39 @@ fn prague_leaves_two_segments() {
         seen.push(prague.window().cwnd);
     }
     assert_eq!(seen, [2500, 2000, 2000]);
+}
+
+/// Linux's Prague paces its window in a round trip, headers included, and twice that below half of the threshold.
+#[test]
+fn prague_paces_its_window() {
+    let p = profile();
+    let rtt = rtt(&p);
+    for (segments, windows) in [(19, 2.0), (20, 1.0), (40, 1.0)] {
+        let mut prague = Prague::new(&p);
+        *prague.window_mut() = Window { cwnd: (segments - 1) * MSS, ssthresh: 40 * MSS };
+        prague.on_ack(MSS, &at(1.0, 0, &p, &rtt));
+        assert_eq!(prague.window().cwnd, segments * MSS);
+        let rate = prague.pacer().and_then(super::Pacer::rate).unwrap().bytes_per_sec();
+        let wanted = windows * segments as f64 * (p.mss.as_f64() + p.header.as_f64()) / 0.1;
+        assert!((rate - wanted).abs() < 1.0, "{segments}: {rate}, by hand {wanted}");
+    }
+}
+
+/// Counted marks take themselves off the window; feedback without any does not end slow start.
+#[test]
+fn relentless_takes_off_what_was_marked() {
+    let p = profile();
+    let rtt = rtt(&p);
+    let cx = Cx { counts_marks: true, ..at(1.0, 20 * MSS, &p, &rtt) };
+    let mut relentless = Relentless::new(&p);
+    let initial = *relentless.window();
+    relentless.on_feedback(3 * MSS, 0, &cx);
+    relentless.on_ecn(&cx);
+    assert_eq!(*relentless.window(), initial);
+    relentless.on_feedback(3 * MSS, 1500, &cx);
+    assert_eq!(*relentless.window(), Window { cwnd: initial.cwnd - 1500, ssthresh: initial.cwnd - 1500 });
+    relentless.on_feedback(3 * MSS, 1, &cx);
+    assert_eq!(relentless.window().cwnd, initial.cwnd - 1501, "a byte counts");
+    relentless.on_feedback(30 * MSS, 30 * MSS, &cx);
+    assert_eq!(relentless.window().cwnd, 2 * MSS, "two segments are left");
 }

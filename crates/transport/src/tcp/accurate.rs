@@ -136,7 +136,75 @@ impl Tcp {
 
 #[cfg(test)]
 mod tests {
+    use aqmkit_base::Duration;
+
     use super::*;
+
+    /// An acknowledgement of a peer that has counted so many marked bytes.
+    fn counted(ce: u32) -> Segment {
+        let mut seg = Segment::default();
+        seg.options.set_ecn(EcnCounters { ce: ce % MODULUS, fields: 2, ..EcnCounters::default() });
+        seg
+    }
+
+    /// RFC 9768 section 3.2.3: of the rise of the count what was delivered at most, the rest later. The count wraps after 24 bits, and what is
+    /// not ahead by less than half of them is old.
+    #[test]
+    fn marked_bytes_are_the_rise_of_the_count() {
+        let mut tcp = Tcp::new(&Profile::rfc(), Duration::ZERO);
+        assert_eq!(tcp.marked_bytes(&counted(5), 5), None, "bytes are not counted");
+        tcp.outstanding.get_or_insert_default().counting = Some(Box::new(Counting::new()));
+        assert_eq!(tcp.marked_bytes(&Segment::default(), 1_000), None, "the peer has not said that it does");
+        let half = MODULUS / 2;
+        for (count, delivered, marked) in [
+            (5_000, 10_000, 5_000),
+            (5_000, 10_000, 0),
+            (4_000, 10_000, 0),
+            (12_000, 3_000, 3_000),
+            (12_000, 10_000, 4_000),
+            (12_000 + half - 1, u64::MAX, u64::from(half) - 1),
+            (12_000 + half + half - 2, u64::MAX, u64::from(half) - 1),
+            (12_000 + half - 1, u64::MAX, 0),
+            (12_000 + MODULUS, u64::MAX, 2),
+            (12_000 + half, u64::MAX, 0),
+        ] {
+            assert_eq!(tcp.marked_bytes(&counted(count), delivered), Some(marked), "{count}");
+        }
+        assert_eq!(tcp.marked_bytes(&Segment::default(), 1_000), Some(0), "no news");
+    }
+
+    /// Whether the option goes with so many bytes of data beside so many SACK blocks, where a full segment has 1000 bytes or 5.
+    fn goes(mss: u64, len: u32, blocks: u64) -> bool {
+        let p = Profile { mss: aqmkit_base::Bytes(mss), ..Profile::rfc() };
+        let mut tcp = Tcp::new(&p, Duration::ZERO);
+        let mut counting = Counting::new();
+        counting.count(Ecn::Ce, 100);
+        tcp.outstanding.get_or_insert_default().counting = Some(Box::new(counting));
+        let mut options = Options::default();
+        for block in 0..blocks {
+            assert!(options.push_block(1, 1001 + 2000 * block, 2001 + 2000 * block));
+        }
+        tcp.add_counters(&mut options, len, &p);
+        options.ecn().is_some()
+    }
+
+    /// Two fields take 8 bytes, a block of SACK 12 and two 20. A bare acknowledgement is no larger than a full segment however small that is.
+    #[test]
+    fn data_and_options_are_no_larger_than_a_full_segment() {
+        for (mss, len, blocks, has_room) in [
+            (1000, 992, 0, true),
+            (1000, 993, 0, false),
+            (1000, 980, 1, true),
+            (1000, 981, 1, false),
+            (1000, 972, 2, true),
+            (1000, 973, 2, false),
+            (5, 0, 0, true),
+            (5, 0, 1, true),
+            (5, 1, 0, false),
+        ] {
+            assert_eq!(goes(mss, len, blocks), has_room, "{len} bytes of {mss}, {blocks} blocks");
+        }
+    }
 
     /// RFC 9768 section 3.2.2.5.1: the first mark after what was not marked, and the second since the last acknowledgement; what carries no data is not
     /// acknowledged at all.

@@ -82,3 +82,25 @@ impl Tcp {
         oldest.is_some_and(|sent| sent + rtt <= call.now + (rtt / 2).min(NEAR))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::Bytes;
+
+    use super::*;
+    use crate::congestion::Window;
+
+    /// Linux's `tcp_update_pacing_rate`: twice the window in a round trip while that is below half of the threshold, then 1.2 times.
+    #[test]
+    fn the_pacing_rate_is_a_multiple_of_the_window() {
+        let p = Profile { mss: Bytes(1000), ..Profile::linux_6() };
+        let mut tcp = Tcp::new(&p, Duration::ZERO);
+        assert_eq!(tcp.pacing_rate(&p), None, "there is no round trip yet");
+        tcp.rtt.sample(&p, 100_000_000);
+        for (segments, per_round_trip) in [(2, 4.0), (19, 38.0), (20, 24.0), (40, 48.0), (100, 120.0)] {
+            *tcp.control.window_mut() = Window { cwnd: segments * 1000, ssthresh: 40_000 };
+            let rate = tcp.pacing_rate(&p).map(|rate| rate * 0.1 / 1000.0);
+            assert!(rate.is_some_and(|seen| (seen - per_round_trip).abs() < 1e-9), "{segments}: {rate:?}");
+        }
+    }
+}

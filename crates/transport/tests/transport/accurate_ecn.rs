@@ -326,3 +326,20 @@ fn data_that_acknowledges_nothing_hides_no_marks() {
     pair.run_until(ms(350));
     assert_eq!((pair.ends[A].acked(), pair.ends[A].stats().ecn_reductions), (2_000, 1));
 }
+
+/// Data goes with the option only where both are no larger than a full segment. What had no room goes with the next acknowledgement.
+#[test]
+fn data_has_the_option_where_there_is_room() {
+    for (bytes, room) in [(992, true), (993, false), (1_000, false)] {
+        let mut pair = Pair::connected(&Profile { nagle: false, ..profile(EcnFeedback::Accurate, LATE) }, 100);
+        pair.write(A, 1_000);
+        pair.run_until(ms(205));
+        pair.write(B, bytes);
+        let with_data = pair.sent.last().unwrap();
+        assert_eq!((with_data.from, u64::from(with_data.seg.len)), (B, bytes));
+        assert_eq!(with_data.seg.options.ecn().is_some(), room, "{bytes}");
+        pair.write(A, 500);
+        pair.run_until(ms(400));
+        assert_eq!(options(&pair).last(), Some(&(1_500, 172, vec![1_501])));
+    }
+}

@@ -89,3 +89,33 @@ impl Linux {
         this_round > least + (least / 8).clamp(DELAY_MIN, DELAY_MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of each of ten round trips of a round.
+    fn judged(micros: [u64; 10], least_ms: u64) -> [bool; 10] {
+        let mut it = Linux::new();
+        micros.map(|us| it.is_slower(Duration::from_micros(us), Duration::from_millis(least_ms)))
+    }
+
+    /// `HYSTART_MIN_SAMPLES`: eight round trips are gathered, and their least is judged with the ninth.
+    #[test]
+    fn the_ninth_round_trip_of_a_round_is_judged() {
+        let mut from_the_ninth = [false; 10];
+        from_the_ninth[8..].fill(true);
+        assert_eq!(judged([120_000; 10], 100), from_the_ninth);
+        let mut one_is_short = [120_000; 10];
+        one_is_short[3] = 100_000;
+        assert_eq!(judged(one_is_short, 100), [false; 10]);
+    }
+
+    /// `HYSTART_DELAY_THRESH`: longer by an eighth, by 4 ms at least and 16 at most.
+    #[test]
+    fn a_round_trip_is_longer_by_an_eighth() {
+        for (least_ms, most_us) in [(100, 112_500), (8, 12_000), (32, 36_000), (128, 144_000), (200, 216_000)] {
+            assert!(!judged([most_us; 10], least_ms)[9] && judged([most_us + 1; 10], least_ms)[9], "{least_ms} ms");
+        }
+    }
+}
