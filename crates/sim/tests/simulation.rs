@@ -263,6 +263,25 @@ fn what_is_seen_adds_up() {
     assert!(delivered * 8 < 8 * 10_000_000 && delivered * 8 > 5 * 10_000_000);
 }
 
+/// A log counts every event and keeps the latest that it has room for, of the links that it watches.
+#[test]
+fn a_log_keeps_the_latest_records() {
+    let logged = |links: Vec<usize>, room: usize| {
+        let mut simulation = Simulation::new(scenario()).unwrap();
+        simulation.set_log(Some(Log::new(links, room)));
+        simulation.advance(at(6.0)).unwrap();
+        let log = simulation.log().unwrap();
+        (log.seen(), log.records().copied().collect::<Vec<_>>())
+    };
+    let (seen, all) = logged(vec![0], 1_000_000);
+    assert!(seen > 1_000 && seen == all.len() as u64);
+    for room in [0, 1, 7, 1_000] {
+        assert_eq!(logged(vec![0], room), (seen, all[all.len() - room..].to_vec()), "room for {room}");
+    }
+    assert_eq!(logged(vec![], 7), (0, vec![]));
+    assert_eq!(logged(vec![3], 7), (0, vec![]), "a link that is not there");
+}
+
 #[test]
 fn the_output_so_far_leaves_out_what_has_not_begun() {
     let mut simulation = Simulation::new(scenario()).unwrap();
