@@ -329,6 +329,17 @@ mod tests {
         assert_eq!(edge.by_loss, 1e6);
     }
 
+    /// The second interval has a hundred packets, a fifth of them lost: nothing of the first counts in it.
+    #[test]
+    fn an_interval_counts_its_own_packets_alone() {
+        let mut gcc = Gcc::new(1e6, BOUNDS);
+        gcc.lose(at(0), 100, 5);
+        gcc.lose(at(1000), 0, 0);
+        assert_eq!(gcc.by_loss, 1e6, "between 2 % and 10 %");
+        gcc.lose(at(2000), 100, 20);
+        assert!((gcc.by_loss - 0.9e6).abs() < 1e-6, "{}", gcc.by_loss);
+    }
+
     /// The rate of what arrives is that of half a second, of which at least the half is there.
     #[test]
     fn the_received_rate_is_that_of_half_a_second() {

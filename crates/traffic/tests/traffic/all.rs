@@ -225,6 +225,14 @@ fn a_model_with_wrong_parameters_is_not_prepared() {
     }
 }
 
+/// A model that reads marks runs on simulated hosts only: of the models as they are without parameters, that is none.
+#[test]
+fn without_parameters_every_model_runs_on_live_hosts() {
+    for entry in ALL {
+        assert!(!Host::new(&*example(entry.name), 0, 1).app.reads_marks(), "{}", entry.name);
+    }
+}
+
 /// Datagrams bear losses, and so does data without end; what is to be complete does not.
 #[test]
 fn what_bears_losses() {

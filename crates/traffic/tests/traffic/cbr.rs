@@ -97,3 +97,11 @@ fn a_step_and_a_rate_that_stays() {
     let none = Line::new(&[]);
     assert_eq!((none.time_of(1.0, &mut 0), none.bits_at(1e9), late.bits_at(-1.0)), (None, 0.0, 0.0));
 }
+
+/// What came before a silence was there when it began, not when it ends.
+#[test]
+fn a_silence_keeps_nothing_back() {
+    let mbit = |at, n| (Duration::from_secs(at), BitRate::from_mbps(n));
+    let line = Line::new(&[mbit(1, 1), mbit(1, 0), mbit(2, 0), mbit(2, 1)]);
+    assert_eq!([0.5e6, 1e6, 1.5e6].map(|bits| line.time_of(bits, &mut 0)), [Some(0.5), Some(1.0), Some(2.5)]);
+}
