@@ -476,3 +476,70 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::{ClassId, Ecn};
+
+    use super::*;
+    use crate::packet::Ends;
+    use crate::qdisc::Discard;
+
+    /// A packet of one of many flows, between hosts that have several each.
+    #[derive(Clone, Copy, Debug)]
+    struct Pkt(u64);
+
+    impl Packet for Pkt {
+        fn len(&self) -> u32 {
+            1000
+        }
+        fn flow(&self) -> FlowKey {
+            FlowKey(self.0)
+        }
+        fn class(&self) -> ClassId {
+            ClassId(0)
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+        fn ends(&self) -> Ends {
+            Ends { source: (self.0 % 7) as u32, destination: (self.0 % 11) as u32 }
+        }
+        fn set_ce(&mut self) {}
+    }
+
+    /// Each host has as many bulk flows as are counted for it, at either end, also where more flows than queues come and share some.
+    fn assert_counts(tin: &Tin) {
+        let bulk = |flow: &&Flow| flow.set == Set::Bulk;
+        assert_eq!(tin.bulk, tin.flows.iter().filter(bulk).count() as u64);
+        for host in 0..QUEUES {
+            let from = tin.flows.iter().filter(bulk).filter(|flow| flow.source == host).count();
+            let to = tin.flows.iter().filter(bulk).filter(|flow| flow.destination == host).count();
+            let counted = (tin.sources.bulk(host) as usize, tin.destinations.bulk(host) as usize);
+            assert_eq!(counted, (from, to), "host {host}");
+        }
+    }
+
+    #[test]
+    fn hosts_count_the_bulk_flows_that_they_have() {
+        let link = Link::new(BitRate::from_mbps(10));
+        let config = Config::new(&Params::default(), &link).unwrap_or_else(|e| panic!("{e}"));
+        let mut cake = Cake::new(config, Instant::ZERO);
+        let (mut rng, mut draw) = (Rng::stream(1, "cake"), Rng::stream(1, "flows"));
+        let mut now = Instant::ZERO;
+        for round in 0..30 {
+            for _ in 0..400 {
+                now += Duration::from_micros(draw.below(800));
+                let mut cx = Cx { now, rng: &mut rng, sink: &mut Discard };
+                // Many more come than go at first.
+                if draw.chance(if round < 20 { 0.8 } else { 0.1 }) {
+                    cake.enqueue(Pkt(draw.below(3000)), &mut cx);
+                } else {
+                    cake.dequeue(&mut cx);
+                }
+            }
+            cake.tins.iter().for_each(assert_counts);
+            assert!(round != 19 || cake.tins.iter().any(|tin| tin.bulk > 100), "there are bulk flows");
+        }
+    }
+}
