@@ -180,3 +180,24 @@ fn sfqs_red_begins_afresh_where_it_is_switched_on() {
         assert_eq!(b.flow(1), first, "{changes:?}");
     }
 }
+
+/// A flow that DCN watches since 30 ms has a count of 4 and a share of 2. With a period of 50 ms from 40 ms on it is 2 at 90 ms, 0 at 140 ms and gone at 190 ms;
+/// with the period of 800 ms that it came with it would be 2 at 830 ms.
+#[test]
+fn dcn_follows_a_shorter_period_at_once() {
+    let params =
+        |more: &str| format!(r#"{{"q_ref": 100, "p_init": 2.0, "p_max": 2.0, "p_min": 2.0, "t_update": "5ms"{more}}}"#);
+    for (more, left) in [("", 1.0), (r#", "t_dec": "50ms""#, 0.0)] {
+        let mut b = Bench::new(&spec("dcn", &params("")));
+        for ms in [0, 10, 20, 30] {
+            b.now = Instant::ZERO + Duration::from_millis(ms);
+            assert_eq!(b.flow(1), PASS);
+        }
+        assert_eq!(b.gauge("flows"), 1.0);
+        b.now += Duration::from_millis(10);
+        change(&mut b, "dcn", &params(more));
+        b.now += Duration::from_millis(160);
+        b.queue.on_wakeup(&mut cx(b.now, &mut b.rng, &mut b.log));
+        assert_eq!(b.gauge("flows"), left, "{more}");
+    }
+}
