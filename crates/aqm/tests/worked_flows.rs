@@ -76,6 +76,15 @@ fn sfb_step_by_step() {
     assert_eq!(b.gauge("p.max"), 0.75, "the bin was empty");
 }
 
+/// A flow has one of four bins at each of two levels: where both have stepped to a half, the mean over all eight is an eighth.
+#[test]
+fn sfbs_gauges_look_at_all_bins() {
+    let params = r#"{"levels": 2, "bins": 4, "target": 2, "max": 20, "d1": 0.5, "rehash": "0s"}"#;
+    let mut b = Bench::new(&spec("sfb", params));
+    (0..4).for_each(|_| _ = b.offer(ect(1)));
+    assert_eq!(["p.max", "p.mean", "bins.over"].map(|name| b.gauge(name)), [0.5, 0.125, 2.0]);
+}
+
 /// p = 3/4: a half is dropped for certain, a quarter marked where it can be.
 #[test]
 fn sfb_drops_some_of_what_it_would_mark_above_one_half() {
