@@ -202,6 +202,17 @@ fn sfq_marks_a_packet_for_which_another_made_room() {
     assert_eq!(b.offer(large), [Why::Evicted, Why::Forced]);
 }
 
+/// With two queues at a time a third flow finds no room until one of them is empty, and a flow that has a queue always does.
+#[test]
+fn sfq_has_no_more_queues_than_flows() {
+    let mut b = Bench::new(&spec("sfq", r#"{"flows": 2}"#));
+    assert_eq!([b.flow(1), b.flow(2), b.flow(1)], [PASS; 3]);
+    assert_eq!([b.flow(3), b.flow(4), b.flow(2)], [vec![Why::Overflow], vec![Why::Overflow], PASS]);
+    assert_eq!((b.gauge("flows"), b.queue.backlog().packets), (2.0, 4));
+    assert_eq!([b.take(), b.take(), b.take()], [Some(1), Some(2), Some(3)], "flow 1 has no more");
+    assert_eq!([b.flow(3), b.flow(1)], [PASS, vec![Why::Overflow]]);
+}
+
 /// One zombie, a = 1/2.
 #[test]
 fn sred_step_by_step() {
