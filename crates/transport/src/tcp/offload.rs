@@ -85,10 +85,12 @@ impl Tcp {
 
 #[cfg(test)]
 mod tests {
-    use aqmkit_base::Bytes;
+    use aqmkit_base::{Bytes, Instant};
 
     use super::*;
     use crate::congestion::Window;
+    use crate::tcp::Output;
+    use crate::tcp::ranges::Range;
 
     /// Linux's `tcp_update_pacing_rate`: twice the window in a round trip while that is below half of the threshold, then 1.2 times.
     #[test]
@@ -102,5 +104,60 @@ mod tests {
             let rate = tcp.pacing_rate(&p).map(|rate| rate * 0.1 / 1000.0);
             assert!(rate.is_some_and(|seen| (seen - per_round_trip).abs() < 1e-9), "{segments}: {rate:?}");
         }
+    }
+
+    /// A sender with 20 segments of 1000 bytes in flight, a window of 30 and data without end, at 1 s. The oldest segment was sent 9.5 ms ago
+    /// and the round trip is 10 ms.
+    fn sender(p: &Profile) -> Tcp {
+        let mut tcp = Tcp::new(p, Duration::ZERO);
+        tcp.clock.advance(p, NOW);
+        tcp.rtt.sample(p, 10_000_000);
+        (tcp.una, tcp.nxt, tcp.max, tcp.end) = (1, 20_001, 20_001, u64::MAX);
+        (tcp.peer_window, tcp.active) = (1_000_000, tcp.clock.number(p));
+        *tcp.control.window_mut() = Window { cwnd: 30_000, ssthresh: 30_000 };
+        sent(&mut tcp, 9_500);
+        tcp
+    }
+
+    const NOW: Instant = Instant::from_nanos(1_000_000_000);
+
+    /// The oldest segment in flight was sent so many microseconds ago.
+    fn sent(tcp: &mut Tcp, micros: u64) {
+        let at = NOW - Duration::from_micros(micros);
+        let mut sent = Sent::new(true, false, at);
+        sent.on_sent(Range { start: 1, end: 20_001 }, at);
+        tcp.outstanding.get_or_insert_default().sent = Some(Box::new(sent));
+    }
+
+    /// Linux's `tcp_tso_should_defer`, rule by rule: it waits for room for five segments, unless one of the rules says that it does not.
+    #[test]
+    fn it_waits_for_a_whole_super_packet() {
+        let p = Profile { mss: Bytes(1000), ..Profile::linux_6() };
+        let waits = |change: fn(&mut Tcp), room: u64, burst: u64| {
+            let mut tcp = sender(&p);
+            change(&mut tcp);
+            let mut out = Output { segments: &mut Vec::new(), events: &mut Vec::new() };
+            tcp.waits_for_room(tcp.nxt + room, burst, &Call::new(&p, NOW, &mut out))
+        };
+        let same = |_: &mut Tcp| ();
+        assert!(waits(same, 4_999, 5) && !waits(same, 5_000, 5) && !waits(same, 0, 1));
+        // A third of the window, its own or the peer's.
+        let smaller: [fn(&mut Tcp); 2] =
+            [|tcp: &mut Tcp| tcp.control.window_mut().cwnd = 9_000, |tcp: &mut Tcp| tcp.peer_window = 9_000];
+        for small in smaller {
+            assert!(waits(small, 2_999, 5) && !waits(small, 3_000, 5));
+        }
+        // All that is left.
+        assert!(waits(|tcp| tcp.end = tcp.nxt + 2_001, 2_000, 5) && !waits(|tcp| tcp.end = tcp.nxt + 2_000, 2_000, 5));
+        // The next acknowledgement is more than a millisecond away, or a millisecond has passed without sending.
+        assert!(waits(|tcp| sent(tcp, 9_000), 2_000, 5) && !waits(|tcp| sent(tcp, 8_999), 2_000, 5));
+        assert!(waits(|tcp| tcp.active -= 1_000_000, 2_000, 5) && !waits(|tcp| tcp.active -= 1_000_001, 2_000, 5));
+        // Recovery, what goes again, and what is the first in flight.
+        assert!(!waits(|tcp| tcp.recovery = Recovery::Fast { until: 20_001, partial: false }, 2_000, 5));
+        assert!(!waits(|tcp| tcp.nxt = 10_001, 2_000, 5) && !waits(|tcp| tcp.una = tcp.max, 2_000, 5));
+        let without_pacing = Profile { idle_since: IdleSince::Received, ..p.clone() };
+        let tcp = sender(&without_pacing);
+        let mut out = Output { segments: &mut Vec::new(), events: &mut Vec::new() };
+        assert!(!tcp.waits_for_room(tcp.nxt + 2_000, 5, &Call::new(&without_pacing, NOW, &mut out)));
     }
 }

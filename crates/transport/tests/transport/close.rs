@@ -1,6 +1,6 @@
 //! How connections close.
 
-use aqmkit_transport::{Event, Flags, Profile, Tcp};
+use aqmkit_transport::{Event, Flags, Profile, Segment, Tcp};
 
 use crate::harness::{A, B, Fate, Pair, lose_flag, ms};
 
@@ -166,4 +166,23 @@ fn nothing_can_be_written_after_close() {
     pair.write(A, 100);
     pair.run();
     assert_eq!(pair.ends[B].delivered(), 100);
+}
+
+/// Who gave up answers with a reset, which tells nothing of what had come above a hole.
+#[test]
+fn a_reset_has_no_blocks() {
+    let mut pair = Pair::connected(&Profile { sack: true, ..Profile::rfc() }, 100);
+    pair.lose_data(&[0]);
+    pair.write(A, 3_000);
+    pair.close(A);
+    pair.run_until(ms(210));
+    let told = pair.sent.iter().rfind(|s| s.from == B).unwrap();
+    assert_eq!(told.seg.options.block_count(), 1, "what has come above the hole");
+    let reset = Segment { flags: Flags::RST, ..Segment::default() };
+    pair.call(B, |tcp, p, now, out| tcp.on_segment(p, &reset, now, out));
+    assert_eq!(pair.when(B, Event::Failed), [ms(210)]);
+    pair.run();
+    let answer = pair.sent.iter().rfind(|s| s.from == B).unwrap();
+    assert!(answer.seg.flags.has(Flags::RST) && answer.at > ms(210));
+    assert_eq!((answer.seg.options.block_count(), answer.seg.len), (0, 0));
 }

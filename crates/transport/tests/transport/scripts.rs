@@ -38,6 +38,7 @@ scripts! {
     ecn_echo_until_cwr
     ecn_once_in_a_round_trip
     eifel
+    eifel_with_ecn
     freebsd22_syn
     freebsd45_syn
     freebsd45_syn_ack
