@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration, Instant};
 
-use super::cubic::Cubic;
+use super::cubic::{Cubic, SlowStartEnd};
 use super::dctcp::Dctcp;
 use super::prague::Prague;
 use super::relentless::Relentless;
@@ -291,4 +291,23 @@ fn relentless_takes_off_what_was_marked() {
     assert_eq!(relentless.window().cwnd, initial.cwnd - 1501, "a byte counts");
     relentless.on_feedback(30 * MSS, 30 * MSS, &cx);
     assert_eq!(relentless.window().cwnd, 2 * MSS, "two segments are left");
+}
+
+/// Linux's `HyStart` looks for the end of slow start after a timeout too, `HyStart++` in the first slow start only (RFC 9406 section 4.3): ten
+/// acknowledgements of 100 ms, and the ninth of those of 200 ms, by which the window has grown from 20 to 38.
+#[test]
+fn cubic_leaves_slow_start_after_a_timeout_as_its_kind_does() {
+    for (hystart, threshold) in [(SlowStartEnd::No, 70), (SlowStartEnd::Rfc9406, 70), (SlowStartEnd::Linux, 38)] {
+        let mut p = profile();
+        p.cubic.hystart = hystart;
+        let rtt = rtt(&p);
+        let mut cubic = avoiding(Cubic::new(&p), 100 * MSS);
+        cubic.on_timeout(false, &at(0.0, 100 * MSS, &p, &rtt));
+        cubic.window_mut().cwnd = 20 * MSS;
+        for i in 0..19 {
+            let sample = Some(Duration::from_millis(if i < 10 { 100 } else { 200 }));
+            cubic.on_ack(MSS, &Cx { sample, ..at(10.0 + f64::from(i), 10 * MSS, &p, &rtt) });
+        }
+        assert_eq!(cubic.window().ssthresh, threshold * MSS, "{hystart:?}");
+    }
 }

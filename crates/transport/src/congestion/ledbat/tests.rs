@@ -121,3 +121,27 @@ fn parameters_that_the_rfc_forbids_are_refused() {
     assert!(refused(|p| p.base_history = 0) && refused(|p| p.current_filter = 65));
     assert!(Params::default().check().is_ok());
 }
+
+/// Section 2.4.2: two segments at least, however long the queue and however little is in flight. One is left after a timeout, and grows.
+#[test]
+fn two_segments_are_left() {
+    let mut p = profile();
+    p.ledbat.current_filter = 1;
+    let rtt = Rtt::new(&p);
+    let mut ledbat = Ledbat::new(&p);
+    ledbat.window = Window { cwnd: 3 * MSS, ssthresh: 2 * MSS };
+    ledbat.on_ack(MSS, &at(0.0, 30, &p, &rtt));
+    for i in 1..20 {
+        ledbat.on_ack(MSS, &at(f64::from(i), 1_000, &p, &rtt));
+    }
+    assert_eq!(ledbat.window.cwnd, 2 * MSS, "nine times the target above it");
+    ledbat.window.cwnd = 10 * MSS;
+    ledbat.on_ack(MSS, &Cx { flight: 0, ..at(20.0, 130, &p, &rtt) });
+    assert_eq!(ledbat.window.cwnd, 2 * MSS, "nothing is in flight");
+    ledbat.on_timeout(false, &at(21.0, 130, &p, &rtt));
+    assert_eq!(ledbat.window.cwnd, MSS);
+    ledbat.on_ack(MSS, &at(22.0, 1_000, &p, &rtt));
+    assert_eq!(ledbat.window.cwnd, MSS);
+    ledbat.on_ack(MSS, &at(23.0, 30, &p, &rtt));
+    assert_eq!(ledbat.window.cwnd, 2 * MSS, "a segment in a round trip");
+}

@@ -164,6 +164,10 @@ fn the_bottleneck_is_the_median_of_pairs() {
     for n in 18..33 {
         pair(&mut receiver, 16 * n - 2, 16 * n - 1, 8);
         assert_eq!(receiver.capacities.len(), 15);
+        if n == 20 {
+            let oldest = receiver.capacities.iter().any(|c| *c < 110_000.0 || (199_000.0..201_000.0).contains(c));
+            assert!(!oldest, "the three oldest are gone: {:?}", receiver.capacities);
+        }
     }
     assert!(receiver.capacities.iter().all(|c| (c - 125_000.0).abs() < 1.0), "{:?}", receiver.capacities);
     // Neither do packets that are no pair.

@@ -250,6 +250,31 @@ fn the_timer_reports_what_has_come() {
     assert!(receiver.on_data(&data(2, 4_950), 1, false, &at(5_000)).is_some());
 }
 
+/// Section 6.3.1: the first loss stands for the largest rate that was received before it, not for that of the last round trip.
+#[test]
+fn the_first_loss_stands_for_the_largest_rate_so_far() {
+    let profile = Profile { mss: Bytes(1000), ..Profile::rfc() };
+    let at = |ms: u64| Cx { now: Instant::ZERO + Duration::from_millis(ms), profile: &profile };
+    let (mut receiver, mut seq) = (Receiver::new(&profile), 0);
+    let mut come = |end: &mut Receiver, ms: u64, marked: bool| {
+        let data = Data { seq, sent: at(ms - 50).now, rtt: Duration::from_millis(100), heard: 0, pair: false };
+        seq += 1;
+        end.on_data(&data, 1000, marked, &at(ms))
+    };
+    // Ten packets in a round trip, then one in each of five.
+    for ms in (1_000..1_100).step_by(10) {
+        come(&mut receiver, ms, false);
+    }
+    assert!((receiver.on_timer(&at(1_100)).unwrap().rate - 90_000.0).abs() < 1.0, "the first packet has no rate");
+    for ms in [1_150, 1_250, 1_350, 1_450, 1_550] {
+        come(&mut receiver, ms, false);
+        assert!(receiver.on_timer(&at(ms + 50)).is_some());
+    }
+    let report = come(&mut receiver, 1_650, true).unwrap();
+    let x = throughput(S, 0.1, report.loss);
+    assert!((x / 90_000.0 - 1.0).abs() < 0.01, "{x}");
+}
+
 /// Section 6.3.1 where a loss comes before any rate is known: half a packet in a round trip; without a round trip a loss rate of 1.
 #[test]
 fn the_first_loss_of_all_stands_for_half_a_packet_in_a_round_trip() {
