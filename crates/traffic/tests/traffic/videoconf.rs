@@ -54,6 +54,9 @@ fn frames_have_the_sizes_of_the_page() {
     }
     assert!((seconds.len() as f64 / (seconds.len() + ones.len()) as f64 - 11.0 / 15.0).abs() < 0.02);
     assert_eq!(seconds.len() + ones.len(), 294 * 15);
+    // 26 packets with headers in 15 frames; sizes are rounded, not cut.
+    let payload = video.iter().map(|p| f64::from(p.len)).sum::<f64>() / (294.0 * 15.0);
+    assert!((payload + 28.0 * 26.0 / 15.0 - FRAME).abs() < 0.05, "{payload}");
     let ends = |of: &[f64]| of.iter().fold((f64::MAX, 0.0_f64), |(low, high), x| (low.min(*x), high.max(*x)));
     let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
     let (second, one) = (ends(&seconds), ends(&ones));
