@@ -263,6 +263,25 @@ fn what_is_seen_adds_up() {
     assert!(delivered * 8 < 8 * 10_000_000 && delivered * 8 > 5 * 10_000_000);
 }
 
+/// The rate that a rate-based sender shows is the one at which it sends, in bits of data per second.
+#[test]
+fn the_rate_of_a_sender_is_what_it_sends() {
+    let alone = group("alone", bulk(1), linux_with(Kind::Tfrc), Delays::Each(vec![Duration::from_millis(40)]));
+    let mut simulation =
+        Simulation::new(dumbbell(BitRate::from_mbps(5), spec("fifo", r#"{"limit": 60}"#), vec![alone], 0, 60)).unwrap();
+    simulation.advance(at(20.0)).unwrap();
+    let packets = |of: &Simulation<'_>| of.flows(1)[0].packets;
+    let (before, mut shown) = (packets(&simulation), 0.0);
+    for i in 1..=4_000 {
+        simulation.advance(at(20.0 + 0.01 * f64::from(i))).unwrap();
+        let flow = &simulation.flows(1)[0];
+        assert_eq!((flow.window, flow.phase), (None, "rate-based"));
+        shown += flow.rate.unwrap() / 4_000.0;
+    }
+    let sent = (packets(&simulation) - before) as f64 * 1448.0 * 8.0 / 40.0;
+    assert!((shown / sent - 1.0).abs() < 0.05, "{shown} bit/s, sent {sent}");
+}
+
 /// A log counts every event and keeps the latest that it has room for, of the links that it watches.
 #[test]
 fn a_log_keeps_the_latest_records() {
