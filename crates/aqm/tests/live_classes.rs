@@ -130,7 +130,10 @@ fn cbt_counts_in_bytes_what_it_counts_in_packets() {
             assert!(exact > 1000.0 && (amount(&other[field]) - exact).abs() <= 1.0, "{field}: {one} and {other}");
         }
     }
-    // 1 Mbit/s for 1.0125 ms are 126.5625 bytes.
-    let table = json!({"counting": "bytes", "latency": "1.0125ms", "classes": [{"class": "*", "bandwidth": "1mbit"}]});
-    assert_eq!(amount(&classes(table)[0]["max"]), 127.0);
+    // 1 Mbit/s for 1.0125 ms are 126.5625 bytes, and for 1.01 ms 126.25.
+    for (latency, wanted) in [("1.0125ms", 127.0), ("1.01ms", 126.0)] {
+        let class = json!([{"class": "*", "bandwidth": "1mbit"}]);
+        let table = json!({"counting": "bytes", "latency": latency, "classes": class});
+        assert_eq!(amount(&classes(table)[0]["max"]), wanted, "{latency}");
+    }
 }

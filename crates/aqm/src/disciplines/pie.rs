@@ -374,3 +374,32 @@ fn with(pkt: PacketView, queue: QueueView) -> QueueView {
 fn reaches(queue: QueueView, from: Amount) -> bool {
     queue.length(from.unit()) >= from.value()
 }
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::{BitRate, ClassId, Ecn, FlowKey};
+
+    use super::*;
+
+    /// RFC 8033, section 4.1: with a sum of 8.5 or more a packet is dropped whatever is drawn, below 0.85 none is, and between them each with the
+    /// probability.
+    #[test]
+    fn a_sum_of_eight_and_a_half_is_a_drop() {
+        let config =
+            Pie::config(&Params::default(), &Link::new(BitRate::from_mbps(10))).unwrap_or_else(|e| panic!("{e}"));
+        let pkt =
+            PacketView { flow: FlowKey(1), sojourn: Duration::ZERO, len: 1000, class: ClassId(0), ecn: Ecn::NotEct };
+        let queue = QueueView { packets: 50, bytes: 50_000, full: false };
+        let drops = |before: f64| {
+            let drop = |seed| {
+                let mut pie = Pie::start(&config, true);
+                (pie.drop_prob, pie.accu_prob, pie.qdelay_old) = (0.5, before, Duration::from_secs(1));
+                pie.drop_early(&config, pkt, queue, &mut Rng::stream(seed, "pie"))
+            };
+            (0..200).filter(|seed| drop(*seed)).count()
+        };
+        // A half more is added: 8.5, 8.25, 1 and 0.75.
+        assert_eq!([8.0, 0.25].map(drops), [200, 0]);
+        assert!([7.75, 0.5].map(drops).iter().all(|n| (70..130).contains(n)));
+    }
+}

@@ -174,6 +174,17 @@ mod tests {
         assert_eq!([1.0, 2.0, 3.0].map(|count| spread_after_wait(0.9, count)), [0.0, 1.0, 1.0]);
     }
 
+    /// The threshold that cannot be is named, whatever the other one is.
+    #[test]
+    fn a_wrong_threshold_is_named() {
+        let field = |min, max| Ramp { min, max, ..RAMP }.check().map_err(|e| e.field);
+        assert_eq!(field(5.0, -1.0), Err("max".to_owned()));
+        assert_eq!(field(0.0, f64::NAN), Err("max".to_owned()));
+        assert_eq!(field(-1.0, 40.0), Err("min".to_owned()));
+        assert_eq!(field(41.0, 40.0), Err("min".to_owned()));
+        assert!(field(40.0, 40.0).is_ok() && field(0.0, 0.0).is_ok());
+    }
+
     #[test]
     fn the_base_rises_from_zero_to_max_p() {
         assert_eq!(RAMP.base_probability(5.0), 0.0);
