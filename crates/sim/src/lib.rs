@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod alone;
 pub mod change;
 pub mod event_queue;
 mod fetch;

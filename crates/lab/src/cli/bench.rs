@@ -2,11 +2,13 @@
 
 pub(super) mod engine;
 
+use std::hint::black_box;
+
 use aqmkit_aqm::registry::{self, Entry, Link, Spec};
-use aqmkit_aqm::{Cx, Dequeued, Discard, Packet};
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
+use aqmkit_base::{BitRate, Duration};
 use aqmkit_report::format::thousands;
 use aqmkit_runs::clock::cpu;
+use aqmkit_sim::alone::{Alone, BURST};
 use serde::Serialize;
 
 use super::args;
@@ -103,35 +105,6 @@ pub(super) fn packets_per_cpu_second(duration: Duration) -> Result<f64, Failure>
     Ok(engine::speed(Scenario::S1, duration)?.packets_per_cpu_s)
 }
 
-/// A packet of one of many flows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    flow: u64,
-    ecn: Ecn,
-}
-
-impl Packet for Frame {
-    fn len(&self) -> u32 {
-        1000
-    }
-
-    fn flow(&self) -> FlowKey {
-        FlowKey(self.flow)
-    }
-
-    fn class(&self) -> ClassId {
-        ClassId(u8::from(self.flow.is_multiple_of(4)))
-    }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn set_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-}
-
 /// The parameters of a discipline without defaults in the benchmark: two classes.
 fn with_classes(name: &str) -> Result<Spec, String> {
     let classes = match name {
@@ -147,28 +120,16 @@ fn with_classes(name: &str) -> Result<Spec, String> {
     Spec::read(name, &mut serde_json::Deserializer::from_str(classes)).map_err(|e| e.to_string())
 }
 
-/// Nanoseconds per packet with a queue that is neither empty nor full: packets of this many flows arrive in bursts of
-/// 16 at 98 % of the link's rate. An error for disciplines that need further parameters.
+/// Nanoseconds per packet, enqueue and dequeue together, with packets of this many flows ([`Alone`]). An error for disciplines that
+/// need further parameters.
 pub(super) fn speed(name: &str, packets: u64, flows: u64) -> Result<f64, String> {
     let link = Link { classes: vec!["a".to_owned(), "b".to_owned()], ..Link::new(BitRate::from_mbps(1000)) };
-    let mut queue = with_classes(name)?.build::<Frame>(&link, Instant::ZERO).map_err(|e| e.to_string())?;
-    let (mut rng, mut sink, mut now) = (Rng::stream(1, "bench"), Discard, Instant::ZERO);
-    let gap = link.rate.time_to_send(Bytes(1000)).mul_f64(1.0 / 0.98);
+    let mut alone = Alone::new(&with_classes(name)?, &link, flows).map_err(|e| e.to_string())?;
+    let bursts = (packets / BURST).max(1);
     let before = cpu();
-    for burst in 0..packets / 16 {
-        for i in 0..16 {
-            now += gap;
-            let flow = (burst * 16 + i).wrapping_mul(0x9E37_79B9_7F4A_7C15) % flows;
-            queue.enqueue(Frame { flow, ecn: Ecn::Ect0 }, &mut Cx { now, rng: &mut rng, sink: &mut sink });
-        }
-        for _ in 0..16 {
-            if let Dequeued::Empty = queue.dequeue(&mut Cx { now, rng: &mut rng, sink: &mut sink }) {
-                break;
-            }
-        }
-    }
+    black_box(alone.bursts(bursts));
     let spent = cpu().saturating_sub(before).as_nanos() as f64;
-    Ok(spent / (packets / 16 * 16).max(1) as f64)
+    Ok(spent / (bursts * BURST) as f64)
 }
 
 #[cfg(test)]

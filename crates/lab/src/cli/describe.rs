@@ -1,7 +1,6 @@
 //! `describe`: reference pages.
 
 use aqmkit_aqm::registry::{self as disciplines, Link};
-use aqmkit_base::Instant;
 use aqmkit_base::near::closest;
 use aqmkit_base::read::Value;
 use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem};
@@ -10,7 +9,6 @@ use aqmkit_transport::{Profile, profile, registry as transports};
 use serde::{Deserialize as _, Serialize};
 
 use super::args::{self, Catalogue};
-use super::bench::Frame;
 use super::fail::{Failure, wrong};
 use super::list::{added, items};
 use super::page::render;
@@ -84,10 +82,7 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
 
 /// The gauges of a discipline, by their names in the time series and on the dashboard.
 fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
-    let mut names = Vec::new();
-    if let Ok(queue) = spec.build::<Frame>(link, Instant::ZERO) {
-        queue.probe(&mut |name, _| names.push(name.to_owned()));
-    }
+    let names = aqmkit_sim::view::gauges(spec, link).unwrap_or_default();
     if names.is_empty() {
         return String::new();
     }
