@@ -250,6 +250,25 @@ fn the_timer_reports_what_has_come() {
     assert!(receiver.on_data(&data(2, 4_950), 1, false, &at(5_000)).is_some());
 }
 
+/// Sections 4.3 and 4.4: a packet in 64 s at least. If every packet is lost and the round trip is 400 ms, the equation has one in 97 s; a
+/// receiver that has got nothing is remembered with half of the least rate.
+#[test]
+fn no_rate_is_below_a_packet_in_64_seconds() {
+    let profile = Profile { mss: Bytes(1000), ..Profile::rfc() };
+    let at = |ms: u64| Cx { now: Instant::ZERO + Duration::from_millis(ms), profile: &profile };
+    let mut sender = Sender::new(&at(1_000));
+    sender.on_sent(0, true, &at(1_000));
+    let report = Report { echo: at(1_000).now, rate: 1e6, loss: 1.0, ..Report::default() };
+    sender.on_report(&report, &at(1_400));
+    assert!(throughput(S, 0.4, 1.0) < S / 90.0);
+    assert_eq!(sender.rate(&at(1_400)), S / 64.0);
+    sender.on_report(&Report { echo: at(2_000).now, rate: 0.0, ..report }, &at(2_400));
+    sender.on_sent(1, true, &at(2_500));
+    sender.x_recv.iter_mut().for_each(|(_, x)| *x = 0.0);
+    sender.on_timer(&at(200_000));
+    assert_eq!((sender.rate(&at(200_000)), sender.largest_x_recv()), (S / 64.0, S / 128.0));
+}
+
 /// Section 6.3.1: the first loss stands for the largest rate that was received before it, not for that of the last round trip.
 #[test]
 fn the_first_loss_stands_for_the_largest_rate_so_far() {
