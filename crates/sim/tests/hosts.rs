@@ -11,7 +11,7 @@ use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Group, Loss, WindowSpec};
 use aqmkit_sim::{Control, Scenario, run_observed};
 use aqmkit_traffic::{Action, Application, Conn, Cx, Event, Exchange};
-use aqmkit_transport::{Flags, Profile};
+use aqmkit_transport::{Flags, Kind, Profile};
 use common::{Bulk, dumbbell, finish, group, spec};
 
 fn at(ms: u64) -> Instant {
@@ -42,12 +42,12 @@ impl Application for Asks {
 }
 
 /// Connections over a fast link with half a second of delay, of which `first` end at 6 s, and others begin in their places.
-fn successors(first: usize) -> Scenario {
+fn successors(first: usize, profile: &Profile) -> Scenario {
     let far = Delays::Each(vec![Duration::from_millis(500)]);
     let bulk = (0..first).map(|_| -> Box<dyn Application> { Box::new(Bulk) });
     let asks = (0..20).map(|_| -> Box<dyn Application> { Box::new(Asks(Instant::ZERO)) });
-    let old = Group { stop: at(6000), ..group("old", bulk.collect(), Profile::rfc(), far.clone()) };
-    let new = Group { start: at(6000), ..group("new", asks.collect(), Profile::rfc(), far) };
+    let old = Group { stop: at(6000), ..group("old", bulk.collect(), profile.clone(), far.clone()) };
+    let new = Group { start: at(6000), ..group("new", asks.collect(), profile.clone(), far) };
     let mut scenario =
         dumbbell(BitRate::from_mbps(100_000), spec("fifo", r#"{"limit": 100000}"#), vec![old, new], 0, 30);
     scenario.links[0].delay = Duration::from_millis(500);
@@ -57,14 +57,53 @@ fn successors(first: usize) -> Scenario {
 /// What is still on its way to a connection that has ended is not taken for one that uses its place.
 #[test]
 fn a_new_connection_gets_nothing_of_the_one_before() {
-    let (alone, after) = (finish(successors(0)), finish(successors(20)));
-    let took = |e: &aqmkit_sim::Output| e.exchanges.iter().map(|e| e.duration_ms).collect::<Vec<_>>();
-    let (alone, after) = (took(&alone), took(&after));
-    assert!(alone.len() > 200 && alone.len() == after.len(), "{} and {}", alone.len(), after.len());
-    // The transmissions of what is left of the old ones may take microseconds.
-    for (a, b) in alone.iter().zip(&after) {
-        assert!((a - b).abs() < 0.1, "{a} and {b} ms");
+    for (kind, least) in [(Kind::NewReno, 200), (Kind::Tfrc, 20)] {
+        let profile = Profile { congestion: kind.clone(), ..Profile::rfc() };
+        let took = |first| {
+            let out = finish(successors(first, &profile));
+            out.exchanges.iter().map(|e| e.duration_ms).collect::<Vec<_>>()
+        };
+        let (alone, after) = (took(0), took(20));
+        assert!(alone.len() > least && alone.len() == after.len(), "{kind:?}: {} and {}", alone.len(), after.len());
+        // The transmissions of what is left of the old ones may take microseconds.
+        for (a, b) in alone.iter().zip(&after) {
+            assert!((a - b).abs() < 0.1, "{kind:?}: {a} and {b} ms");
+        }
     }
+}
+
+/// Asks once for an answer that takes so long to think of.
+struct Waits(Duration, Instant);
+
+impl Application for Waits {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Start => cx.want(Action::Open { conn: Conn(0), server: 0 }),
+            Event::Opened(conn) => {
+                self.1 = cx.now;
+                cx.want(Action::Request { conn, request: 400, response: 1_000, think: self.0, close: false });
+            }
+            Event::Response(_) => cx.want(Action::Done(Exchange { kind: 0, started: self.1, bytes: 1_000 })),
+            _ => {}
+        }
+    }
+
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        &["answer"]
+    }
+}
+
+/// What a server was thinking of for a connection that has ended does not answer the one in its place.
+#[test]
+fn thoughts_end_with_their_connection() {
+    let of = |name: &str, seconds| {
+        let apps = (0..5).map(|_| -> Box<dyn Application> { Box::new(Waits(Duration::from_secs(seconds), at(0))) });
+        group(name, apps.collect(), Profile::rfc(), Delays::None)
+    };
+    let (old, new) = (Group { stop: at(6000), ..of("old", 10) }, Group { start: at(6000), ..of("new", 15) });
+    let out = finish(dumbbell(BitRate::from_mbps(1000), spec("fifo", "{}"), vec![old, new], 0, 30));
+    assert_eq!(out.exchanges.len(), 5);
+    assert!(out.exchanges.iter().all(|e| (e.duration_ms - 15_000.0).abs() < 1.0), "{:?}", out.exchanges);
 }
 
 /// Counts what it is told.
@@ -160,6 +199,56 @@ fn each_host_has_a_clock_of_its_own() {
         phases.sort_unstable();
         phases.dedup();
         assert_eq!(phases.len(), most, "{clients} hosts");
+    }
+}
+
+/// Opens a connection to the server of its number.
+struct Opens(u32);
+
+impl Application for Opens {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        if event == Event::Start {
+            cx.want(Action::Open { conn: Conn(0), server: self.0 });
+        }
+    }
+}
+
+/// When SYN-ACKs went that answered no SYN of that time, by conversation; and the SYNs.
+#[derive(Default)]
+struct SynAcks(BTreeMap<u64, Vec<Instant>>, Syns);
+
+impl Observer for SynAcks {
+    fn packet(&mut self, now: Instant, seen: &Sighting) {
+        self.1.packet(now, seen);
+        let Content::Segment(segment) = &seen.content else { return };
+        let conversation = seen.parties.conversation;
+        let answers = self
+            .1
+            .0
+            .get(&conversation)
+            .is_some_and(|syns| syns.iter().any(|at| now.since(*at) < Duration::from_micros(10)));
+        if segment.flags.has(Flags::SYN) && !seen.parties.from_client && !answers {
+            self.0.entry(conversation).or_default().push(now);
+        }
+    }
+}
+
+/// Servers have clocks of their own as well: SYN-ACKs that are not answered go again at their ticks.
+#[test]
+fn each_server_has_a_clock_of_its_own() {
+    for servers in [1, 20] {
+        let apps = (0..20).map(|i| -> Box<dyn Application> { Box::new(Opens(i % servers)) });
+        let mut all = group("deaf", apps.collect(), Profile::bsd44(), Delays::None);
+        all.routes = vec![all.routes[0].clone(); servers as usize];
+        let mut scenario = dumbbell(BitRate::from_mbps(100_000), spec("fifo", r#"{"limit": 1000}"#), vec![all], 0, 20);
+        scenario.links[0].wire.loss = Loss::Every { n: 1, burst: 1 };
+        let mut seen = SynAcks::default();
+        run_observed(scenario, &mut seen, &mut |_| Control::Continue).unwrap();
+        assert_eq!(seen.0.len(), 20);
+        // The time of transmission is below a microsecond.
+        let phase = |times: &Vec<Instant>| times[0].as_nanos() % 500_000_000 / 10_000;
+        let phases: std::collections::BTreeSet<u64> = seen.0.values().map(phase).collect();
+        assert_eq!(phases.len(), servers as usize, "{phases:?}");
     }
 }
 

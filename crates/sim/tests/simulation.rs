@@ -10,7 +10,7 @@ use aqmkit_sim::change::{Change, TimedChange};
 use aqmkit_sim::log::{Log, PacketEvent};
 use aqmkit_sim::scenario::{Delays, Link, Wire};
 use aqmkit_sim::{Error, Output, Scenario, Simulation};
-use aqmkit_traffic::Application;
+use aqmkit_traffic::{Action, Application, Cx, Event};
 use aqmkit_transport::{Kind, Profile};
 use common::{Bulk, Poisson, dumbbell, finish, group, linux_with, spec};
 use proptest::prelude::*;
@@ -232,6 +232,43 @@ fn who_leaves_stops_and_who_joins_is_counted() {
     let goodput = |of: &Output| of.series.columns["classes.data.goodput_bps"][4..].to_vec();
     let most = goodput(&gone).iter().copied().fold(0.0, f64::max);
     assert!(most < 5e6, "{most}: only the datagrams are left");
+}
+
+/// Sends a datagram with its own tag every 10 ms, and counts those that come with another one.
+struct Tags(u64, f64);
+
+impl Application for Tags {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        if matches!(event, Event::Start | Event::Wake) {
+            cx.want(Action::Datagram { len: 100, tag: self.0, ecn: aqmkit_base::Ecn::NotEct });
+            cx.want(Action::WakeAt(cx.now + Duration::from_millis(10)));
+        }
+    }
+
+    fn on_datagram(&mut self, tag: u64, _len: u32, _sent: Instant, _now: Instant) {
+        self.1 += f64::from(u8::from(tag != self.0));
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        &["strangers"]
+    }
+
+    fn counter(&self, _index: usize) -> f64 {
+        self.1
+    }
+}
+
+/// What is on its way to an application that leaves does not come to the one that takes its place.
+#[test]
+fn datagrams_are_for_who_was_there_when_they_went() {
+    let apps = |tag| vec![Box::new(Tags(tag, 0.0)) as Box<dyn Application>];
+    let mut all = group("tags", apps(1), Profile::rfc(), Delays::None);
+    all.routes[0].forward_delay = Duration::from_millis(500);
+    let change = Change::Traffic { group: 0, keep: 0, begin: apps(2), profile: None };
+    let changes = vec![TimedChange { at: at(10.0), change }];
+    let out = finish(Scenario { changes, ..dumbbell(BitRate::from_mbps(10), spec("fifo", "{}"), vec![all], 0, 20) });
+    assert!(out.flows[0].packets > 1_900 && out.flows[0].delivered_bytes[0] > 180_000, "{:?}", out.flows);
+    assert_eq!(out.windows[0].apps["tags"].counters["strangers"], 0.0);
 }
 
 #[test]
