@@ -115,3 +115,39 @@ pub struct MarkRules {
     /// Whether packets that should be marked but are not ECN-capable are admitted.
     pub nodrop: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A packet that knows its flow, and nothing of its hosts.
+    struct OfFlow(u64);
+
+    impl Packet for OfFlow {
+        fn len(&self) -> u32 {
+            1000
+        }
+        fn flow(&self) -> FlowKey {
+            FlowKey(self.0)
+        }
+        fn class(&self) -> ClassId {
+            ClassId(0)
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+        fn set_ce(&mut self) {}
+    }
+
+    /// Numbers that differ in their lower half and such that differ in their upper one.
+    #[test]
+    fn flows_of_unknown_hosts_have_hosts_of_their_own() {
+        let keys = (0..100_u64).flat_map(|n| [n, (n + 100) << 32]);
+        let ends: Vec<Ends> = keys.map(|key| OfFlow(key).ends()).collect();
+        let sources: BTreeSet<u32> = ends.iter().map(|ends| ends.source).collect();
+        let destinations: BTreeSet<u32> = ends.iter().map(|ends| ends.destination).collect();
+        assert_eq!((sources.len(), destinations.len()), (200, 200));
+    }
+}

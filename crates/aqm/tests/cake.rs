@@ -148,21 +148,31 @@ fn voice_goes_first_within_its_part() {
     assert_eq!(b.take().unwrap().flow, 1);
 }
 
-/// One host with seven flows and one with one, to different destinations: a half for each of the hosts, or an eighth for each of the flows.
+/// One host with seven flows and one with one, which all have other hosts at their far ends: a half for each of the two hosts, or an eighth for each of the
+/// flows; and the same where the two hosts receive.
 #[test]
 fn hosts_share_before_their_flows_do() {
-    let from =
-        |flow: u64| Pkt { ends: Ends { source: u32::from(flow > 0), destination: 100 + flow as u32 }, ..of_flow(flow) };
-    let sources: [Pkt; 8] = std::array::from_fn(|flow| from(flow as u64));
-    let alone = |isolation: &str| {
+    let alone = |isolation: &str, receive: bool| {
+        let of = |flow: usize| {
+            let (near, far) = (u32::from(flow > 0), 100 + flow as u32);
+            let ends = Ends { source: if receive { far } else { near }, destination: if receive { near } else { far } };
+            Pkt { ends, ..of_flow(flow as u64) }
+        };
         let mut b = Bench::new(&format!(r#"{{"isolation": "{isolation}", "limit": 200}}"#));
-        b.shares(sources, 8000)[0] as f64 / 8000.0
+        b.shares(std::array::from_fn::<Pkt, 8, _>(of), 8000)[0] as f64 / 8000.0
     };
-    for (isolation, part) in
-        [("flows", 0.125), ("dual-dsthost", 0.125), ("dual-srchost", 0.5), ("triple-isolate", 0.5), ("srchost", 0.5)]
-    {
-        let measured = alone(isolation);
-        assert!((measured - part).abs() < 0.02, "{isolation}: {measured}");
+    for (isolation, sends, receives) in [
+        ("flows", 0.125, 0.125),
+        ("dual-srchost", 0.5, 0.125),
+        ("dual-dsthost", 0.125, 0.5),
+        ("triple-isolate", 0.5, 0.5),
+        ("srchost", 0.5, 0.125),
+        ("dsthost", 0.125, 0.5),
+        ("hosts", 0.125, 0.125),
+    ] {
+        let measured = [alone(isolation, false), alone(isolation, true)];
+        let near = |(part, wanted): (f64, f64)| (part - wanted).abs() < 0.02;
+        assert!(near((measured[0], sends)) && near((measured[1], receives)), "{isolation}: {measured:?}");
     }
 }
 
