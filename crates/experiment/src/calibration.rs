@@ -117,12 +117,12 @@ fn reported(link: &Link) -> Result<Link, Problem> {
     Ok(Link { report: true, ..uncongested(link)? })
 }
 
-/// The same link without congestion: faster, with a drop-tail queue, and with its mean rate where the rate follows a
-/// trace.
+/// The same link without congestion: faster, with a drop-tail queue and no driver, and with its mean rate where the
+/// rate follows a trace.
 pub(super) fn uncongested(link: &Link) -> Result<Link, Problem> {
     let mean = BitRate::from_bps(link.rate.mean.as_bps().saturating_mul(FASTER));
     let rate = LinkRate { mean, trace: None };
-    Ok(Link { rate, aqm: plain()?, ..link.clone() })
+    Ok(Link { rate, aqm: plain()?, driver: None, ..link.clone() })
 }
 
 impl Experiment {

@@ -29,7 +29,7 @@ const ROOTS: &[&str] = &["topology", "params", "traffic", "transport"];
 const MAX_CHANGES: usize = 10_000;
 
 /// Keys whose value is replaced as a whole, even when it is a table.
-const WHOLE: &[&str] = &["delays", "loss", "mark", "reorder", "rate"];
+const WHOLE: &[&str] = &["delays", "loss", "mark", "reorder", "rate", "driver"];
 
 /// A time relative to the end of the warm-up, in nanoseconds; negative during the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -240,6 +240,9 @@ fn check_link(old: &Link, new: &Link, classes: &[String]) -> Result<(), Refused>
     let trace = |link: &Link| link.rate.trace.as_ref().map(|t| t.hash.clone());
     if trace(old) != trace(new) {
         return refused("rate", "the trace of the rate", "a rate that changes is written as a rate at each time");
+    }
+    if old.driver != new.driver {
+        return refused("driver", "the driver", "set it for the whole run; sweep topology.driver to compare rings");
     }
     if old.report != new.report {
         return refused("report", "whether results have the link, report", "set it for the whole run");

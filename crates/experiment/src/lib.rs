@@ -25,6 +25,7 @@ mod catalogues;
 mod changes;
 mod delays;
 mod digest;
+mod driver;
 mod editable;
 mod effort;
 mod embedded;

@@ -22,6 +22,9 @@ pub(super) struct Link {
     pub(super) mean_packet: Bytes,
     #[serde(serialize_with = "with_name")]
     pub(super) aqm: Spec,
+    /// What takes packets out of the queue ahead of the wire.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) driver: Option<scenario::Driver>,
     /// Delay, loss, marks, jitter and reordering behind the queue.
     pub(super) wire: Wire,
     pub(super) report: bool,
@@ -41,6 +44,7 @@ impl Link {
             framing: self.framing,
             mean_packet: self.mean_packet,
             aqm: self.aqm.clone(),
+            driver: self.driver,
             wire: self.wire,
             report: self.report,
         }
@@ -77,6 +81,7 @@ pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -
         framing: Framing::default(),
         mean_packet,
         aqm: plain()?,
+        driver: None,
         wire: Wire::default(),
         report,
         path: None,

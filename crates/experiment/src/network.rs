@@ -2,16 +2,17 @@
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{BitRate, Bytes, Duration, Framing, LinkLayer, Overhead};
-use aqmkit_sim::scenario::Wire;
+use aqmkit_sim::scenario::{self, Wire};
 use serde::Serialize;
 
+use super::driver::{self, driver};
 use super::files::Files;
 use super::link::{Link, above_zero, access_links, not_too_long, plain_link, push};
 use super::problem::{Problem, suggest};
 use super::queue::read_queue;
 use super::rate::{LinkRate, Rate};
 use super::read::{Keys, read};
-use super::shape::{self, Direction};
+use super::shape::{self, Direction, OrNone};
 use super::tree::Node;
 use super::wire::{self, wire};
 
@@ -130,6 +131,7 @@ impl Reader<'_> {
             },
             node,
         )?;
+        bottleneck.driver = self.driver(None, node)?;
         bottleneck.path = Some("topology".to_owned());
         let bottleneck = push(&mut links, bottleneck);
         let reverse = self.reverse(&rate)?.map(|link| push(&mut links, link));
@@ -155,6 +157,7 @@ impl Reader<'_> {
             framing: self.framing(Framed::default()),
             mean_packet: self.topology.mean_packet,
             aqm,
+            driver: None,
             wire: Wire::default(),
             report: true,
             path: None,
@@ -169,6 +172,14 @@ impl Reader<'_> {
             overhead: overhead.or(all.overhead).unwrap_or_default().0,
             mpu: u32::try_from(mpu.0).unwrap_or(u32::MAX),
             linklayer: linklayer.or(all.linklayer).unwrap_or_default(),
+        }
+    }
+
+    /// The driver of a link whose table is `node`: its own, or that of the topology where it names none.
+    fn driver(&self, own: Option<OrNone<driver::Driver>>, node: &Node) -> Result<Option<scenario::Driver>, Problem> {
+        match (own, self.topology.driver) {
+            (Some(OrNone(own)), _) => driver(own, node),
+            (None, all) => driver(all.and_then(|OrNone(all)| all), self.node),
         }
     }
 
@@ -196,6 +207,7 @@ impl Reader<'_> {
         link.path = Some("topology.reverse".to_owned());
         link.mean_packet = mean_packet;
         link.framing = self.framing((reverse.overhead, reverse.mpu, reverse.linklayer));
+        link.driver = self.driver(reverse.driver, node)?;
         link.wire = wire(
             &wire::Keys {
                 loss: reverse.loss,
@@ -240,6 +252,7 @@ impl Reader<'_> {
         let mut link = self.link(&keys.name, rate, keys.delay, aqm);
         link.mean_packet = mean_packet;
         link.framing = self.framing((keys.overhead, keys.mpu, keys.linklayer));
+        link.driver = self.driver(keys.driver, node)?;
         link.wire = wire(
             &wire::Keys {
                 loss: keys.loss,

@@ -113,7 +113,28 @@ fn link_keys() -> Vec<(&'static str, Value)> {
         ("jitter", time("Additional delay of each packet, uniform from 0; order is kept.")),
         ("reorder", any("{ chance = 0.01, delay = \"5ms\" }: delays some packets so that others overtake them.")),
         ("aqm", discipline()),
+        ("driver", driver()),
     ]
+}
+
+/// The driver of a link's interface.
+fn driver() -> Value {
+    let limits = [
+        ("limit_min", size("The lowest limit. Default: 0b.")),
+        ("limit_max", size("The highest limit. Default: 1879048192b.")),
+        ("hold_time", time("For how long slack is measured before the limit is lowered. Default: 1s.")),
+    ];
+    let limits = table("Their bounds.", limits.into_iter().map(named));
+    let keys = [
+        ("ring", whole("Packets in the transmit ring. Default: 256.")),
+        (
+            "bql",
+            json!({"description": "Byte queue limits: true, or a table of their bounds. Default: false.", "anyOf": [{"type": "boolean"}, limits]}),
+        ),
+        ("coalesce", time("How long an interrupt waits to report further packets. Default: 0.")),
+    ];
+    let keys = table("Takes packets out of the queue ahead of the wire.", keys.into_iter().map(named));
+    json!({"description": "The driver beneath the queue: { ring = 256, bql = true }. Default: none.", "anyOf": [keys, {"enum": ["none"]}]})
 }
 
 fn link(own: &[(&'static str, Value)]) -> Value {

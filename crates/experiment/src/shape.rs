@@ -11,6 +11,7 @@ use aqmkit_results::FigureKind;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
+use super::driver::Driver;
 use super::rate::Rate;
 use super::wire::{Loss, Reorder};
 
@@ -78,6 +79,7 @@ pub(super) struct Topology {
     pub(super) overhead: Option<Overhead>,
     pub(super) mpu: Option<Bytes>,
     pub(super) linklayer: Option<LinkLayer>,
+    pub(super) driver: Option<OrNone<Driver>>,
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]
@@ -107,6 +109,7 @@ pub(super) struct Reverse {
     pub(super) overhead: Option<Overhead>,
     pub(super) mpu: Option<Bytes>,
     pub(super) linklayer: Option<LinkLayer>,
+    pub(super) driver: Option<OrNone<Driver>>,
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]
@@ -132,6 +135,7 @@ pub(super) struct Link {
     pub(super) overhead: Option<Overhead>,
     pub(super) mpu: Option<Bytes>,
     pub(super) linklayer: Option<LinkLayer>,
+    pub(super) driver: Option<OrNone<Driver>>,
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]

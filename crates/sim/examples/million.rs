@@ -69,6 +69,7 @@ fn scenario(users: u64) -> Scenario {
         framing: Framing::default(),
         mean_packet: Bytes(1500),
         aqm: Spec::read("red", red).unwrap(),
+        driver: None,
         wire: Wire::default(),
         report: true,
     };

@@ -80,6 +80,9 @@ fn is_possible(now: &Link, to: &Link) -> Result<(), String> {
     if now.name != to.name || now.report != to.report || now.trace != to.trace {
         return Err(format!("the name, the trace and the report of link {name:?} cannot change"));
     }
+    if now.driver != to.driver {
+        return Err(format!("the driver of link {name:?} cannot change"));
+    }
     if to.trace.is_some() && now.rate != to.rate {
         return Err(format!("the rate of link {name:?} follows a trace"));
     }

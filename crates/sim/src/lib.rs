@@ -9,6 +9,7 @@
 
 pub mod alone;
 pub mod change;
+mod driver;
 pub mod event_queue;
 mod fetch;
 mod link;

@@ -1,4 +1,4 @@
-//! One direction of a link: a queue, a transmitter and a wire.
+//! One direction of a link: a queue, possibly a driver's ring, a transmitter and a wire.
 //!
 //! Timers of the queue are not events: a discipline makes up for them at its next call, with the same
 //! results.
@@ -8,6 +8,7 @@ use aqmkit_aqm::registry::{self, Parameters, Spec};
 use aqmkit_aqm::{Backlog, Cx, Dequeued, InnerQueue, ParamError, Qdisc, Sink, Stats, Why};
 use aqmkit_base::{BitRate, Duration, FlowKind, Framing, Instant, Rng};
 
+use crate::driver::Driver;
 use crate::packet::Queued;
 use crate::scenario::{self, Scenario};
 use aqmkit_base::trace::Opportunities;
@@ -43,6 +44,8 @@ pub(crate) struct Link {
     framing: Framing,
     wire: Propagation,
     qdisc: Box<dyn Qdisc<Queued>>,
+    /// What takes packets out of the queue ahead of the wire.
+    pub(crate) driver: Option<Box<Driver>>,
     /// The definition of a flow for this queue.
     pub(crate) flow: FlowKind,
     /// Whether this queue needs the hosts and the acknowledgements of packets.
@@ -77,6 +80,7 @@ impl Link {
             framing: link.framing,
             wire: Propagation::new(&link.name, link.delay, link.wire, seed),
             qdisc: build(&link.aqm, &at, customs)?,
+            driver: link.driver.map(|driver| Box::new(Driver::new(driver))),
             flow: link.aqm.flow(),
             hosts: link.aqm.tells_hosts(),
             rng: Rng::stream(seed, &format!("link.{}", link.name)),
@@ -169,11 +173,24 @@ impl Link {
     /// Dequeues the next packet, for [`Link::transmit`].
     #[inline]
     pub(crate) fn dequeue(&mut self, now: Instant) -> Dequeued<Queued> {
-        let resumed = self.busy_until.take().is_some();
-        if let Some(at) = self.trace.as_mut().and_then(|trace| trace.wait(now, !resumed)) {
-            self.busy_until = Some(at);
-            return Dequeued::NotBefore(at);
+        match self.waits(now) {
+            Some(at) => Dequeued::NotBefore(at),
+            None => self.leave_queue(now),
         }
+    }
+
+    /// Ends the transmission, or the wait, of the wire. Returns until when it has to wait before it can send.
+    #[inline]
+    pub(crate) fn waits(&mut self, now: Instant) -> Option<Instant> {
+        let resumed = self.busy_until.take().is_some();
+        let at = self.trace.as_mut()?.wait(now, !resumed)?;
+        self.busy_until = Some(at);
+        Some(at)
+    }
+
+    /// Takes the next packet out of the queue.
+    #[inline]
+    pub(crate) fn leave_queue(&mut self, now: Instant) -> Dequeued<Queued> {
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
         self.qdisc.dequeue(&mut cx)
     }
@@ -222,9 +239,12 @@ impl Link {
         self.qdisc.backlog().packets
     }
 
-    /// The queue's gauges.
+    /// The gauges of the queue and of the driver.
     pub(crate) fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.qdisc.probe(out);
+        if let Some(driver) = &self.driver {
+            driver.probe(out);
+        }
     }
 }
 

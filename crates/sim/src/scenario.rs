@@ -7,6 +7,7 @@ use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant};
 use aqmkit_measure::{GroupInfo, LinkInfo, Plan};
 use aqmkit_traffic::Application;
 use aqmkit_transport::Profile;
+use serde::Serialize;
 
 use aqmkit_base::trace::Trace;
 pub use aqmkit_base::wire::{Loss, Reorder, Wire};
@@ -58,10 +59,50 @@ pub struct Link {
     pub mean_packet: Bytes,
     /// The queue in front of it.
     pub aqm: Spec,
+    /// The driver between the queue and the wire; without one, the wire takes each packet out of the queue when it is free.
+    pub driver: Option<Driver>,
     /// Impairments of the wire.
     pub wire: Wire,
     /// Whether the results report it.
     pub report: bool,
+}
+
+/// The driver of a link's interface, which takes packets out of the queue ahead of the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Driver {
+    /// The descriptors of its transmit ring, one for each packet (`ethtool -g`).
+    pub ring: u32,
+    /// Its byte queue limits, if it has any.
+    pub bql: Option<Bql>,
+    /// How long an interrupt waits after a packet was sent, to report others together with it (`tx-usecs` of `ethtool -c`).
+    pub coalesce: Duration,
+}
+
+/// Byte queue limits of a driver, as in `/sys/class/net/*/queues/tx-*/byte_queue_limits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Bql {
+    /// The lowest limit.
+    pub limit_min: Bytes,
+    /// The highest limit.
+    pub limit_max: Bytes,
+    /// For how long slack is measured before the limit is lowered.
+    pub hold_time: Duration,
+}
+
+impl Default for Bql {
+    /// As in Linux, whose `DQL_MAX_LIMIT` is 7/16 of what 32 bits count.
+    fn default() -> Self {
+        let limit_max = Bytes(u64::from(u32::MAX / 2 - u32::MAX / 16));
+        Bql { limit_min: Bytes::ZERO, limit_max, hold_time: Duration::from_secs(1) }
+    }
+}
+
+impl Driver {
+    /// Whether the ring has room for a packet and the limits are in order.
+    #[must_use]
+    pub fn is_possible(&self) -> bool {
+        self.ring > 0 && self.bql.is_none_or(|bql| bql.limit_min <= bql.limit_max)
+    }
 }
 
 /// The path between a server and the clients: links in order, as indices into [`Scenario::links`], and
@@ -178,6 +219,12 @@ impl Scenario {
         }
         if let Some(link) = self.links.iter().find(|l| !l.wire.is_possible()) {
             return Err(format!("the wire of link {:?} has a probability outside 0 to 1", link.name));
+        }
+        if let Some(link) = self.links.iter().find(|l| l.driver.is_some_and(|driver| !driver.is_possible())) {
+            return Err(format!(
+                "the driver of link {:?} has no ring, or limits that contradict each other",
+                link.name
+            ));
         }
         if let Some(w) = self.windows.iter().find(|w| w.from >= w.to || w.to > end) {
             return Err(format!("window {:?} is not within the run of {end}", w.name));

@@ -16,6 +16,8 @@ pub struct LinkView<'a, 'o> {
     pub rate: BitRate,
     /// What waits in its queue.
     pub backlog: Backlog,
+    /// The packets that wait behind it in the ring of a driver.
+    pub in_ring: u64,
     /// The counters of its queue since the start.
     pub stats: &'a Stats,
     /// What has passed it since the start; nothing where the results do not report it.
@@ -77,6 +79,7 @@ impl<'a, 'o> LinkView<'a, 'o> {
             link,
             rate: it.rate(),
             backlog: it.backlog(),
+            in_ring: it.driver.as_ref().map_or(0, |driver| driver.waiting()),
             stats: it.stats(),
             passed: world.passed(link),
             busy_until: it.busy_until,

@@ -178,6 +178,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("topology.rate = '0bit'", "the rate of bottleneck is zero"),
     ("topology.rat = '5mbit'", "rat is not a key of [topology]"),
     ("topology.servers = 3", "cannot change during a run"),
+    ("topology.driver = { ring = 9 }", "the driver of bottleneck cannot change during a run"),
     ("topology.reverse.aqm = { name = 'fifo', limit = -1 }", "limit"),
     ("params.red.mxa = 3", "did you mean max?"),
     ("params.red.max = -3", "max"),

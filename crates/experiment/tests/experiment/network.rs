@@ -1,7 +1,9 @@
 //! The experiments with models of networks, and what must come out of them.
 
+use aqmkit_base::{Bytes, Duration};
 use aqmkit_experiment::{Experiment, Overrides};
 use aqmkit_sim::output::Window;
+use aqmkit_sim::scenario::{Bql, Driver};
 use aqmkit_sim::{Control, run};
 
 /// The only window of the first run of an experiment of `experiments/models`, with these settings.
@@ -88,6 +90,40 @@ fn a_link_of_cells_carries_less_and_each_link_may_have_its_own_framing() {
     assert!((framed / plain - 1500.0 / 1400.0).abs() < 0.01, "{framed} of {plain}");
     let other = throughput("linklayer = \"atm\"\nreverse = { rate = \"10mbit\", linklayer = \"ethernet\" }");
     assert!((other / plain - 1500.0 / 1696.0).abs() < 0.01, "{other} of {plain}");
+}
+
+/// The drivers of the links of a topology with these keys.
+fn drivers(topology: &str) -> Vec<Option<Driver>> {
+    let text = format!("title = \"Drivers\"\nduration = \"1s\"\n[topology]\n{topology}");
+    let plan = Experiment::parse("drivers.toml", &text, &Overrides::default()).expect("it is read").plan();
+    plan[0].scenario().expect("it can be simulated").links.iter().map(|link| link.driver).collect()
+}
+
+#[test]
+fn each_link_has_its_driver_or_that_of_the_topology() {
+    let plain = Driver { ring: 256, bql: None, coalesce: Duration::ZERO };
+    let bulk = "\n[[traffic]]\nkind = \"bulk\"\n";
+    let dumbbell = |keys: &str| drivers(&format!("rate = \"1mbit\"\n{keys}{bulk}"));
+    assert_eq!(dumbbell(""), [None]);
+    assert_eq!(dumbbell("driver = \"none\""), [None]);
+    assert_eq!(dumbbell("driver = {}"), [Some(plain)], "the ring that most cards have");
+    assert_eq!(dumbbell("driver = { ring = 64, bql = false }"), [Some(Driver { ring: 64, ..plain })]);
+    let usual = Bql { limit_min: Bytes(0), limit_max: Bytes(1_879_048_192), hold_time: Duration::from_secs(1) };
+    let coalesce = Duration::from_micros(50);
+    assert_eq!(
+        dumbbell("driver = { bql = true, coalesce = \"50us\" }"),
+        [Some(Driver { bql: Some(usual), coalesce, ..plain })]
+    );
+    let bounds = "{ limit_min = \"1b\", limit_max = \"3kb\", hold_time = \"10ms\" }";
+    let bql = Some(Bql { limit_min: Bytes(1), limit_max: Bytes(3072), hold_time: Duration::from_millis(10) });
+    assert_eq!(dumbbell(&format!("driver = {{ bql = {bounds} }}")), [Some(Driver { bql, ..plain })]);
+    let four = Some(Driver { ring: 4, ..plain });
+    assert_eq!(dumbbell("access = \"1mbit\"\ndriver = { ring = 4 }\nreverse.rate = \"1mbit\""), [None, four, four]);
+    assert_eq!(dumbbell("driver = { ring = 4 }\nreverse = { driver = \"none\" }"), [four, None]);
+    let links = "links = [{ name = \"a\", rate = \"1mbit\", driver = \"none\" }, { name = \"b\", rate = \"1mbit\" }]";
+    let path = "[[traffic]]\nkind = \"bulk\"\npath = [\"a\", \"b\"]\n";
+    assert_eq!(drivers(&format!("measured = \"b\"\ndriver = {{ ring = 4 }}\n{links}\n{path}")), [None, four]);
+    assert_eq!(dumbbell("driver = { ring = 4 }\nuncongested = true"), [None], "the network of calibrations has none");
 }
 
 /// The hosts of the DCN study ran FreeBSD, whose segments left one by one: what Linux's senders do changes nothing there.

@@ -54,6 +54,16 @@ const TRAFFIC: &[&str] = &[
     "kind = \"game\"\nplayers = 2",
 ];
 
+/// Drivers of the link; without one half of the time.
+const DRIVERS: &[&str] = &[
+    "\"none\"",
+    "\"none\"",
+    "\"none\"",
+    "{ ring = 1 }",
+    "{ ring = 16, coalesce = \"3ms\" }",
+    "{ bql = true, coalesce = \"500us\" }",
+];
+
 /// A small experiment. The first two windows are the halves of the third, the whole; the others are anywhere.
 fn experiment(rng: &mut Rng, dir: &std::path::Path) -> String {
     let length = between(rng, 40, 900);
@@ -68,7 +78,7 @@ fn experiment(rng: &mut Rng, dir: &std::path::Path) -> String {
     };
     let mut text = format!(
         "title = \"Random\"\nduration = \"{length}ms\"\nwarmup = \"{}ms\"\ninterval = \"{}ms\"\n\n[topology]\nrate = {rate}\naqm = \
-         {:?}\ndelays = {{ uniform = [\"{}us\", \"{}us\"] }}\noverhead = \"{}b\"\nloss = {}\n\n[transport]\nprofile = \
+         {:?}\ndelays = {{ uniform = [\"{}us\", \"{}us\"] }}\noverhead = \"{}b\"\nloss = {}\ndriver = {}\n\n[transport]\nprofile = \
          {:?}\necn = {}\n\n[windows]\na = [\"0ms\", \"{half}ms\"]\nb = [\"{half}ms\", \"{length}ms\"]\nc = [\"0ms\", \"{length}ms\"]\n",
         rng.below(200),
         between(rng, 1, 100),
@@ -77,6 +87,7 @@ fn experiment(rng: &mut Rng, dir: &std::path::Path) -> String {
         between(rng, 3000, 60_000),
         rng.below(2) * 38,
         rng.below(2) as f64 * 0.01,
+        one(rng, DRIVERS),
         one(rng, &profile::NAMES),
         rng.chance(0.5),
     );
@@ -200,7 +211,7 @@ fn within_capacity(output: &Output, spec: &RunSpec) -> Result<(), String> {
 /// Every packet that came has left, was dropped or still waits, and the link has not sent more than it could.
 fn conserves(run: &Simulation<'_>, measured: usize) -> Result<(), String> {
     let link = run.link(measured);
-    let (passed, waiting) = (link.passed, link.backlog.packets);
+    let (passed, waiting) = (link.passed, link.backlog.packets + link.in_ring);
     let accounted = passed.sent_packets + passed.drops() + waiting;
     claim(passed.offered_packets == accounted, || {
         format!("{} came, {accounted} are accounted for at {}", passed.offered_packets, run.now())

@@ -186,6 +186,16 @@ const WRONG: &[(&str, &str, &str)] = &[
         "delay = \"1ms\"",
         "delay = \"1ms\"\nreorder = { chance = 1.1, delay = \"1ms\" }",
     ),
+    ("a ring without descriptors", "delay = \"1ms\"", "delay = \"1ms\"\ndriver = { ring = 0 }"),
+    ("a driver that is no table", "delay = \"1ms\"", "delay = \"1ms\"\ndriver = 256"),
+    ("an unknown key of a driver", "delay = \"1ms\"", "delay = \"1ms\"\ndriver = { ring = 64, tx_usecs = 50 }"),
+    ("an unknown bound of its limits", "delay = \"1ms\"", "delay = \"1ms\"\ndriver = { bql = { limit = \"3kb\" } }"),
+    (
+        "limits that contradict each other",
+        "delay = \"1ms\"",
+        "delay = \"1ms\"\ndriver = { bql = { limit_min = \"9kb\", limit_max = \"3kb\" } }",
+    ),
+    ("an interrupt that takes seconds", "delay = \"1ms\"", "delay = \"1ms\"\ndriver = { coalesce = \"2s\" }"),
     ("an unknown direction", "flows = 4", "flows = 4\ndirection = \"back\""),
     ("a direction without a link", "flows = 4", "flows = 4\ndirection = \"reverse\""),
     (

@@ -84,6 +84,13 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
             "some of its calls have ecn, and live hosts do not read the marks of datagrams; set their ecn to \"off\"";
         return Err(NotLive::Unfit(text.to_owned()));
     }
+    if let Some(link) = scenario.links.iter().find(|link| link.driver.is_some()) {
+        let text = format!(
+            "{} has a driver, which is only simulated (a live link has a ring where its device has one: ethtool -g); set it to \"none\"",
+            link.name
+        );
+        return Err(NotLive::Unfit(text));
+    }
     let back = way_back(scenario)?;
     let down = Setup {
         trace: measured.trace.clone(),
@@ -219,5 +226,29 @@ fn constant(delays: &Delays) -> Option<Duration> {
         Delays::Uniform(low, high) => (low == high).then_some(*low),
         Delays::Each(list) => same(Box::new(list.iter().copied())),
         Delays::Matrix(rows) => same(Box::new(rows.iter().flatten().copied())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_experiment::{Experiment, Overrides};
+
+    use super::*;
+
+    /// The ring of a real device is that of its own driver.
+    #[test]
+    fn a_link_with_a_driver_is_only_simulated() {
+        for (link, keys) in [
+            ("bottleneck", "driver = { ring = 64 }\nreverse = { rate = \"10mbit\", driver = \"none\" }"),
+            ("reverse", "reverse = { rate = \"10mbit\", driver = { ring = 64 } }"),
+        ] {
+            let topology = format!("[topology]\nrate = \"10mbit\"\n{keys}");
+            let text = format!("title = \"Ring\"\nduration = \"1s\"\n{topology}\n[[traffic]]\nkind = \"bulk\"\n");
+            let experiment = Experiment::parse("ring.toml", &text, &Overrides::default()).expect("it is read");
+            let scenario = experiment.plan()[0].scenario().expect("it can be simulated");
+            let told = setup(&scenario, On::Live).err();
+            let Some(NotLive::Unfit(told)) = told else { panic!("{told:?}") };
+            assert!(told.starts_with(link) && told.contains("only simulated"), "{told}");
+        }
     }
 }

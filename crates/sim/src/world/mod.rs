@@ -9,6 +9,7 @@ mod ahead;
 mod apps;
 mod changes;
 mod connections;
+mod drivers;
 mod ends;
 mod look;
 
@@ -43,6 +44,10 @@ pub(crate) enum SimEvent {
     },
     /// A transmitter may dequeue its next packet.
     LinkFree {
+        link: u32,
+    },
+    /// An interrupt reports what a driver's wire has sent, or a queue that held packets back from a driver lets them go.
+    Driver {
         link: u32,
     },
     /// A connection's timer may have expired.
@@ -241,7 +246,7 @@ impl<'o> World<'o> {
                     Body::Datagram { .. } | Body::Rate { .. } => EventKind::Datagram,
                 }
             }
-            SimEvent::LinkFree { .. } => EventKind::LinkFree,
+            SimEvent::LinkFree { .. } | SimEvent::Driver { .. } => EventKind::LinkFree,
             SimEvent::Timer { .. } => EventKind::Timer,
             SimEvent::RequestProcessed { .. } => EventKind::Request,
             SimEvent::Wake { .. } => EventKind::Wake,
@@ -258,6 +263,7 @@ impl<'o> World<'o> {
         match event {
             SimEvent::Arrival { packet } => self.forward(packet),
             SimEvent::LinkFree { link } => self.link_free(link as usize),
+            SimEvent::Driver { link } => self.driver_due(link as usize),
             SimEvent::Timer { conn, generation, side } => self.timer(conn, generation, side),
             SimEvent::RequestProcessed { conn, generation } => self.request_processed(conn, generation),
             SimEvent::Wake { app } => self.wake(app),
@@ -331,6 +337,8 @@ impl<'o> World<'o> {
         self.links[link].enqueue(handle, self.now);
         if self.links[link].busy_until.is_none() {
             self.transmit(link);
+        } else if self.links[link].driver.is_some() {
+            self.fill_ring(link);
         } else {
             self.account(link);
         }
@@ -362,7 +370,11 @@ impl<'o> World<'o> {
 
     /// Starts the next transmission if the transmitter is free.
     fn transmit(&mut self, link: usize) {
-        match self.links[link].dequeue(self.now) {
+        let next = match self.links[link].driver {
+            None => self.links[link].dequeue(self.now),
+            Some(_) => self.next_of_ring(link),
+        };
+        match next {
             Dequeued::Packet(packet) => self.begin_transmission(link, &packet),
             Dequeued::Empty => {}
             Dequeued::NotBefore(at) => self.event_queue.put(at, SimEvent::LinkFree { link: link as u32 }),
@@ -370,7 +382,7 @@ impl<'o> World<'o> {
         self.account(link);
     }
 
-    /// Sends a packet that has left the queue.
+    /// Sends a packet that leaves the queue, or the ring of a driver.
     #[inline(always)]
     fn begin_transmission(&mut self, link: usize, packet: &Queued) {
         let id = packet.id;
@@ -380,13 +392,17 @@ impl<'o> World<'o> {
         let arrives = state.arrival(free);
         let flight = self.arena.get_mut(id);
         (flight.ecn, flight.label) = (packet.ecn, packet.label);
-        self.meter.departed(link, flight.seen(), self.now.since(flight.queued), transmission);
+        let waited = match &state.driver {
+            None => self.now.since(flight.queued),
+            Some(driver) => driver.waited(),
+        };
+        self.meter.departed(link, flight.seen(), waited, transmission);
         if link == self.measured
             && let Some(watch) = &mut self.watch
         {
             watch.see(Place::Measured, flight, self.apps[flight.app as usize].index, self.now);
         }
-        if self.log.is_some() {
+        if self.log.is_some() && self.links[link].driver.is_none() {
             self.record_of(link, PacketEvent::Departure, id);
         }
         if packet.ecn.is_capable() && self.links[link].marks() {

@@ -98,6 +98,7 @@ pub fn dumbbell(rate: BitRate, aqm: Spec, groups: Vec<Group>, warmup: u64, secon
         framing: Framing::default(),
         mean_packet: Bytes(1000),
         aqm,
+        driver: None,
         wire: Wire::default(),
         report: true,
     };
