@@ -39,6 +39,7 @@ twin!(TwinCodel, "twin-codel", codel);
 twin!(TwinFqCodel, "twin-fq-codel", fq_codel);
 twin!(TwinDrr, "twin-drr", drr);
 twin!(TwinCake, "twin-cake", cake);
+twin!(TwinPie, "twin-pie", pie);
 
 const TWINS: [(&str, &str, &str); 5] = [
     ("red", "twin-red", r#"{"limit": 40, "min": 3, "max": 12, "ecn": true}"#),
@@ -212,6 +213,24 @@ fn marks_that_an_added_discipline_makes_by_itself_reach_the_packet() {
     }
     let out: Vec<Ecn> = std::iter::from_fn(|| queue.dequeue(&mut call).packet()).map(|packet| packet.ecn).collect();
     assert_eq!(out, [Ecn::NotEct, Ecn::Ce, Ecn::Ce, Ecn::Ce]);
+}
+
+/// PIE's probability rises at its first update, after 15 ms, with nothing but a call of the timer.
+#[test]
+fn wakeups_reach_an_added_discipline() {
+    let mut catalogue = Catalogue::default();
+    catalogue.add(Addition::of::<TwinPie>(1)).unwrap();
+    for spec in [Spec::named("pie").unwrap(), catalogue.spec("twin-pie", table("{}")).unwrap()] {
+        let mut queue = spec.build::<Pkt>(&link(), Instant::ZERO).unwrap();
+        let (mut rng, mut log) = (Rng::stream(1, "test"), Log::default());
+        (0..100).for_each(|id| queue.enqueue(Pkt::new(id, 1), &mut cx(Instant::ZERO, &mut rng, &mut log)));
+        let at = |ms| Instant::ZERO + aqmkit_base::Duration::from_millis(ms);
+        assert!(queue.dequeue(&mut cx(at(10), &mut rng, &mut log)).packet().is_some());
+        assert_eq!((queue.wakeup(), common::gauge(&*queue, "p")), (Some(at(15)), 0.0), "{}", spec.name());
+        queue.on_wakeup(&mut cx(at(15), &mut rng, &mut log));
+        assert!(common::gauge(&*queue, "p") > 0.0, "{}", spec.name());
+        assert_eq!(queue.wakeup(), Some(at(30)));
+    }
 }
 
 #[test]
