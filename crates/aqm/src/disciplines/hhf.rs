@@ -415,3 +415,17 @@ impl<P: Packet> Qdisc<P> for Hhf<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten bits of the hash for each of the first three arrays, and all of them with the last two bits for the fourth, as `hhf_classify` has it.
+    #[test]
+    fn a_flow_has_a_counter_in_each_array() {
+        let of = |last: u32, three: [u32; 3]| Filter::places(last << 30 | three[2] << 20 | three[1] << 10 | three[0]);
+        assert_eq!(of(3, [1, 2, 3]), [1, 1024 + 2, 2048 + 3, 3072 + 3]);
+        assert_eq!(of(0, [0, 1023, 0]), [0, 1024 + 1023, 2048, 3072 + 1023]);
+        assert_eq!(of(3, [1023, 1023, 1023]), [1023, 1024 + 1023, 2048 + 1023, 3072 + 1020]);
+    }
+}
