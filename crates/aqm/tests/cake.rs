@@ -246,6 +246,17 @@ fn the_memory_follows_the_rate() {
     }
 }
 
+/// The delay that is acceptable is a twentieth of `rtt` where nothing else is said, as in Linux: 5 ms of 100 ms.
+#[test]
+fn the_target_follows_the_round_trip() {
+    let shown =
+        |json: &str| serde_json::to_value(spec("cake", json).effective(&link()).unwrap()).unwrap()["target"].clone();
+    assert_eq!(
+        [shown("{}"), shown(r#"{"rtt": "300ms"}"#), shown(r#"{"rtt": "300ms", "target": "3ms"}"#)],
+        ["5ms", "15ms", "3ms"]
+    );
+}
+
 /// No tin is slower than 512 bit/s, as in Linux: of a rate of 1024 bit/s the tin for voice has a half, and not a quarter. Where best effort always has
 /// packets too, every other one is voice. Of 8192 bit/s it has a quarter.
 #[test]
