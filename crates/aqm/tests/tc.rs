@@ -79,6 +79,8 @@ fn sfq_as_in_the_example_of_its_page() {
         &json!({"burst": 25, "weight": 1.0 / 64.0, "avpkt": "1000b", "depth": 127}),
     );
     assert_values("sfq", r#"{"redflowlimit": "100000b"}"#, &json!({"min": "8333b", "max": "25000b", "burst": 13}));
-    assert!(refusal("sfq", r#"{"min": "8000b"}"#).contains("redflowlimit"));
+    for of_red in [r#"{"min": "8000b"}"#, r#"{"ecn": true}"#, r#"{"harddrop": true}"#] {
+        assert!(refusal("sfq", of_red).contains("redflowlimit"), "{of_red}");
+    }
     assert!(refusal("sfq", r#"{"redflowlimit": "10000b", "max": "20000b"}"#).contains("10000"));
 }
