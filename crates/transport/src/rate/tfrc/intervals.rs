@@ -132,6 +132,7 @@ mod tests {
     #[test]
     fn a_long_open_interval_makes_the_past_count_less() {
         let (intervals, start) = after(&[100, 100], true);
+        is(intervals.loss_event_rate(start + 149), 1.0 / 125.0);
         is(intervals.loss_event_rate(start + 199), 1.0 / 150.0);
         is(intervals.loss_event_rate(start + 399), 1.0 / 300.0);
         is(intervals.loss_event_rate(start + 1999), 1.0 / 1620.0);
