@@ -354,6 +354,7 @@ A 6000000 0 0
         assert!(fails("S 1 1 1 1\nI 0 0 5\nI 0 0 0\nI 0 0 5\n").starts_with("x.cvec line 4"));
         assert!(fails("SEQ 1 1 1 1\nl 2 0\n").contains("from 0 to 1"));
         assert!(fails("SEQ 1 1 1 1\nw\n").contains("numbers"));
+        assert!(fails("SEQ 1 1 1 1\n> 5 6\n").contains("numbers"));
         assert!(fails("SEQ 1 1 1 1\n> -5\n").contains("whole number"));
     }
 
