@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use aqmkit_live::bridge::{Interface, Io};
+use aqmkit_live::bridge::{Interface, Io, Outlet};
 use aqmkit_live::children::Children;
 use aqmkit_live::link::{Addresses, BASE};
 use aqmkit_live::netlink::Netlink;
 use aqmkit_live::netns::Netns;
 use aqmkit_live::offload::{OFFLOADS, switch};
-use aqmkit_live::port::Port;
+use aqmkit_live::port::{Outlet as _, Port};
 use aqmkit_live::timing::{Clock, be_punctual, cpu_time};
 use aqmkit_live::tun::Tun;
 use aqmkit_packets::outgoing::Outgoing;
@@ -76,7 +76,7 @@ fn run(server: &OsString, client: &OsString, [outer, inner]: [&Netns; 2], base: 
     Ok(code)
 }
 
-fn tun(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<Tun> {
+fn tun(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<(Tun, Tun)> {
     namespace.inside(|| {
         let tun = Tun::create("aqmkit0")?;
         let mut netlink = Netlink::open()?;
@@ -85,12 +85,13 @@ fn tun(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<Tun> {
         netlink.set_up(index, Some(1500), Some(2000))?;
         netlink.add_address(index, own, peer)?;
         tun.accept_super_packets()?;
-        Ok(tun)
+        let outlet = tun.try_clone()?;
+        Ok((tun, outlet))
     })
 }
 
 /// An interface of the middle, with its peer in a namespace of its own.
-fn veth(middle: &Netns, name: &str, side: &Netns, own: IpAddr, io: Io) -> io::Result<Interface> {
+fn veth(middle: &Netns, name: &str, side: &Netns, own: IpAddr, io: Io) -> io::Result<(Interface, Outlet)> {
     let ip = |place: &Netns, line: String| {
         let done = place.inside(|| Command::new("ip").args(line.split(' ')).status())?;
         if done.success() { Ok(()) } else { Err(io::Error::other(format!("ip {line} failed"))) }
@@ -108,20 +109,25 @@ fn veth(middle: &Netns, name: &str, side: &Netns, own: IpAddr, io: Io) -> io::Re
         })?;
     }
     let open = || Interface::open(name, io, Clock::start()).map_err(|e| io::Error::other(e.to_string()));
-    middle.inside(open)
+    let interface = middle.inside(open)?;
+    let outlet = interface.outlet();
+    Ok((interface, outlet))
 }
 
-fn start<D: Port + Send + 'static>([a, b]: [D; 2], done: &Done) {
+fn start<D: Port + Send + 'static>(ports: [(D, D::Outlet); 2], done: &Done)
+where
+    D::Outlet: Send,
+{
     let done = Arc::clone(done);
-    std::thread::spawn(move || forward(a, b, &done));
+    std::thread::spawn(move || forward(ports, &done));
 }
 
-fn forward<D: Port>(mut a: D, mut b: D, done: &[AtomicU64; 2]) {
+fn forward<D: Port>([(mut a, mut to_a), (mut b, mut to_b)]: [(D, D::Outlet); 2], done: &[AtomicU64; 2]) {
     let _ = be_punctual();
     loop {
         let mut packets = 0;
         loop {
-            let passed = pass(&mut a, &mut b) + pass(&mut b, &mut a);
+            let passed = pass(&mut a, &mut to_b) + pass(&mut b, &mut to_a);
             if passed == 0 {
                 break;
             }
@@ -135,7 +141,7 @@ fn forward<D: Port>(mut a: D, mut b: D, done: &[AtomicU64; 2]) {
 }
 
 /// Passes one packet on, if there is one; how many that were.
-fn pass<D: Port>(from: &mut D, to: &mut D) -> u64 {
+fn pass<D: Port>(from: &mut D, to: &mut D::Outlet) -> u64 {
     let Ok(received) = from.receive() else { return 0 };
     // What the device does not take is lost, as on any link.
     to.send(&[Outgoing::unchanged(&received)], &mut |_, _| ());

@@ -1,4 +1,6 @@
-//! The loop that moves packets: two devices, a [`Shaper`] in each direction, one thread.
+//! The loop that moves packets: a device, a [`Shaper`] and an outlet for each of its directions.
+//!
+//! A bottleneck has two directions. One thread works on both of them, or two threads work on one each.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -8,20 +10,20 @@ use std::sync::{Arc, Mutex};
 use aqmkit_aqm::Backlog;
 use aqmkit_base::{BitRate, Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
-use serde::Serialize;
 
 use crate::kernel::queue::KernelQueue;
-use crate::port::{Counts, Port};
+use crate::measured::{DirectionLook, Look, Measured, Trouble};
+use crate::port::{Outlet, Port};
 use crate::timing::{Clock, Granted, wait};
 use crate::tun::Tun;
-use aqmkit_measure::{DropLog, LinkRecorder, Passed, Plan, Times};
+use aqmkit_measure::{Plan, Times};
 use aqmkit_packets::Buckets;
 use aqmkit_packets::frame::{Frame, Reader};
-use aqmkit_packets::meter::{Counters, Meter};
+use aqmkit_packets::meter::Meter;
 use aqmkit_packets::outgoing::Outgoing;
 use aqmkit_packets::shaper::{Released, Shaper};
 
-/// Packets read from one device before the other device's turn and before due packets are sent; the last one may be a
+/// Packets read from one device before the next device's turn and before due packets are sent; the last one may be a
 /// super-packet, whose segments all count.
 const BATCH: usize = 16;
 
@@ -35,15 +37,20 @@ const GATHERS_FROM: BitRate = BitRate::from_mbps(1000);
 /// gather packets before they interrupt. A packet that is due after a pause is never held back.
 const GATHERED: Duration = Duration::from_micros(50);
 
-/// The interval between published snapshots.
+/// The most directions that a thread has.
+const MOST_DIRECTIONS: usize = 2;
+
+/// The interval between published snapshots. Threads publish theirs at the same multiples of it.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// One direction: the device that its packets come from, and the bottleneck behind it.
-pub struct Direction<D = Tun> {
+/// One direction: the device that its packets come from, the bottleneck behind it, and where they leave.
+pub struct Direction<D: Port = Tun> {
     /// Its name.
     pub name: String,
-    /// The device that its packets come from; packets of the other direction leave there.
+    /// The device that its packets come from.
     pub device: D,
+    /// Where its packets leave.
+    pub outlet: D::Outlet,
     /// The bottleneck.
     pub shaper: Shaper<Frame>,
     /// The queue inside the kernel that the device's packets come out of, where the bottleneck is there: it is measured in place of the
@@ -51,7 +58,7 @@ pub struct Direction<D = Tun> {
     pub(crate) kernel: Option<KernelQueue>,
 }
 
-impl<D> Direction<D> {
+impl<D: Port> Direction<D> {
     /// The measurements of the bottleneck.
     pub(crate) fn meter(&self) -> &Meter {
         self.kernel.as_ref().map_or_else(|| self.shaper.meter(), KernelQueue::meter)
@@ -78,6 +85,23 @@ impl<D> Direction<D> {
         self.kernel.as_ref().map_or_else(|| self.shaper.backlog(), KernelQueue::backlog)
     }
 
+    /// The device that its packets come from, in words.
+    fn input(&self) -> String {
+        format!("the input device of {}", self.name)
+    }
+
+    /// Its present state.
+    pub(crate) fn look(&mut self) -> DirectionLook {
+        DirectionLook {
+            counters: self.meter().so_far(),
+            backlog: self.backlog(),
+            classes: self.meter().classes_so_far(),
+            gauges: self.gauges(),
+            lost: self.shaper.lost(),
+            device: self.device.counts(),
+        }
+    }
+
     /// The discipline's gauges.
     fn gauges(&self) -> Vec<(String, f64)> {
         if let Some(queue) = &self.kernel {
@@ -89,78 +113,17 @@ impl<D> Direction<D> {
     }
 }
 
-/// Errors of the machine during the measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Trouble {
-    /// Packets that the outgoing device refused.
-    pub refused: u64,
-    /// Reads that failed.
-    pub failed_reads: u64,
-}
+/// A request to the directions of a thread, executed by that thread between two packets.
+pub type Request<D> = Box<dyn FnOnce(&mut [Direction<D>], Instant) + Send>;
 
-/// A snapshot of a running bottleneck.
-#[derive(Clone, Debug, Default)]
-pub struct Look {
-    /// The time of the snapshot.
-    pub at: Instant,
-    /// For each direction, the counters since the start, and the backlog.
-    pub directions: Vec<(Counters, Backlog)>,
-    /// For each direction, the counters by class.
-    pub classes: Vec<Vec<Counters>>,
-    /// For each direction, the discipline's gauges.
-    pub gauges: Vec<Vec<(String, f64)>>,
-    /// The largest lateness of a packet.
-    pub latest: Duration,
-    /// The lateness of all packets.
-    pub late: Buckets,
-    /// Errors so far.
-    pub trouble: Trouble,
-    /// For each direction, the packets that its configured wire has lost.
-    pub lost: Vec<u64>,
-    /// For each direction, the counters of the device that its packets come from.
-    pub devices: Vec<Counts>,
-}
-
-/// The results of a measurement.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// For each direction its name and its windows.
-    pub directions: Vec<(String, Vec<Passed>)>,
-    /// For each direction, its recorder.
-    pub recorders: Vec<LinkRecorder>,
-    /// For each direction, its rates, each with its start.
-    pub rates: Vec<Vec<(Instant, BitRate)>>,
-    /// For each direction, the packets it dropped by connection, if they were listed.
-    pub drops: Vec<DropLog>,
-    /// Lateness of departures.
-    pub late: Times,
-    /// Errors.
-    pub trouble: Trouble,
-    /// For each direction, the packets that its configured wire has lost.
-    pub lost: Vec<u64>,
-    /// Packets that left a queue inside the kernel, but whose arrival was not observed.
-    pub unknown: u64,
-    /// For each direction, the counters of the device that its packets come from.
-    pub devices: Vec<Counts>,
-    /// The real-time properties that the machine granted.
-    pub granted: Granted,
-    /// The direction whose device disappeared before the end, if one did.
-    pub vanished: Option<String>,
-    /// The end of the measurement.
-    pub end: Instant,
-    /// CPU time of the thread.
-    pub cpu: Duration,
-}
-
-/// A request to a running bottleneck, executed by the thread that moves packets, between two packets.
-pub type Request<D> = Box<dyn FnOnce(&mut [Direction<D>; 2], Instant) + Send>;
-
-/// Two directions between two devices.
-pub struct Bottleneck<D = Tun> {
-    /// The directions; packets of each leave by the device of the other.
-    pub directions: [Direction<D>; 2],
+/// The directions of a thread.
+pub struct Bottleneck<D: Port = Tun> {
+    /// The directions, at most two.
+    pub directions: Vec<Direction<D>>,
+    /// The number of directions that come before these, in other threads.
+    pub before: usize,
     /// Requests to it, checked with each packet and at least ten times a second.
-    pub requests: Option<Receiver<Request<D>>>,
+    pub requests: Receiver<Request<D>>,
     /// Settings for reading packets.
     pub reader: Reader,
     /// The clock of the whole measurement.
@@ -181,10 +144,45 @@ struct Run {
     trouble: Trouble,
     next_sample: Instant,
     next_look: Instant,
-    vanished: Option<usize>,
+    vanished: Option<String>,
     due: Vec<Released<Frame>>,
     /// For each direction, when packets are sent again.
-    next_send: [Instant; 2],
+    next_send: [Instant; MOST_DIRECTIONS],
+}
+
+impl Run {
+    /// Sends the due packets, consecutive segments of a super-packet together. True if the device is gone for good.
+    fn send(&mut self, outlet: &mut impl Outlet, clock: &Clock) -> bool {
+        let (joins, batch) = (outlet.joins(), outlet.batch());
+        let mut done = 0;
+        let mut gone = false;
+        while done < self.due.len() {
+            let first = done;
+            let mut packets = Vec::with_capacity(batch);
+            while packets.len() < batch {
+                let frames = self.due[done..].iter().map(|released| &released.packet);
+                let Some(packet) = Outgoing::first(frames, joins) else { break };
+                done += packet.packets;
+                packets.push(packet);
+            }
+            let mut failed = None;
+            outlet.send(&packets, &mut |place, error| {
+                // A full or idle device, or a packet that the kernel finds malformed: lost, as on any link.
+                self.trouble.refused += packets[place].packets as u64;
+                failed = Some(error);
+            });
+            gone |= failed.is_some_and(|error| outlet.is_gone(&error));
+            let now = clock.now();
+            for released in &self.due[first..done] {
+                let late = now.since(released.due);
+                self.late.record(late);
+                self.handed_on.record(late);
+                self.latest = self.latest.max(late);
+            }
+        }
+        self.due.clear();
+        gone
+    }
 }
 
 impl<D: Port> Bottleneck<D> {
@@ -199,83 +197,49 @@ impl<D: Port> Bottleneck<D> {
             next_look: Instant::ZERO,
             vanished: None,
             due: Vec::with_capacity(MOST_AT_ONCE),
-            next_send: [Instant::ZERO; 2],
+            next_send: [Instant::ZERO; MOST_DIRECTIONS],
         };
         loop {
             self.hand_on(&mut run);
             let came = self.admit(&mut run);
-            self.show(&mut run);
+            let shown = self.show(&mut run);
             if run.vanished.is_some() || (!came && self.sleep(&mut run, &stop)) {
                 break;
             }
             // If packets never end, the loop never sleeps; it must check for the end nevertheless.
-            if came && run.next_look <= self.clock.now() && stopped(&stop) {
+            if came && shown && stopped(&stop) {
                 break;
             }
         }
         self.finish(run)
     }
 
-    /// Sends due packets to the other side.
+    /// Sends due packets.
     fn hand_on(&mut self, run: &mut Run) {
-        for from in 0..2 {
+        for (place, direction) in self.directions.iter_mut().enumerate() {
             let now = self.clock.now();
-            self.directions[from].shaper.advance(now);
-            if now < run.next_send[from] {
+            let Direction { name, shaper, outlet, .. } = direction;
+            shaper.advance(now);
+            if now < run.next_send[place] {
                 continue;
             }
             loop {
-                let shaper = &mut self.directions[from].shaper;
                 run.due.extend(std::iter::from_fn(|| shaper.release(now)).take(MOST_AT_ONCE));
                 if run.due.is_empty() {
                     break;
                 }
-                self.send(run, 1 - from);
-                let gathers = self.directions[from].shaper.rate() >= GATHERS_FROM;
-                run.next_send[from] = if gathers { now + GATHERED } else { now };
+                if run.send(outlet, &self.clock) {
+                    run.vanished = Some(format!("the output device of {name}"));
+                }
+                run.next_send[place] = if shaper.rate() >= GATHERS_FROM { now + GATHERED } else { now };
             }
         }
-    }
-
-    /// Sends the due packets to a side, consecutive segments of a super-packet together.
-    fn send(&mut self, run: &mut Run, to: usize) {
-        let device = &mut self.directions[to].device;
-        let (joins, batch) = (device.joins(), device.batch());
-        let mut done = 0;
-        while done < run.due.len() {
-            let first = done;
-            let mut packets = Vec::with_capacity(batch);
-            while packets.len() < batch {
-                let frames = run.due[done..].iter().map(|released| &released.packet);
-                let Some(packet) = Outgoing::first(frames, joins) else { break };
-                done += packet.packets;
-                packets.push(packet);
-            }
-            let mut failed = None;
-            device.send(&packets, &mut |place, error| {
-                // A full or idle device, or a packet that the kernel finds malformed: lost, as on any link.
-                run.trouble.refused += packets[place].packets as u64;
-                failed = Some(error);
-            });
-            if failed.is_some_and(|error| device.is_gone(&error)) {
-                run.vanished = Some(to);
-            }
-            let now = self.clock.now();
-            for released in &run.due[first..done] {
-                let late = now.since(released.due);
-                run.late.record(late);
-                run.handed_on.record(late);
-                run.latest = run.latest.max(late);
-            }
-        }
-        run.due.clear();
     }
 
     /// Reads packets that have arrived. False if there are none.
     fn admit(&mut self, run: &mut Run) -> bool {
         let mut came = false;
-        for side in 0..2 {
-            let direction = &mut self.directions[side];
+        for direction in &mut self.directions {
             let mut admitted = 0;
             while admitted < BATCH {
                 match direction.device.receive() {
@@ -294,7 +258,7 @@ impl<D: Port> Bottleneck<D> {
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(e) if e.kind() == ErrorKind::InvalidData => direction.device.count_too_long(),
                     Err(e) if direction.device.is_gone(&e) => {
-                        run.vanished = Some(side);
+                        run.vanished = Some(direction.input());
                         break;
                     }
                     Err(_) => {
@@ -309,77 +273,71 @@ impl<D: Port> Bottleneck<D> {
 
     /// Waits for a packet or for the next event. True when it is time to end.
     fn sleep(&mut self, run: &mut Run, stop: &impl AsFd) -> bool {
-        let [a, b] = &self.directions;
-        let wakeup = |side: usize| self.directions[side].shaper.wakeup().map(|at| at.max(run.next_send[side]));
-        let next = [wakeup(0), wakeup(1), Some(run.next_sample), Some(run.next_look)];
-        let until = next.into_iter().flatten().min().unwrap_or(Instant::FAR_FUTURE);
-        let mut files = [
-            PollFd::from_borrowed_fd(a.device.poll_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(b.device.poll_fd(), PollFlags::IN),
-            PollFd::new(stop, PollFlags::IN),
-        ];
-        if wait(&mut files, &self.clock, until).is_err() {
+        let sends = self.directions.iter().zip(run.next_send);
+        let wakeups = sends.filter_map(|(direction, next)| direction.shaper.wakeup().map(|at| at.max(next)));
+        let until = wakeups.min().unwrap_or(Instant::FAR_FUTURE).min(run.next_sample).min(run.next_look);
+        let mut files = [(); MOST_DIRECTIONS + 1].map(|()| PollFd::new(stop, PollFlags::IN));
+        for (file, direction) in files[1..].iter_mut().zip(&self.directions) {
+            *file = PollFd::from_borrowed_fd(direction.device.poll_fd(), PollFlags::IN);
+        }
+        if wait(&mut files[..=self.directions.len()], &self.clock, until).is_err() {
             run.trouble.failed_reads += 1;
         }
-        let wrong = [0, 1].map(|i| files[i].revents().contains(PollFlags::ERR));
-        let ended = files[2].revents().contains(PollFlags::IN);
-        for (side, direction) in self.directions.iter_mut().enumerate() {
-            if wrong[side] && direction.device.look_after() {
-                run.vanished = Some(side);
+        let ended = files[0].revents().contains(PollFlags::IN);
+        let events = [files[1].revents(), files[2].revents()];
+        for (direction, event) in self.directions.iter_mut().zip(events) {
+            if event.contains(PollFlags::ERR) && direction.device.look_after() {
+                run.vanished = Some(direction.input());
             }
         }
         ended
     }
 
-    /// Publishes a snapshot, and ends an interval of the series, if it is time.
-    fn show(&mut self, run: &mut Run) {
+    /// Executes requests. If it is time, ends an interval of the series and publishes a snapshot; then it returns true.
+    fn show(&mut self, run: &mut Run) -> bool {
         let now = self.clock.now();
-        for request in self.requests.iter().flat_map(Receiver::try_iter) {
+        for request in self.requests.try_iter() {
             request(&mut self.directions, now);
         }
         if now < run.next_look.min(run.next_sample) {
-            return;
+            return false;
         }
         let look = self.look_at(now, run);
         if now >= run.next_sample {
-            self.end_interval(now, &look.gauges);
+            self.end_interval(now, &look.directions);
             run.next_sample += self.plan.as_ref().map_or(Duration::MAX, |plan| plan.interval);
         }
-        run.next_look = now + LOOK;
+        let looks = now.since(Instant::ZERO).whole(LOOK);
+        run.next_look = Instant::from_nanos((looks + 1) * LOOK.as_nanos());
         // Readers hold the lock only briefly, but this thread never waits: it retries at the next check.
         if let Ok(mut shared) = self.look.try_lock() {
             *shared = look;
         }
+        true
     }
 
-    fn end_interval(&mut self, now: Instant, gauges: &[Vec<(String, f64)>]) {
+    fn end_interval(&mut self, now: Instant, looks: &[DirectionLook]) {
         let Some(plan) = &self.plan else { return };
-        for (link, (direction, own)) in self.directions.iter_mut().zip(gauges).enumerate() {
+        for (place, (direction, look)) in self.directions.iter_mut().zip(looks).enumerate() {
             direction.advance(now);
-            let reported = if link == plan.measured { own } else { &[][..] };
+            let link = self.before + place;
+            let reported = if link == plan.measured { &look.gauges[..] } else { &[][..] };
             direction.meter_mut().recorder_mut().interval(now, plan, link, reported);
         }
     }
 
     fn look_at(&mut self, at: Instant, run: &Run) -> Look {
-        let devices = self.directions.iter_mut().map(|d| d.device.counts()).collect();
-        let each = || self.directions.iter();
         Look {
             at,
-            directions: each().map(|d| (d.meter().so_far(), d.backlog())).collect(),
-            classes: each().map(|d| d.meter().classes_so_far()).collect(),
-            gauges: each().map(Direction::gauges).collect(),
+            directions: self.directions.iter_mut().map(Direction::look).collect(),
             latest: run.latest,
             late: run.handed_on,
             trouble: run.trouble,
-            lost: each().map(|d| d.shaper.lost()).collect(),
-            devices,
         }
     }
 
     fn finish(mut self, run: Run) -> Measured {
         let end = self.clock.now();
-        let vanished = run.vanished.map(|side| self.directions[side].name.clone());
         let rates = self.directions.iter().map(|d| d.shaper.rates().to_vec()).collect();
         self.directions.iter_mut().for_each(|d| d.advance(end));
         let unknown = self.directions.iter().filter_map(|d| d.kernel.as_ref()).map(KernelQueue::unknown).sum();
@@ -400,7 +358,7 @@ impl<D: Port> Bottleneck<D> {
             unknown,
             devices,
             granted: self.granted,
-            vanished,
+            vanished: run.vanished,
             end,
             cpu: crate::timing::cpu_time(),
         }
@@ -411,88 +369,4 @@ fn stopped(stop: &impl AsFd) -> bool {
     let mut files = [PollFd::new(stop, PollFlags::IN)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut files, Some(&now)).is_ok_and(|n| n > 0)
-}
-
-/// The fraction of packets that the kernel may drop before the devices without invalidating the
-/// measurement.
-const LOST_BEFORE: f64 = 1e-4;
-
-/// Packets that the kernel may drop in addition: it loses its own first IPv6 packets while a device comes up.
-const LOST_AT_FIRST: u64 = 10;
-
-/// Whether the kernel dropped too many packets before the devices to trust the measurement.
-#[must_use]
-pub fn loses_too_much(dropped_before: u64, came: u64) -> bool {
-    dropped_before as f64 > LOST_AT_FIRST as f64 + LOST_BEFORE * came as f64
-}
-
-/// The largest acceptable 99th percentile of the lateness: well below the delays that disciplines aim at, and above
-/// that of a quiet virtual machine.
-pub const LATEST: Duration = Duration::from_millis(1);
-
-/// The mean of the rates of a link between `from` and `to`; each rate has its start.
-#[must_use]
-pub fn mean_rate(rates: &[(Instant, BitRate)], from: Instant, to: Instant) -> BitRate {
-    let ends = rates.iter().skip(1).map(|(at, _)| *at).chain([to]);
-    let capacity = |((began, rate), ended): (&(Instant, BitRate), Instant)| {
-        u128::from(rate.as_bps()) * u128::from(ended.min(to).since((*began).max(from)).as_nanos())
-    };
-    let whole: u128 = rates.iter().zip(ends).map(capacity).sum();
-    match to.since(from).as_nanos() {
-        // For an empty period, the rate at its start.
-        0 => rates.first().map(|(_, rate)| *rate).unwrap_or_default(),
-        span => BitRate::from_bps(u64::try_from(whole / u128::from(span)).unwrap_or(u64::MAX)),
-    }
-}
-
-impl Measured {
-    /// Why the results are invalid; empty if they are valid. `dropped_before` is the number of packets that the kernel
-    /// dropped before the devices, in addition to those that the devices count.
-    #[must_use]
-    pub fn doubts(&self, dropped_before: u64) -> Vec<String> {
-        let dropped_before = dropped_before + self.devices.iter().map(|d| d.overrun).sum::<u64>();
-        let late = self.late.summary().map_or(0.0, |s| s.p99);
-        let mut doubts = Vec::new();
-        if late > LATEST.as_millis_f64() {
-            doubts.push(format!("1 % of the packets were {late:.3} ms late or more; at most {LATEST} is acceptable"));
-        }
-        let came: u64 = self.recorders.iter().map(|r| r.traffic().offered_packets).sum();
-        if loses_too_much(dropped_before, came) {
-            doubts.push(format!(
-                "the kernel dropped {dropped_before} packets before the discipline, which received {came}; at most \
-                 one in {:.0} is acceptable",
-                1.0 / LOST_BEFORE
-            ));
-        }
-        if loses_too_much(self.unknown, came) {
-            let many = self.unknown;
-            doubts.push(format!("{many} packets came out of the queue in the kernel that were not seen to go in"));
-        }
-        doubts.extend(self.vanished.iter().map(|name| format!("the input device of {name} was removed")));
-        doubts
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_capacity_is_that_of_all_rates_over_time() {
-        let at = |s| Instant::ZERO + Duration::from_secs(s);
-        let rates = [(at(0), BitRate::from_mbps(20)), (at(2), BitRate::from_mbps(5)), (at(6), BitRate::from_mbps(40))];
-        assert_eq!(mean_rate(&rates, at(0), at(10)), BitRate::from_mbps(22));
-        assert_eq!(mean_rate(&rates, at(1), at(3)), BitRate::from_bps(12_500_000));
-        assert_eq!(mean_rate(&rates, at(3), at(5)), BitRate::from_mbps(5));
-        assert_eq!(mean_rate(&rates[..1], at(0), at(10)), BitRate::from_mbps(20));
-        assert_eq!(mean_rate(&rates, at(4), at(4)), BitRate::from_mbps(20));
-    }
-
-    #[test]
-    fn a_few_packets_lost_at_first_are_no_reason_to_doubt() {
-        assert!(!loses_too_much(2, 0));
-        assert!(!loses_too_much(100, 1_000_000));
-        assert!(loses_too_much(111, 1_000_000));
-        assert!(loses_too_much(11, 0));
-    }
 }

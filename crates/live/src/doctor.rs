@@ -7,12 +7,12 @@ use std::path::Path;
 use aqmkit_base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::bottleneck::{LATEST, Look, loses_too_much};
 use crate::capabilities::may_make_links;
 use crate::cleanup::{Record, records, short};
 use crate::congestion;
 use crate::kernel;
 use crate::link::WITHOUT_ROOT;
+use crate::measured::{DirectionLook, LATEST, Look, loses_too_much};
 use crate::netlink::Netlink;
 use crate::netns::{Netns, set_sysctl, sysctl};
 use crate::offload::{OFFLOADS, is_on};
@@ -251,13 +251,13 @@ impl Pulse {
     #[must_use]
     pub fn between(before: &Look, now: &Look) -> Self {
         let seconds = now.at.since(before.at).as_secs_f64().max(1e-9);
-        let one = |(i, (counters, backlog)): (usize, &(aqmkit_packets::meter::Counters, aqmkit_aqm::Backlog))| {
-            let counters = counters.traffic;
-            let earlier = before.directions.get(i).map(|d| d.0.traffic).unwrap_or_default();
+        let one = |(i, look): (usize, &DirectionLook)| {
+            let counters = look.counters.traffic;
+            let earlier = before.directions.get(i).map(|d| d.counters.traffic).unwrap_or_default();
             PulseDirection {
                 bps: (counters.sent_bytes - earlier.sent_bytes) as f64 * 8.0 / seconds,
                 offered_bps: (counters.offered_bytes - earlier.offered_bytes) as f64 * 8.0 / seconds,
-                waiting_packets: backlog.packets,
+                waiting_packets: look.backlog.packets,
                 drops: counters.drops() - earlier.drops(),
                 marks: counters.marks() - earlier.marks(),
             }

@@ -22,6 +22,7 @@ pub mod doctor;
 pub mod error;
 pub mod kernel;
 pub mod link;
+pub mod measured;
 pub mod metrics;
 pub mod nat;
 pub mod netlink;

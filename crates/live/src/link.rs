@@ -16,27 +16,27 @@ mod side;
 
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aqmkit_base::Instant;
 
-use crate::bottleneck::{Bottleneck, Direction, Look, Measured};
-use crate::bounds;
+use crate::bottleneck::Direction;
 use crate::capabilities::keep_none;
-use crate::confinement::{Needs, confine};
+use crate::confinement::Needs;
 use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
 use crate::kernel::{Decisions, Place};
+use crate::measured::Measured;
 use crate::nat::Nat;
 use crate::netns::{Netns, sysctl, sysctl_path};
-use crate::running::{Places, Running};
-use crate::timing::{Clock, be_punctual};
+use crate::running::{self, Common, Running, Threads, Unbuilt};
+use crate::timing::Clock;
 use crate::tun::Tun;
 use aqmkit_measure::Plan;
-use aqmkit_packets::frame::{Frame, Reader};
+use aqmkit_packets::frame::Reader;
 use aqmkit_packets::meter::Meter;
-use aqmkit_packets::shaper::{Setup, Shaper};
+use aqmkit_packets::shaper::Setup;
 use aqmkit_packets::wire::{Classes, Encapsulation};
 
 pub use addresses::Addresses;
@@ -72,6 +72,8 @@ pub struct LinkSetup {
     /// Whether the client reaches the networks of the calling thread's namespace, which is then the server's side and
     /// translates addresses.
     pub outside: bool,
+    /// The threads that move packets.
+    pub threads: Threads,
     /// Where the discipline of `down` runs if it runs inside the kernel, at the device of a router in front of the server's
     /// side: this process only delays packets, and measures. The link then has IPv4 alone.
     pub in_kernel: Option<Place>,
@@ -90,8 +92,6 @@ pub struct Link {
     pub nested: bool,
     /// The clock of the measurement.
     pub clock: Clock,
-    /// A snapshot, updated ten times a second.
-    pub look: Arc<Mutex<Look>>,
     /// The handle that shows and changes it.
     pub control: Arc<Control<Tun>>,
     running: Running,
@@ -101,7 +101,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Creates the namespaces, the devices and the thread between them.
+    /// Creates the namespaces, the devices and the threads between them.
     ///
     /// # Errors
     /// When a parameter cannot be used, or the machine or the user's rights lack something.
@@ -145,19 +145,18 @@ impl Link {
             decisions = Some(made.decisions);
         }
         let clock = Clock::start();
-        let setups = [&setup.down, &setup.up].map(|s| Setup { classes: setup.classes.names().to_vec(), ..s.clone() });
+        let reader = Reader::new(Encapsulation::Ip, setup.classes.clone(), setup.down.seed);
+        let [down, up] = directions(setup, [down, up], decisions, &reader, clock)?;
+        let shown = vec![with_classes(&setup.down, setup), with_classes(&setup.up, setup)];
+        let common = Common { reader, clock, plan: setup.plan.clone(), keep: keep_none, needs: Needs::Nothing };
         let name = format!("link-{}", std::process::id());
-        let running = Running::start("link", &name, setups.to_vec(), {
-            let setup = setup.clone();
-            move |places| bottleneck(&setup, [down, up], decisions, clock, places)
-        })?;
+        let running = Running::start(("link", &name), shown, setup.threads, vec![down, up], &common)?;
         Ok(Link {
             server,
             client,
             addresses,
             nested,
             clock,
-            look: Arc::clone(&running.look),
             control: Arc::clone(&running.control),
             running,
             router,
@@ -177,13 +176,13 @@ impl Link {
 
     /// Starts the measurement, when this returns: an idle link answers only after up to a tenth of a second.
     pub fn begin(&self) {
-        self.control.ask(|directions, now| tell(directions, Meter::begin, now));
+        self.control.ask_all(|direction, now| tell(direction, Meter::begin, now));
     }
 
     /// Ends the measurement, at the time of the call.
     pub fn finish(&self) {
         let at = self.clock.now();
-        self.control.ask(move |directions, _| tell(directions, Meter::end, at));
+        self.control.ask_all(move |direction, _| tell(direction, Meter::end, at));
     }
 
     /// Whether it is still running. It ends by itself when a device is removed.
@@ -192,11 +191,11 @@ impl Link {
         self.running.is_up()
     }
 
-    /// Ends the link and returns the measurements. The devices are removed with the thread, the namespaces with their
+    /// Ends the link and returns the measurements. The devices are removed with the threads, the namespaces with their
     /// last process.
     ///
     /// # Errors
-    /// When the thread panicked.
+    /// When a thread panicked.
     pub fn close(mut self) -> Result<(Measured, u64), LiveError> {
         let before = self.dropped_before();
         let Link { mut server, mut client, running, .. } = self;
@@ -212,13 +211,11 @@ impl Link {
     }
 }
 
-/// Applies a function to the meters of both directions.
-fn tell(directions: &mut [Direction; 2], act: fn(&mut Meter, Instant), at: Instant) {
-    for direction in directions {
-        // Departures that are due by then come first.
-        direction.advance(at);
-        act(direction.meter_mut(), at);
-    }
+/// Applies a function to the meter of a direction.
+fn tell(direction: &mut Direction, act: fn(&mut Meter, Instant), at: Instant) {
+    // Departures that are due by then come first.
+    direction.advance(at);
+    act(direction.meter_mut(), at);
 }
 
 fn check(setup: &LinkSetup) -> Result<(), LiveError> {
@@ -226,10 +223,7 @@ fn check(setup: &LinkSetup) -> Result<(), LiveError> {
     if let Some(place) = setup.in_kernel {
         router::wanted(&setup.down, &setup.classes, place)?;
     }
-    for direction in [&setup.down, &setup.up] {
-        bounds::check(direction).map_err(|error| LiveError::Parameter { direction: direction.name.clone(), error })?;
-    }
-    Ok(())
+    running::check(&[with_classes(&setup.down, setup), with_classes(&setup.up, setup)])
 }
 
 fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
@@ -291,38 +285,30 @@ fn no_way_outside(error: &io::Error) -> LiveError {
     }
 }
 
-/// The two directions, in the thread that moves packets.
-fn bottleneck(
+/// The two directions: what comes from the device of each side leaves at the other's.
+fn directions(
     setup: &LinkSetup,
     [down, up]: [Tun; 2],
     decisions: Option<Decisions>,
+    reader: &Reader,
     clock: Clock,
-    places: Places<Tun>,
-) -> Result<Bottleneck, LiveError> {
-    let reader = Reader::new(Encapsulation::Ip, setup.classes.clone(), setup.down.seed);
-    let directions = match decisions {
-        None => [direction(&setup.down, down, setup)?, direction(&setup.up, up, setup)?],
+) -> Result<[Unbuilt<Tun>; 2], LiveError> {
+    let outlet = |device: &Tun| device.try_clone().map_err(cannot("cannot set up a TUN device"));
+    let (to_client, to_server) = (outlet(&up)?, outlet(&down)?);
+    let direction =
+        |of: &Setup, between| Unbuilt { setup: with_classes(of, setup), between, meter: meter(setup), kernel: None };
+    let down = match decisions {
+        None => direction(&setup.down, (down, to_client)),
         Some(decisions) => {
             let queue = router::queue(setup, decisions, reader.clone(), clock);
-            let down = Direction { kernel: Some(queue), ..direction(&router::delay_only(&setup.down), down, setup)? };
-            [down, direction(&setup.up, up, setup)?]
+            Unbuilt { kernel: Some(queue), ..direction(&router::delay_only(&setup.down), (down, to_client)) }
         }
     };
-    let granted = be_punctual();
-    // Packets come from anywhere, so the thread that reads them gets only the necessary rights.
-    keep_none();
-    // Older kernels ignore this.
-    let _ = confine(Needs::Nothing);
-    let Places { requests, look } = places;
-    let requests = Some(requests);
-    Ok(Bottleneck { directions, requests, reader, clock, look, plan: setup.plan.clone(), granted })
+    Ok([down, direction(&setup.up, (up, to_server))])
 }
 
-fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {
-    let setup = Setup { classes: link.classes.names().to_vec(), ..setup.clone() };
-    let shaper = Shaper::<Frame>::new(&setup, meter(link), Instant::ZERO)
-        .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
-    Ok(Direction { name: setup.name, device: tun, shaper, kernel: None })
+fn with_classes(direction: &Setup, link: &LinkSetup) -> Setup {
+    Setup { classes: link.classes.names().to_vec(), ..direction.clone() }
 }
 
 /// What measures a direction of the link.

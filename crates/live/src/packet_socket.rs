@@ -1,9 +1,9 @@
 //! Packet sockets (`AF_PACKET`): their options, what they tell of interfaces, and sending.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use aqmkit_packets::outgoing::Outgoing;
+use aqmkit_packets::outgoing::{Joins, Outgoing};
 
 /// Packets that are sent by one system call.
 pub(crate) const BATCH: usize = 32;
@@ -123,8 +123,23 @@ pub(crate) fn bind(socket: BorrowedFd<'_>, index: u32, protocol: libc::c_int) ->
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// What sends packets at an interface through a packet socket that takes a header before each.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) socket: OwnedFd,
+    /// The kinds of super-packets that the interface cuts.
+    pub(crate) joins: Joins,
+}
+
+impl Sender {
+    /// Sends packets, in their order. `refused` is called with the place of each that the interface does not take.
+    pub(crate) fn send(&self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
+        send_all(self.socket.as_fd(), packets, refused);
+    }
+}
+
 /// Sends packets through a packet socket that takes a header before each.
-pub(crate) fn send_all(socket: BorrowedFd<'_>, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
+fn send_all(socket: BorrowedFd<'_>, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
     let part = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let parts = |packet: &Outgoing<'_>| [part(&packet.offload), part(packet.headers()), part(packet.rest)];
     let mut parts: Vec<[libc::iovec; 3]> = packets.iter().map(parts).collect();

@@ -1,7 +1,8 @@
-//! The interface of devices to the loop of a bottleneck: receive and send packets.
+//! The interface of devices to the loop of a bottleneck: packets come from a [`Port`] and leave at an [`Outlet`].
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aqmkit_packets::offload::{HEADER, Offload};
 use aqmkit_packets::outgoing::{Joins, Outgoing};
@@ -19,24 +20,16 @@ pub struct Counts {
     pub vanished: u64,
 }
 
-/// A non-blocking device that receives and sends packets.
+/// A non-blocking device that packets come from.
 pub trait Port {
+    /// What sends packets at a device of this kind, in this thread or in another one.
+    type Outlet: Outlet;
+
     /// Reads the next packet.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if there is no packet; others when the device fails.
     fn receive(&mut self) -> io::Result<Received>;
-
-    /// Sends packets, in their order. `refused` is called with the place of each that the device does not take.
-    fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error));
-
-    /// The largest number of packets that are best sent at once.
-    fn batch(&self) -> usize {
-        1
-    }
-
-    /// The kinds of super-packets that it takes.
-    fn joins(&self) -> Joins;
 
     /// Counts a super-packet that cannot be cut.
     fn count_too_long(&mut self);
@@ -54,6 +47,64 @@ pub trait Port {
     fn look_after(&mut self) -> bool {
         true
     }
+}
+
+/// What sends packets at a device, without blocking.
+pub trait Outlet {
+    /// Sends packets, in their order. `refused` is called with the place of each that the device does not take.
+    fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error));
+
+    /// The largest number of packets that are best sent at once.
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// The kinds of super-packets that it takes.
+    fn joins(&self) -> Joins;
+
+    /// Whether this error means that the device is gone for good.
+    fn is_gone(&self, error: &io::Error) -> bool;
+}
+
+/// What sends at an interface that may disappear and return. The side that receives there opens and closes it; the other side,
+/// which may be another thread, uses it.
+#[derive(Debug)]
+pub(crate) struct Shared<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Shared(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Shared(Arc::default())
+    }
+}
+
+impl<T> Shared<T> {
+    /// Puts it in place; `None` when the interface is gone.
+    pub(crate) fn put(&self, new: Option<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = new;
+    }
+
+    /// Uses it, if it is there.
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
+    }
+
+    /// Changes it, unless it is in use: one direction does not wait for the other.
+    pub(crate) fn change(&self, act: impl FnOnce(&mut T)) {
+        if let Ok(mut guard) = self.0.try_lock() {
+            guard.as_mut().map(act);
+        }
+    }
+}
+
+/// Tells of packets that there is nothing to send them at.
+pub(crate) fn refuse_all(packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
+    (0..packets.len()).for_each(|place| refused(place, io::ErrorKind::NotConnected.into()));
 }
 
 /// The longest super-packet, with its link header and two VLAN tags.

@@ -1,118 +1,231 @@
-//! A bottleneck in a thread of its own, and what other threads hold of it.
+//! A bottleneck in threads of its own, and what other threads hold of it.
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use aqmkit_packets::shaper::Setup;
+use aqmkit_base::Instant;
+use aqmkit_measure::Plan;
+use aqmkit_packets::frame::{Frame, Reader};
+use aqmkit_packets::meter::Meter;
+use aqmkit_packets::shaper::{Setup, Shaper};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::bottleneck::{Bottleneck, Look, Measured, Request};
+use crate::bottleneck::{Bottleneck, Direction, Request};
+use crate::bounds;
+use crate::confinement::{Needs, confine};
 use crate::ctl::Control;
+use crate::ctl::control::OfThread;
 use crate::error::LiveError;
+use crate::kernel::queue::KernelQueue;
+use crate::measured::{Look, Measured};
 use crate::port::Port;
+use crate::timing::{Clock, be_punctual};
 use crate::tun::Tun;
+
+/// The number of threads that move packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// One for both directions.
+    #[default]
+    One,
+    /// One for each direction.
+    Two,
+}
 
 /// A bottleneck that runs until it is ended or dropped.
 #[derive(Debug)]
-pub struct Running<D = Tun> {
+pub struct Running<D: Port = Tun> {
     /// The handle that shows and changes it.
     pub control: Arc<Control<D>>,
-    /// A snapshot, updated ten times a second.
-    pub look: Arc<Mutex<Look>>,
-    stop: Arc<OwnedFd>,
-    thread: Option<JoinHandle<Option<Measured>>>,
+    threads: Joined,
 }
 
-/// What a new thread makes its bottleneck from, besides its settings.
-pub(crate) struct Places<D> {
-    /// Requests to it.
-    pub(crate) requests: Receiver<Request<D>>,
-    /// The place of its snapshots.
-    pub(crate) look: Arc<Mutex<Look>>,
+/// A direction without its discipline, which is built in the thread that runs it, because disciplines need not be movable between
+/// threads.
+pub(crate) struct Unbuilt<D: Port> {
+    pub(crate) setup: Setup,
+    /// Where its packets come from, and where they leave.
+    pub(crate) between: (D, D::Outlet),
+    pub(crate) meter: Meter,
+    pub(crate) kernel: Option<KernelQueue>,
 }
 
-impl<D: Port + 'static> Running<D> {
-    /// Starts the thread, which makes the bottleneck, and waits until it runs. `kind` and `name` are those of its reports, and
-    /// `setups` the settings of the directions that these show.
-    ///
-    /// # Errors
-    /// When `make` fails, or no thread can be started.
-    pub(crate) fn start(
-        kind: &'static str,
-        name: &str,
-        setups: Vec<Setup>,
-        make: impl FnOnce(Places<D>) -> Result<Bottleneck<D>, LiveError> + Send + 'static,
-    ) -> Result<Self, LiveError> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?;
-        let stop = Arc::new(stop);
-        let look = Arc::new(Mutex::new(Look::default()));
-        let (sender, requests) = channel();
-        let thread = begin({
-            let (stop, places) = (Arc::clone(&stop), Places { requests, look: Arc::clone(&look) });
-            move |started: &Sender<_>| {
-                let bottleneck = make(places)?;
-                // The receiver still waits for the result.
-                let _ = started.send(Ok(()));
-                Ok(bottleneck.run(&*stop))
-            }
-        })?;
-        let control = Arc::new(Control::new(kind, name, setups, Arc::clone(&look), sender));
-        Ok(Running { control, look, stop, thread: Some(thread) })
+impl<D: Port> Unbuilt<D> {
+    /// A direction whose only window is the whole time.
+    pub(crate) fn whole(setup: &Setup, between: (D, D::Outlet)) -> Self {
+        Unbuilt { setup: setup.clone(), between, meter: Meter::whole(&setup.classes), kernel: None }
+    }
+
+    fn build(self) -> Result<Direction<D>, LiveError> {
+        let Unbuilt { setup, between: (device, outlet), meter, kernel } = self;
+        let shaper = built(&setup, meter)?;
+        Ok(Direction { name: setup.name, device, outlet, shaper, kernel })
     }
 }
 
-impl<D> Running<D> {
+/// What the directions of a bottleneck have in common.
+#[derive(Clone)]
+pub(crate) struct Common {
+    pub(crate) reader: Reader,
+    pub(crate) clock: Clock,
+    pub(crate) plan: Option<Plan>,
+    /// Drops the capabilities that the calling thread does not need.
+    pub(crate) keep: fn(),
+    pub(crate) needs: Needs,
+}
+
+/// Checks the settings of directions before a device is touched.
+///
+/// # Errors
+/// When a parameter cannot be used.
+pub(crate) fn check<'a>(setups: impl IntoIterator<Item = &'a Setup>) -> Result<(), LiveError> {
+    setups.into_iter().try_for_each(|setup| {
+        bounds::check(setup).map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
+        built(setup, Meter::whole(&setup.classes)).map(drop)
+    })
+}
+
+fn built(setup: &Setup, meter: Meter) -> Result<Shaper<Frame>, LiveError> {
+    Shaper::new(setup, meter, Instant::ZERO)
+        .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })
+}
+
+impl<D> Running<D>
+where
+    D: Port + Send + 'static,
+    D::Outlet: Send,
+{
+    /// Starts the threads, and waits until they run. `kind` and `name` are those of its reports, and `shown` the settings of the
+    /// directions that these show.
+    ///
+    /// # Errors
+    /// When a discipline cannot be built, or a thread cannot be started.
+    pub(crate) fn start(
+        (kind, name): (&'static str, &str),
+        shown: Vec<Setup>,
+        threads: Threads,
+        mut directions: Vec<Unbuilt<D>>,
+        common: &Common,
+    ) -> Result<Self, LiveError> {
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?;
+        let mut joined = Joined { stop: Arc::new(stop), threads: Vec::new() };
+        let mut reached = Vec::new();
+        let of_each = if threads == Threads::One { directions.len() } else { 1 };
+        let mut before = 0;
+        while !directions.is_empty() {
+            let rest = directions.split_off(of_each.min(directions.len()));
+            let own = std::mem::replace(&mut directions, rest);
+            let (sender, requests) = channel();
+            let look = Arc::new(Mutex::new(Look::default()));
+            reached.push(OfThread { requests: sender, look: Arc::clone(&look), directions: own.len() });
+            let (common, count) = (common.clone(), own.len());
+            joined.begin(move || bottleneck(own, before, common, requests, look))?;
+            before += count;
+        }
+        let control = Arc::new(Control::new(kind, name, shown, reached));
+        Ok(Running { control, threads: joined })
+    }
+}
+
+impl<D: Port> Running<D> {
     /// Whether it is still running. It ends by itself when a device is gone for good.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+        self.threads.are_up()
     }
 
     /// Ends it and returns the measurements.
     ///
     /// # Errors
-    /// When its thread panicked.
+    /// When a thread panicked.
     pub fn close(mut self) -> Result<Measured, LiveError> {
-        self.end().ok_or_else(|| cannot("the bottleneck failed")(io::Error::other("its thread panicked")))
-    }
-
-    fn end(&mut self) -> Option<Measured> {
-        // A counter that cannot be raised has been raised.
-        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
-        self.thread.take().and_then(|t| t.join().ok()).flatten()
+        self.threads.end().ok_or_else(|| cannot("the bottleneck failed")(io::Error::other("its thread panicked")))
     }
 }
 
-impl<D> Drop for Running<D> {
+/// The directions of a thread, built by that thread, which gives up the rights that it does not need.
+fn bottleneck<D: Port>(
+    directions: Vec<Unbuilt<D>>,
+    before: usize,
+    common: Common,
+    requests: Receiver<Request<D>>,
+    look: Arc<Mutex<Look>>,
+) -> Result<Bottleneck<D>, LiveError> {
+    let Common { reader, clock, plan, keep, needs } = common;
+    let mut directions: Vec<_> = directions.into_iter().map(Unbuilt::build).collect::<Result<_, _>>()?;
+    let granted = be_punctual();
+    // Packets come from anywhere, so the thread that reads them gets only the necessary rights.
+    keep();
+    // Older kernels ignore this.
+    let _ = confine(needs);
+    // Who looks at once finds every direction.
+    if let Ok(mut shared) = look.lock() {
+        let directions = directions.iter_mut().map(Direction::look).collect();
+        *shared = Look { at: clock.now(), directions, ..Look::default() };
+    }
+    Ok(Bottleneck { directions, before, requests, reader, clock, look, plan, granted })
+}
+
+/// The threads, in the order of their directions. All end together.
+#[derive(Debug)]
+struct Joined {
+    stop: Arc<OwnedFd>,
+    threads: Vec<JoinHandle<Option<Measured>>>,
+}
+
+impl Joined {
+    /// Starts a thread that makes a bottleneck, and waits until it runs.
+    fn begin<D: Port>(
+        &mut self,
+        make: impl FnOnce() -> Result<Bottleneck<D>, LiveError> + Send + 'static,
+    ) -> Result<(), LiveError> {
+        let stop = Arc::clone(&self.stop);
+        let (started, news) = channel();
+        let body = move || match make() {
+            Ok(bottleneck) => {
+                // The receiver still waits for the result.
+                let _ = started.send(Ok(()));
+                let measured = bottleneck.run(&*stop);
+                // One whose device is gone ends the other.
+                raise(&stop);
+                Some(measured)
+            }
+            Err(error) => {
+                let _ = started.send(Err(error));
+                None
+            }
+        };
+        let thread = std::thread::Builder::new().name("bottleneck".into()).spawn(body);
+        self.threads.push(thread.map_err(cannot("cannot start a thread"))?);
+        news.recv().unwrap_or_else(|_| Err(cannot("the bottleneck failed")(io::Error::other("its thread panicked"))))
+    }
+
+    fn are_up(&self) -> bool {
+        !self.threads.is_empty() && self.threads.iter().all(|thread| !thread.is_finished())
+    }
+
+    /// Ends all; what they have measured, unless one panicked.
+    fn end(&mut self) -> Option<Measured> {
+        raise(&self.stop);
+        let ended: Vec<_> = self.threads.drain(..).map(|thread| thread.join().ok().flatten()).collect();
+        let all = ended.into_iter().collect::<Option<Vec<_>>>()?;
+        all.into_iter().reduce(Measured::and)
+    }
+}
+
+impl Drop for Joined {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// Starts the thread that moves packets, and waits until it runs. Disciplines are built in that thread, because they
-/// need not be movable between threads.
-fn begin(
-    work: impl FnOnce(&Sender<Result<(), LiveError>>) -> Result<Measured, LiveError> + Send + 'static,
-) -> Result<JoinHandle<Option<Measured>>, LiveError> {
-    let (started, news) = channel();
-    let body = move || match work(&started) {
-        Ok(measured) => Some(measured),
-        Err(error) => {
-            // The receiver still waits for the result.
-            let _ = started.send(Err(error));
-            None
-        }
-    };
-    let thread =
-        std::thread::Builder::new().name("bottleneck".into()).spawn(body).map_err(cannot("cannot start a thread"))?;
-    match news.recv() {
-        Ok(Ok(())) => Ok(thread),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(cannot("the bottleneck failed")(io::Error::other("its thread panicked"))),
-    }
+/// Tells all threads to end.
+fn raise(stop: &OwnedFd) {
+    // A counter that cannot be raised has been raised.
+    let _ = rustix::io::write(stop, &1_u64.to_ne_bytes());
 }
 
 fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {

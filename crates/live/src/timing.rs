@@ -54,6 +54,18 @@ pub struct Granted {
     pub sharp: bool,
 }
 
+impl Granted {
+    /// The properties that both of two threads have.
+    #[must_use]
+    pub(crate) fn and(self, other: Granted) -> Granted {
+        Granted {
+            realtime: self.realtime && other.realtime,
+            locked: self.locked && other.locked,
+            sharp: self.sharp && other.sharp,
+        }
+    }
+}
+
 /// Gives the calling thread real-time properties, as far as the machine permits.
 #[must_use]
 pub fn be_punctual() -> Granted {

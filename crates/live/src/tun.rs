@@ -13,7 +13,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{IntegerSetter, Ioctl, IoctlOutput, Opcode, ioctl};
 
-use crate::port::{Counts, Port, Room};
+use crate::port::{Counts, Outlet, Port, Room};
 
 /// The device file.
 pub const DEVICE: &str = "/dev/net/tun";
@@ -92,6 +92,8 @@ impl Tun {
 }
 
 impl Port for Tun {
+    type Outlet = Tun;
+
     fn receive(&mut self) -> io::Result<Received> {
         let file = &self.file;
         let read = |into: &mut Vec<u8>| {
@@ -101,6 +103,24 @@ impl Port for Tun {
         self.room.take(None, read)
     }
 
+    fn count_too_long(&mut self) {
+        self.too_long += 1;
+    }
+
+    fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    fn is_gone(&self, error: &io::Error) -> bool {
+        is_gone(error)
+    }
+
+    fn counts(&mut self) -> Counts {
+        Counts { too_long: self.too_long, ..Counts::default() }
+    }
+}
+
+impl Outlet for Tun {
     fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
         for (place, packet) in packets.iter().enumerate() {
             let parts = [&packet.offload, packet.headers(), packet.rest].map(IoSlice::new);
@@ -114,21 +134,14 @@ impl Port for Tun {
         Joins::ALL
     }
 
-    fn count_too_long(&mut self) {
-        self.too_long += 1;
-    }
-
-    fn poll_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-
     fn is_gone(&self, error: &io::Error) -> bool {
-        matches!(error.raw_os_error(), Some(libc::EBADFD | libc::ENODEV | libc::EBADF))
+        is_gone(error)
     }
+}
 
-    fn counts(&mut self) -> Counts {
-        Counts { too_long: self.too_long, ..Counts::default() }
-    }
+/// Whether an error means that the device was removed.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EBADFD | libc::ENODEV | libc::EBADF))
 }
 
 /// The part of `struct ifreq` that TUNSETIFF uses.

@@ -49,6 +49,12 @@ impl Buckets {
         self.sum = self.sum.saturating_add(time.as_nanos());
     }
 
+    /// Adds the times of another distribution.
+    pub fn add(&mut self, other: &Buckets) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(own, more)| *own += more);
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
     /// The number of times.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -132,6 +138,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_sum_is_as_if_all_times_were_recorded_in_one(
+            times in prop::collection::vec((any::<u64>(), any::<bool>()), 0..40),
+        ) {
+            let [mut one, mut other, mut both] = [Buckets::default(); 3];
+            for (ns, here) in times {
+                let part = if here { &mut one } else { &mut other };
+                part.record(Duration::from_nanos(ns));
+                both.record(Duration::from_nanos(ns));
+            }
+            one.add(&other);
+            prop_assert_eq!(one, both);
+        }
+
         #[test]
         fn a_time_is_in_its_bucket(ns in 0_u64..1_000_000_000_000) {
             let place = place(Duration::from_nanos(ns));

@@ -452,6 +452,9 @@ pub struct Link {
     /// Seed of the disciplines' random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Threads that move packets: 1 for both directions, or 2, one for each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub threads: u8,
     /// Print statistics every second
     #[arg(long)]
     pub watch: bool,

@@ -135,6 +135,7 @@ fn setup(args: &wire::Bridge, disciplines: &Catalogue) -> Result<BridgeSetup, Fa
             wire::Io::AfPacket => Io::Packet,
             wire::Io::AfXdp => Io::Xdp,
         },
+        threads: standing::threads(args.threads),
         fail_open: args.fail_open,
         directions: [forth, back].map(on_the_way),
         classes: queue::classes(&args.queue.class)?,

@@ -73,6 +73,7 @@ fn setup(args: &wire::Shape, disciplines: &Catalogue) -> Result<ShapeSetup, Fail
         interface: interface.clone(),
         egress,
         ingress,
+        threads: standing::threads(args.threads),
         classes: queue::classes(&args.queue.class)?,
         salt: standing::salt(),
     })

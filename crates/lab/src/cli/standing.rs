@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use aqmkit_base::near::closest;
 use aqmkit_live::LiveError;
-use aqmkit_live::bottleneck::Measured;
 use aqmkit_live::capabilities::keep_none;
 use aqmkit_live::cleanup::{self, Held, Record, Taken};
 use aqmkit_live::confinement::{Needs, confine};
 use aqmkit_live::ctl::{self, Control, Report};
+use aqmkit_live::measured::Measured;
 use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
 use aqmkit_live::offload::SwitchedOff;
 use aqmkit_live::port::{Counts, Port};
-use aqmkit_live::running::Running;
+use aqmkit_live::running::{Running, Threads};
 use aqmkit_live::service::Manager;
 use aqmkit_measure::output::Summary;
 use serde::Serialize;
@@ -32,6 +32,11 @@ use super::stop;
 
 /// The interval of checks for the end.
 const PULSE: Duration = Duration::from_millis(100);
+
+/// The number of threads of `--threads`.
+pub(super) fn threads(number: u8) -> Threads {
+    if number == 1 { Threads::One } else { Threads::Two }
+}
 
 /// How a running bottleneck is shown and changed.
 #[derive(Clone, Copy)]
@@ -102,7 +107,7 @@ fn wait<D: Port + 'static>(running: &Running<D>, manager: Option<&Manager>) {
     manager.inspect(|m| m.stopping());
 }
 
-fn serve<D: Send + 'static>(address: SocketAddr, control: Arc<Control<D>>) -> Result<metrics::MetricsServer, Failure> {
+fn serve<D: Port + 'static>(address: SocketAddr, control: Arc<Control<D>>) -> Result<metrics::MetricsServer, Failure> {
     metrics::serve(address, move || control.report()).map_err(|e| {
         Failure::Environment(format!("cannot listen at {address}: {e}\n  choose another address with --metrics"))
     })

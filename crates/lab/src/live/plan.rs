@@ -5,6 +5,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_live::congestion;
 use aqmkit_live::kernel::Place;
 use aqmkit_live::link::{LinkSetup, router};
+use aqmkit_live::running::Threads;
 use aqmkit_measure::{LinkInfo, Plan, WindowSpec};
 use aqmkit_packets::shaper::Setup;
 use aqmkit_packets::wire::{Classes, Named};
@@ -119,6 +120,7 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
         cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
         mtu: 1500,
         outside: false,
+        threads: Threads::One,
         in_kernel,
     })
 }

@@ -17,6 +17,7 @@ fn wrong_arguments_are_named() {
     desk.run("bridge lo eth9 --rate 8mbit --aqm coddel").wrong(&["did you mean codel?"]);
     desk.run("bridge lo eth9 --rate 8mbit --metrics here").wrong(&["here"]);
     desk.run("bridge lo eth9 --rate 8mbit --name a/b").wrong(&["is not a valid name"]);
+    desk.run("bridge lo eth9 --rate 8mbit --threads 3").wrong(&["3 is not in 1..=2"]);
 }
 
 #[test]
@@ -28,6 +29,10 @@ fn a_configuration_file_is_read_and_checked() {
     assert!(told.contains("wan.toml has no mistake") && told.contains("8mbit codel from lo to eth9"), "{told}");
     desk.run("bridge --config wan.toml").wrong(&["no interface eth9"]);
     desk.run("bridge --config wan.toml lo lo").wrong(&["both interfaces are lo"]);
+    desk.write("two.toml", &file("threads = 2\n"));
+    desk.run("check two.toml").good();
+    desk.write("bad.toml", &file("threads = 0\n"));
+    desk.run("check bad.toml").wrong(&["0 is not in 1..=2"]);
     desk.run("bridge --config wan.toml --aqm coddel").wrong(&["did you mean codel?"]);
     desk.write("bad.toml", &file("aqm = \"coddel\"\n"));
     desk.run("check bad.toml").wrong(&["did you mean codel?"]);
@@ -144,11 +149,17 @@ fn joins(place: &Netns) -> bool {
 
 #[test]
 fn a_bridge_puts_its_interfaces_back_however_often_it_is_told_to_end() {
+    puts_its_interfaces_back("1");
+    puts_its_interfaces_back("2");
+}
+
+/// With this number of threads that move packets.
+fn puts_its_interfaces_back(threads: &str) {
     let Some(place) = place() else { return };
     let desk = Desk::new();
     let bridge = |name: &str| {
         let mut command = aqmkit(&desk);
-        command.args(["bridge", "m1", "m2", "--rate", "8mbit", "--name", name]);
+        command.args(["bridge", "m1", "m2", "--rate", "8mbit", "--name", name, "--threads", threads]);
         command
     };
     let mut first = place.inside(|| bridge("one").stdout(std::process::Stdio::null()).spawn()).unwrap();
@@ -188,10 +199,17 @@ fn threads(pid: u32) -> Vec<(String, u64, bool, bool)> {
 
 #[test]
 fn no_thread_of_a_bridge_has_more_rights_than_it_needs() {
+    has_no_more_rights_than_it_needs(1);
+    has_no_more_rights_than_it_needs(2);
+}
+
+/// With this number of threads that move packets.
+fn has_no_more_rights_than_it_needs(number: usize) {
     let Some(place) = place() else { return };
     let desk = Desk::new();
     let mut command = aqmkit(&desk);
     command.args(["bridge", "m1", "m2", "--rate", "8mbit", "--metrics", "127.0.0.1:0"]);
+    command.args(["--threads", &number.to_string()]);
     let mut bridge = place
         .inside(|| {
             let up = Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
@@ -206,7 +224,8 @@ fn no_thread_of_a_bridge_has_more_rights_than_it_needs() {
             "bottleneck" => rights & !of_packets == 0 && *bare && *filtered,
             _ => *rights == 0 && *bare && *filtered,
         };
-        all.len() >= 5 && all.iter().all(fine)
+        let moving = all.iter().filter(|(name, ..)| name == "bottleneck").count();
+        all.len() >= 4 + number && moving == number && all.iter().all(fine)
     };
     until("every thread has given up its rights", safe);
     signal(&bridge, "-INT");
@@ -216,13 +235,19 @@ fn no_thread_of_a_bridge_has_more_rights_than_it_needs() {
 /// The watchdog hears of the thread that moves packets, so that a bridge that hangs is started again.
 #[test]
 fn a_service_manager_is_told_how_the_bridge_fares() {
+    is_told_how_the_bridge_fares("1");
+    is_told_how_the_bridge_fares("2");
+}
+
+/// With this number of threads that move packets.
+fn is_told_how_the_bridge_fares(threads: &str) {
     let Some(place) = place() else { return };
     let desk = Desk::new();
     let at = desk.path().join("notify");
     let manager = std::os::unix::net::UnixDatagram::bind(&at).unwrap();
     manager.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
     let mut command = aqmkit(&desk);
-    command.args(["bridge", "m1", "m2", "--rate", "8mbit"]).stdout(std::process::Stdio::null());
+    command.args(["bridge", "m1", "m2", "--rate", "8mbit", "--threads", threads]).stdout(std::process::Stdio::null());
     command.env("NOTIFY_SOCKET", &at).env("WATCHDOG_USEC", "400000").stderr(std::process::Stdio::null());
     let mut bridge = place.inside(|| command.spawn()).unwrap();
     let told = || {
@@ -299,12 +324,19 @@ fn reaches([a, b]: &[Netns; 2], seconds: u64) -> bool {
 
 #[test]
 fn after_a_kill_the_kernel_forwards_until_the_next_bridge_or_a_cleanup() {
+    after_a_kill_the_kernel_forwards("1");
+    after_a_kill_the_kernel_forwards("2");
+}
+
+/// With this number of threads that move packets.
+fn after_a_kill_the_kernel_forwards(threads: &str) {
     let Some(place) = place() else { return };
     let hosts = hosts(&place).unwrap();
     let desk = Desk::new();
     let start = |more: &[&str]| {
         let mut command = aqmkit(&desk);
-        command.args(["bridge", "m1", "m2", "--rate", "8mbit"]).args(more).stdout(std::process::Stdio::null());
+        command.args(["bridge", "m1", "m2", "--rate", "8mbit", "--threads", threads]).args(more);
+        command.stdout(std::process::Stdio::null());
         place.inside(|| command.stderr(std::process::Stdio::piped()).spawn()).unwrap()
     };
     let runs = || desk.path().join("run/bridge.sock").exists();

@@ -72,11 +72,18 @@ fn reaches([machine, host]: &[Netns; 2]) -> bool {
 
 #[test]
 fn a_killed_process_leaves_the_interface_as_it_was() {
+    leaves_the_interface_as_it_was("1");
+    leaves_the_interface_as_it_was("2");
+}
+
+/// With this number of threads that move packets.
+fn leaves_the_interface_as_it_was(threads: &str) {
     let Some(place) = place() else { return };
     let desk = Desk::new();
     let start = || {
         let mut command = aqmkit(&desk);
-        command.args(["shape", "wan", "--rate", "8mbit", "--ingress-rate", "8mbit"]).stdout(Stdio::piped());
+        command.args(["shape", "wan", "--rate", "8mbit", "--ingress-rate", "8mbit", "--threads", threads]);
+        command.stdout(Stdio::piped());
         place[0].inside(|| command.stderr(Stdio::piped()).spawn()).unwrap()
     };
     let devices = || {

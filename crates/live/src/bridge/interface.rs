@@ -1,4 +1,4 @@
-//! A network interface as a port, which receives and sends frames.
+//! A network interface, where frames come from and leave.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,11 +8,11 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::fail_open;
 use super::ring::{self, Ring};
-use super::xdp::{self, Xdp};
+use super::xdp;
 use crate::error::LiveError;
 use crate::offload::{self, OFFLOADS, Offload, SwitchedOff, WriteDown};
-use crate::packet_socket::{self, BATCH, bind, flags, index, mtu, send_all, set, take_error};
-use crate::port::{Counts, Port, Room};
+use crate::packet_socket::{self, BATCH, Sender, bind, flags, index, mtu, set, take_error};
+use crate::port::{Counts, Port, Room, Shared, refuse_all};
 use crate::timing::Clock;
 use aqmkit_packets::outgoing::{Joins, Outgoing};
 use aqmkit_packets::super_packet::Received;
@@ -30,6 +30,8 @@ pub struct Interface {
     name: String,
     needs: Opening,
     open: Option<Open>,
+    /// What sends there, while the interface exists.
+    outlet: Outlet,
     /// Never ready: polled while the interface is absent.
     nothing: OwnedFd,
     clock: Clock,
@@ -56,16 +58,32 @@ pub enum Io {
     /// A ring of an `AF_PACKET` socket: any interface.
     #[default]
     Packet,
-    /// An `AF_XDP` socket, before the kernel's network stack: for interfaces with one receive queue.
+    /// `AF_XDP` sockets at all receive queues, before the kernel's network stack.
     Xdp,
 }
 
-/// The resources of an [`Io`] method.
+/// The resources of an [`Io`] method to receive.
 #[derive(Debug)]
 enum Way {
     Packet(Ring),
-    Xdp(Box<Xdp>),
+    Xdp {
+        receiver: Box<xdp::Receiver>,
+        /// The receive queues that have a socket.
+        queues: u32,
+    },
 }
+
+/// The same to send.
+#[derive(Debug)]
+enum Sending {
+    Packet(Sender),
+    Xdp(Box<xdp::Transmitter>),
+}
+
+/// Sends frames at an interface, also from another thread than the one that receives there. While the interface is absent, they
+/// are refused.
+#[derive(Clone, Debug, Default)]
+pub struct Outlet(Shared<Sending>);
 
 /// A socket of an existing interface.
 #[derive(Debug)]
@@ -79,14 +97,13 @@ struct Open {
     mtu: usize,
     /// The offloads that were disabled.
     off: Vec<Offload>,
-    /// The kinds of super-packets that it cuts.
-    joins: Joins,
     /// Its place in the kernel's bridge that takes over.
     _port: Option<fail_open::Port>,
 }
 
 impl Open {
-    fn at(name: &str, needs: &Opening) -> io::Result<Open> {
+    /// Opens an interface, and what sends there.
+    fn at(name: &str, needs: &Opening) -> io::Result<(Open, Sending)> {
         let io = needs.io;
         let socket = packet_socket::open()?;
         let fd = socket.as_fd();
@@ -95,14 +112,19 @@ impl Open {
         let on: libc::c_int = 1;
         set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
         packet_socket::send_at_once(fd)?;
-        let way = match io {
+        let (way, sending) = match io {
             Io::Packet => {
                 let ring = Ring::new(fd, mtu + FRAMING)?;
                 bind(fd, index, libc::ETH_P_ALL)?;
-                Way::Packet(ring)
+                let sender = Sender { socket: socket.try_clone()?, joins: offload::segmentation(name) };
+                (Way::Packet(ring), Sending::Packet(sender))
             }
             // A packet socket that is not bound to a protocol receives nothing.
-            Io::Xdp => Way::Xdp(Box::new(Xdp::open(index)?)),
+            Io::Xdp => {
+                let queues = receive_queues(name);
+                let (receiver, transmitter) = xdp::open(index, queues)?;
+                (Way::Xdp { receiver: Box::new(receiver), queues }, Sending::Xdp(Box::new(transmitter)))
+            }
         };
         // It ends with the socket, however that ends, and is counted: who else wants it keeps it.
         let membership = libc::packet_mreq {
@@ -114,15 +136,16 @@ impl Open {
         set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         let port = needs.kernel_bridge.map(|bridge| fail_open::Port::join(index, bridge)).transpose()?;
         let off = switch_off(name, index, io, &needs.note);
-        let joins = if io == Io::Packet { offload::segmentation(name) } else { Joins::default() };
-        Ok(Open { socket, way, index, name: name.to_owned(), mtu, off, joins, _port: port })
+        Ok((Open { socket, way, index, name: name.to_owned(), mtu, off, _port: port }, sending))
     }
 
-    /// Whether frames may now be longer than the slots of the ring. `AF_XDP` chunks hold the longest frame that it
-    /// allows.
+    /// Whether frames may now be longer than the slots of the ring, or come by a receive queue without a socket. `AF_XDP` chunks
+    /// hold the longest frame that it allows.
     fn is_outgrown(&self) -> bool {
-        let packet = matches!(self.way, Way::Packet(_));
-        packet && mtu(self.socket.as_fd(), &self.name).is_ok_and(|mtu| mtu > self.mtu)
+        match self.way {
+            Way::Packet(_) => mtu(self.socket.as_fd(), &self.name).is_ok_and(|mtu| mtu > self.mtu),
+            Way::Xdp { queues, .. } => receive_queues(&self.name) > queues,
+        }
     }
 
     /// Whether the interface of this name is still that of the socket.
@@ -172,7 +195,7 @@ impl Interface {
         if io == Io::Xdp {
             suits_xdp(name)?;
         }
-        let open = opened(name, &needs).map_err(|error| refused(name, io, error))?;
+        let (open, sending) = opened(name, &needs).map_err(|error| refused(name, io, error))?;
         let flags =
             flags(open.socket.as_fd(), name).map_err(LiveError::while_doing(format!("cannot look at {name}")))?;
         if flags & libc::IFF_LOOPBACK != 0 {
@@ -183,10 +206,13 @@ impl Interface {
         }
         let nothing = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| refused(name, io, e.into()))?;
         let name = name.to_owned();
+        let outlet = Outlet::default();
+        outlet.0.put(Some(sending));
         Ok(Interface {
             name,
             needs,
             open: Some(open),
+            outlet,
             nothing,
             clock,
             next_look: clock.now() + LOOK,
@@ -207,6 +233,12 @@ impl Interface {
         self.open.is_some()
     }
 
+    /// What sends there.
+    #[must_use]
+    pub fn outlet(&self) -> Outlet {
+        self.outlet.clone()
+    }
+
     /// The disabled offloads, which are enabled again at the end.
     #[must_use]
     pub fn switched_off(&self) -> Vec<SwitchedOff> {
@@ -225,26 +257,42 @@ impl Interface {
             return;
         }
         self.next_look = now + LOOK;
-        match &mut self.open {
+        match &self.open {
             Some(open) if open.is_current() && !open.is_outgrown() => {
                 if let Way::Packet(_) = open.way {
-                    open.joins = offload::segmentation(&open.name);
+                    let joins = offload::segmentation(&open.name);
+                    self.outlet.0.change(|sending| {
+                        if let Sending::Packet(sender) = sending {
+                            sender.joins = joins;
+                        }
+                    });
                 }
             }
             Some(open) if open.is_current() => {
-                // The counters of its socket are lost with it.
-                self.counts();
                 // The old one is closed first, because it enables offloads that the new one disables.
-                self.open = None;
-                self.open = Open::at(&self.name, &self.needs).ok();
+                self.close();
+                self.reopen();
             }
             Some(_) => {
-                // The counters of its socket are lost with it.
-                self.counts();
+                self.close();
                 self.counts.vanished += 1;
-                self.open = None;
             }
-            None => self.open = Open::at(&self.name, &self.needs).ok(),
+            None => self.reopen(),
+        }
+    }
+
+    fn close(&mut self) {
+        // The counters of its socket are lost with it.
+        self.counts();
+        self.outlet.0.put(None);
+        self.open = None;
+    }
+
+    /// Opens the interface again, if it can be.
+    fn reopen(&mut self) {
+        if let Ok((open, sending)) = Open::at(&self.name, &self.needs) {
+            self.outlet.0.put(Some(sending));
+            self.open = Some(open);
         }
     }
 }
@@ -258,7 +306,7 @@ fn with_checksum(mut frame: Vec<u8>) -> Received {
 }
 
 /// Opens an interface, with retries: the queue of a closed socket becomes available only after a while.
-fn opened(name: &str, needs: &Opening) -> io::Result<Open> {
+fn opened(name: &str, needs: &Opening) -> io::Result<(Open, Sending)> {
     const TRIES: u32 = 15;
     for _ in 0..TRIES {
         match Open::at(name, needs) {
@@ -271,11 +319,15 @@ fn opened(name: &str, needs: &Opening) -> io::Result<Open> {
     Open::at(name, needs)
 }
 
-/// Checks that `AF_XDP` would receive all frames of an interface.
+/// The number of receive queues of an interface; one that does not report it has one.
+fn receive_queues(name: &str) -> u32 {
+    offload::receive_queues(name).unwrap_or(1).max(1)
+}
+
+/// Checks that `AF_XDP` would receive all frames of an interface. Missing interfaces are reported elsewhere.
 fn suits_xdp(name: &str) -> Result<(), LiveError> {
-    // Missing interfaces are reported elsewhere; an interface that does not report its queues has one.
-    if let Ok(queues @ 2..) = offload::receive_queues(name) {
-        let found = format!("{name} has {queues} receive queues, but AF_XDP supports only one");
+    if receive_queues(name) > 1 {
+        let found = format!("{name} has {} receive queues, but AF_XDP supports only one", receive_queues(name));
         return Err(LiveError::lacks(found, format!("ethtool -L {name} combined 1 (or rx 1), or omit --io af-xdp")));
     }
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None);
@@ -323,11 +375,13 @@ fn missing(name: &str) -> LiveError {
 }
 
 impl Port for Interface {
+    type Outlet = Outlet;
+
     fn receive(&mut self) -> io::Result<Received> {
         let room = &mut self.room;
         let taken = self.open.as_mut().and_then(|open| match &mut open.way {
             Way::Packet(ring) => ring.take(open.socket.as_fd(), room),
-            Way::Xdp(xdp) => xdp.take().map(|frame| Ok(with_checksum(frame))),
+            Way::Xdp { receiver, .. } => receiver.take().map(|frame| Ok(with_checksum(frame))),
         });
         match taken {
             // The socket had no memory left.
@@ -343,26 +397,6 @@ impl Port for Interface {
         }
     }
 
-    fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
-        match &mut self.open {
-            Some(Open { way: Way::Packet(_), socket, .. }) => send_all(socket.as_fd(), packets, refused),
-            Some(Open { way: Way::Xdp(xdp), .. }) => {
-                for (place, packet) in packets.iter().enumerate() {
-                    xdp.send([packet.headers(), packet.rest]).unwrap_or_else(|error| refused(place, error));
-                }
-            }
-            None => (0..packets.len()).for_each(|place| refused(place, io::ErrorKind::NotConnected.into())),
-        }
-    }
-
-    fn batch(&self) -> usize {
-        BATCH
-    }
-
-    fn joins(&self) -> Joins {
-        self.open.as_ref().map(|open| open.joins).unwrap_or_default()
-    }
-
     fn count_too_long(&mut self) {
         self.counts.too_long += 1;
     }
@@ -370,13 +404,13 @@ impl Port for Interface {
     fn poll_fd(&self) -> BorrowedFd<'_> {
         self.open.as_ref().map_or(self.nothing.as_fd(), |open| match &open.way {
             Way::Packet(_) => open.socket.as_fd(),
-            Way::Xdp(xdp) => xdp.fd(),
+            Way::Xdp { receiver, .. } => receiver.fd(),
         })
     }
 
     fn counts(&mut self) -> Counts {
         self.counts.overrun += match &mut self.open {
-            Some(Open { way: Way::Xdp(xdp), .. }) => xdp.dropped(),
+            Some(Open { way: Way::Xdp { receiver, .. }, .. }) => receiver.dropped(),
             Some(open) => ring::dropped(open.socket.as_fd()),
             None => 0,
         };
@@ -395,6 +429,39 @@ impl Port for Interface {
         }
         self.next_look = Instant::ZERO;
         self.look();
+        false
+    }
+}
+
+impl crate::port::Outlet for Outlet {
+    fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
+        let sent = self.0.with(|sending| match sending {
+            Sending::Packet(sender) => sender.send(packets, refused),
+            Sending::Xdp(transmitter) => {
+                for (place, packet) in packets.iter().enumerate() {
+                    transmitter.send([packet.headers(), packet.rest]).unwrap_or_else(|error| refused(place, error));
+                }
+            }
+        });
+        if sent.is_none() {
+            refuse_all(packets, refused);
+        }
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn joins(&self) -> Joins {
+        let of = |sending: &mut Sending| match sending {
+            Sending::Packet(sender) => sender.joins,
+            Sending::Xdp(_) => Joins::default(),
+        };
+        self.0.with(of).unwrap_or_default()
+    }
+
+    /// An interface may return, so it is never gone for good.
+    fn is_gone(&self, _error: &io::Error) -> bool {
         false
     }
 }

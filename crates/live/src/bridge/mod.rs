@@ -18,28 +18,24 @@ mod xdp;
 
 use std::sync::Arc;
 
-use aqmkit_base::Instant;
-
-use crate::bottleneck::{Bottleneck, Direction, Measured};
-use crate::bounds;
 use crate::capabilities::keep_only_packets;
-use crate::confinement::{Needs, confine};
+use crate::confinement::Needs;
 use crate::ctl::Control;
 use crate::error::LiveError;
+use crate::measured::Measured;
 use crate::offload::{SwitchedOff, WriteDown};
 use crate::port::Port;
-use crate::running::{Places, Running};
-use crate::timing::{Clock, be_punctual};
-use aqmkit_packets::frame::{Frame, Reader};
-use aqmkit_packets::meter::Meter;
-use aqmkit_packets::shaper::{Setup, Shaper};
+use crate::running::{self, Common, Running, Threads, Unbuilt};
+use crate::timing::Clock;
+use aqmkit_packets::frame::Reader;
+use aqmkit_packets::shaper::Setup;
 use aqmkit_packets::wire::{Classes, Encapsulation};
 
 pub use crate::port::Counts;
 use fail_open::KernelBridge;
 pub use fail_open::{kernel_bridge_of, remove_kernel_bridge, remove_kernel_bridges};
 use interface::Opening;
-pub use interface::{Interface, Io};
+pub use interface::{Interface, Io, Outlet};
 
 /// The settings of a bridge.
 #[derive(Clone, Debug)]
@@ -48,6 +44,8 @@ pub struct BridgeSetup {
     pub interfaces: [String; 2],
     /// The I/O method.
     pub io: Io,
+    /// The threads that move packets.
+    pub threads: Threads,
     /// Whether the kernel bridges the interfaces when this process ends.
     pub fail_open: bool,
     /// The directions: from the first to the second interface, and back.
@@ -64,7 +62,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Opens the interfaces and starts the thread between them.
+    /// Opens the interfaces and starts the threads between them.
     ///
     /// # Errors
     /// When a parameter cannot be used, an interface is not there, or the process may not.
@@ -78,9 +76,28 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::open`].
     pub fn open_noting(setup: &BridgeSetup, name: &str, note: WriteDown) -> Result<Self, LiveError> {
-        let setups = setup.directions.clone().map(|s| Setup { classes: setup.classes.names().to_vec(), ..s });
-        let setup = setup.clone();
-        let running = Running::start("bridge", name, setups.to_vec(), move |places| bottleneck(&setup, places, note))?;
+        let classes = setup.classes.names();
+        let shown = setup.directions.each_ref().map(|s| Setup { classes: classes.to_vec(), ..s.clone() });
+        running::check(&shown)?;
+        let clock = Clock::start();
+        let kernel = setup.fail_open.then(|| KernelBridge::between(&setup.interfaces)).transpose()?;
+        let opening = Opening { io: setup.io, kernel_bridge: kernel.as_ref().map(|k| k.index), note };
+        let open = |interface: &String| Interface::open_as(interface, clock, opening.clone());
+        let [first, second] = [open(&setup.interfaces[0])?, open(&setup.interfaces[1])?];
+        let (to_first, to_second) = (first.outlet(), second.outlet());
+        let directions =
+            vec![Unbuilt::whole(&shown[0], (first, to_second)), Unbuilt::whole(&shown[1], (second, to_first))];
+        let common = Common {
+            reader: Reader::new(Encapsulation::Ethernet, setup.classes.clone(), setup.salt),
+            clock,
+            plan: None,
+            keep: keep_only_packets,
+            needs: if setup.io == Io::Xdp || setup.fail_open { Needs::Bpf } else { Needs::Nothing },
+        };
+        let running = Running::start(("bridge", name), shown.to_vec(), setup.threads, directions, &common)?;
+        if let Some(kernel) = kernel {
+            kernel.keep();
+        }
         Ok(Bridge { running })
     }
 
@@ -90,7 +107,7 @@ impl Bridge {
         Arc::clone(&self.running.control)
     }
 
-    /// The bottleneck in its thread.
+    /// The bottleneck in its threads.
     #[must_use]
     pub fn running(&self) -> &Running<Interface> {
         &self.running
@@ -99,18 +116,18 @@ impl Bridge {
     /// The state of its interfaces: name, presence and counters.
     #[must_use]
     pub fn interfaces(&self) -> Option<[(String, bool, Counts); 2]> {
-        self.running.control.ask(|directions, _| {
-            directions.each_mut().map(|d| {
-                let counts = d.device.counts();
-                (d.device.name().to_owned(), d.device.is_there(), counts)
-            })
-        })
+        let all = self.running.control.ask_all(|direction, _| {
+            let counts = direction.device.counts();
+            (direction.device.name().to_owned(), direction.device.is_there(), counts)
+        });
+        all?.try_into().ok()
     }
 
     /// The offloads that it has disabled, for a record that outlives it.
     #[must_use]
     pub fn switched_off(&self) -> Option<Vec<SwitchedOff>> {
-        self.running.control.ask(|directions, _| directions.iter().flat_map(|d| d.device.switched_off()).collect())
+        let all = self.running.control.ask_all(|direction, _| direction.device.switched_off())?;
+        Some(all.into_iter().flatten().collect())
     }
 
     /// Whether it is still running.
@@ -122,47 +139,8 @@ impl Bridge {
     /// Ends the bridge, restores the interfaces and returns the measurements.
     ///
     /// # Errors
-    /// When its thread panicked.
+    /// When a thread panicked.
     pub fn close(self) -> Result<Measured, LiveError> {
         self.running.close()
     }
-}
-
-fn bottleneck(
-    setup: &BridgeSetup,
-    places: Places<Interface>,
-    note: WriteDown,
-) -> Result<Bottleneck<Interface>, LiveError> {
-    let clock = Clock::start();
-    let [forth, back] = &setup.directions;
-    let kernel = setup.fail_open.then(|| KernelBridge::between(&setup.interfaces)).transpose()?;
-    let needs = Opening { io: setup.io, kernel_bridge: kernel.as_ref().map(|k| k.index), note };
-    let directions = [direction(forth, setup, 0, clock, needs.clone())?, direction(back, setup, 1, clock, needs)?];
-    if let Some(kernel) = kernel {
-        kernel.keep();
-    }
-    let reader = Reader::new(Encapsulation::Ethernet, setup.classes.clone(), setup.salt);
-    let granted = be_punctual();
-    // Packets come from anywhere, so the thread that reads them gets only the necessary rights.
-    keep_only_packets();
-    // Older kernels ignore this.
-    let _ = confine(if setup.io == Io::Xdp || setup.fail_open { Needs::Bpf } else { Needs::Nothing });
-    let Places { requests, look } = places;
-    Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, plan: None, granted })
-}
-
-fn direction(
-    setup: &Setup,
-    bridge: &BridgeSetup,
-    side: usize,
-    clock: Clock,
-    needs: Opening,
-) -> Result<Direction<Interface>, LiveError> {
-    let classes = bridge.classes.names();
-    let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
-    let shaper = bounds::check(&setup)
-        .and_then(|()| Shaper::<Frame>::new(&setup, Meter::whole(classes), Instant::ZERO))
-        .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
-    let device = Interface::open_as(&bridge.interfaces[side], clock, needs)?;
-    Ok(Direction { name: setup.name, device, shaper, kernel: None })
 }

@@ -1,4 +1,4 @@
-//! The XDP program that redirects the frames of an interface to an `AF_XDP` socket: five instructions.
+//! The XDP program that redirects the frames of an interface to the `AF_XDP` sockets of its receive queues: five instructions.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -25,8 +25,8 @@ fn program(map: BorrowedFd<'_>) -> Vec<u64> {
     code.finish()
 }
 
-/// A program attached to an interface, which redirects the frames of queue 0 to a socket. Dropping this value detaches
-/// it.
+/// A program attached to an interface, which redirects the frames of each queue to a socket. Dropping this value
+/// detaches it.
 #[derive(Debug)]
 pub(super) struct Redirect {
     /// The link, which holds the program and its map.
@@ -34,21 +34,23 @@ pub(super) struct Redirect {
 }
 
 impl Redirect {
-    /// Loads the program and attaches it: in the driver if it supports that, otherwise before the kernel's network
+    /// Loads the program for the sockets of all receive queues, in their order, and attaches it: in the driver if it supports that, otherwise before the kernel's network
     /// stack.
     ///
     /// # Errors
     /// When the process may not (it needs `CAP_BPF` and `CAP_NET_ADMIN`), or another program is there (`EBUSY`).
-    pub(super) fn attach(index: u32, socket: BorrowedFd<'_>) -> io::Result<Redirect> {
+    pub(super) fn attach(index: u32, sockets: &[BorrowedFd<'_>]) -> io::Result<Redirect> {
         let map = Attr::new(&[
             (word::MAP_TYPE, MAP_TYPE_XSKMAP),
             (word::KEY_SIZE, 4),
             (word::VALUE_SIZE, 4),
-            (word::MAX_ENTRIES, 1),
+            (word::MAX_ENTRIES, sockets.len() as u32),
         ]);
         // SAFETY: no addresses.
         let map = unsafe { make(Command::MapCreate, &map) }?;
-        update(map.as_fd(), &0_u32.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())?;
+        for (queue, socket) in (0_u32..).zip(sockets) {
+            update(map.as_fd(), &queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())?;
+        }
         let program = load(&program(map.as_fd()), &[(word::PROG_TYPE, PROG_TYPE_XDP)])?;
         let link = Attr::new(&[
             (word::LINKED_FILE, program.as_raw_fd() as u32),

@@ -1,14 +1,17 @@
 //! `AF_XDP`: frames in memory shared with the kernel, passed through four rings of addresses.
 //!
 //! The layout is that of `Documentation/networking/af_xdp.rst` of the Linux kernel. Each frame occupies a
-//! chunk of this memory; a chunk is in a receive ring, in a transmit ring, or free.
+//! chunk of this memory; a chunk is in a receive ring, in a transmit ring, or free. Receiving and sending have rings and chunks of
+//! their own, so that one thread can receive while another one sends with the same socket.
 
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::event::epoll;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use super::redirect::Redirect;
@@ -32,6 +35,8 @@ struct Mapping {
 
 // SAFETY: the memory belongs to the mapping alone, and goes where it goes.
 unsafe impl Send for Mapping {}
+// SAFETY: of chunks that two threads share, each uses its own: one those for received frames, the other those for sent ones.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(at: *mut c_void, size: usize) -> io::Result<Mapping> {
@@ -130,28 +135,93 @@ impl<T: Copy> Ring<T> {
     }
 }
 
-/// A socket at queue 0 of an interface, and the program that redirects frames to it.
+/// A socket at a receive queue of an interface.
 #[derive(Debug)]
-pub(super) struct Xdp {
-    // Declared first, because the program must be detached before the socket is closed.
-    _redirect: Redirect,
+struct Queue {
     incoming: Ring<libc::xdp_desc>,
-    outgoing: Ring<libc::xdp_desc>,
     fill: Ring<u64>,
+    socket: OwnedFd,
+    chunks: Arc<Mapping>,
+    overrun: u64,
+}
+
+/// The sockets at all receive queues of an interface, and the program that redirects frames to them. A flow stays in a queue, and
+/// so in order.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    // Declared first, because the program must be detached before the sockets are closed.
+    _redirect: Redirect,
+    queues: Vec<Queue>,
+    /// The queue whose turn it is.
+    next: usize,
+    /// An epoll descriptor with all sockets, if there is more than one.
+    ready: Option<OwnedFd>,
+}
+
+/// What sends frames at the interface, with the socket of the first queue.
+#[derive(Debug)]
+pub(super) struct Transmitter {
+    outgoing: Ring<libc::xdp_desc>,
     completion: Ring<u64>,
     /// Free chunks for frames to send.
     free: Vec<u64>,
     socket: OwnedFd,
-    chunks: Mapping,
-    overrun: u64,
+    chunks: Arc<Mapping>,
 }
 
-impl Xdp {
-    /// Opens a socket for the interface.
-    ///
-    /// # Errors
-    /// When the kernel has no such sockets, the process may not, or somebody else has the queue (`EBUSY`).
-    pub(super) fn open(index: u32) -> io::Result<Xdp> {
+/// Opens sockets for this number of receive queues of the interface.
+///
+/// # Errors
+/// When the kernel has no such sockets, the process may not, or somebody else has a queue (`EBUSY`).
+pub(super) fn open(index: u32, queues: u32) -> io::Result<(Receiver, Transmitter)> {
+    let (first, transmitter) = Queue::with_transmitter(index)?;
+    let others = (1..queues).map(|number| Queue::open(index, number));
+    let opened: Vec<Queue> = std::iter::once(Ok(first)).chain(others).collect::<io::Result<_>>()?;
+    let ready = if opened.len() > 1 { Some(all_of(&opened)?) } else { None };
+    let sockets: Vec<_> = opened.iter().map(|queue| queue.socket.as_fd()).collect();
+    let redirect = Redirect::attach(index, &sockets)?;
+    Ok((Receiver { _redirect: redirect, queues: opened, next: 0, ready }, transmitter))
+}
+
+/// A descriptor that is readable when one of the sockets is.
+fn all_of(queues: &[Queue]) -> io::Result<OwnedFd> {
+    let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for queue in queues {
+        epoll::add(&all, &queue.socket, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+    }
+    Ok(all)
+}
+
+impl Queue {
+    /// The socket of the first queue, which also sends: its memory has chunks for received frames, then those for sent ones.
+    fn with_transmitter(index: u32) -> io::Result<(Queue, Transmitter)> {
+        let mut transmitter = None;
+        let queue = Queue::opened(index, 0, 2 * SLOTS, |fd, places, chunks| {
+            let completion =
+                Ring::new(fd, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_UMEM_PGOFF_COMPLETION_RING, places.cr)?;
+            let outgoing = Ring::new(fd, libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING as u64, places.tx)?;
+            let free = (SLOTS..2 * SLOTS).map(chunk).collect();
+            let (socket, chunks) = (fd.try_clone_to_owned()?, Arc::clone(chunks));
+            transmitter = Some(Transmitter { outgoing, completion, free, socket, chunks });
+            Ok(())
+        })?;
+        let transmitter = transmitter.ok_or_else(|| io::Error::other("the socket has no ring to send"))?;
+        Ok((queue, transmitter))
+    }
+
+    /// The socket of another queue, which only receives.
+    fn open(index: u32, number: u32) -> io::Result<Queue> {
+        // The kernel wants the ring of completions nevertheless.
+        Queue::opened(index, number, SLOTS, |fd, _, _| set(fd, libc::XDP_UMEM_COMPLETION_RING, &SLOTS))
+    }
+
+    /// A socket whose memory has this number of chunks, bound to a queue when `more` has added its other rings.
+    fn opened(
+        index: u32,
+        number: u32,
+        count: u32,
+        more: impl FnOnce(BorrowedFd<'_>, &libc::xdp_mmap_offsets, &Arc<Mapping>) -> io::Result<()>,
+    ) -> io::Result<Queue> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers.
         let socket = unsafe { libc::socket(libc::AF_XDP, kind, 0) };
@@ -161,8 +231,8 @@ impl Xdp {
         // SAFETY: the descriptor was made just now, and nobody else has it.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let fd = socket.as_fd();
-        let size = 2 * SLOTS as usize * CHUNK;
-        let chunks = Mapping::anonymous(size)?;
+        let size = count as usize * CHUNK;
+        let chunks = Arc::new(Mapping::anonymous(size)?);
         // SAFETY: zeros are a valid registration: no flags, no headroom.
         let mut register: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
         register.addr = chunks.at.as_ptr().addr() as u64;
@@ -171,25 +241,15 @@ impl Xdp {
         set(fd, libc::XDP_UMEM_REG, &register)?;
         let places = offsets(fd)?;
         let mut fill = Ring::new(fd, libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_PGOFF_FILL_RING, places.fr)?;
-        let completion =
-            Ring::new(fd, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_UMEM_PGOFF_COMPLETION_RING, places.cr)?;
         let incoming = Ring::new(fd, libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING as u64, places.rx)?;
-        let outgoing = Ring::new(fd, libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING as u64, places.tx)?;
-        let chunk = |number: u32| u64::from(number) * CHUNK as u64;
-        (0..SLOTS).all(|number| fill.put(chunk(number)));
-        bind(fd, index)?;
-        let redirect = Redirect::attach(index, fd)?;
-        let free = (SLOTS..2 * SLOTS).map(chunk).collect();
-        Ok(Xdp { _redirect: redirect, incoming, outgoing, fill, completion, free, socket, chunks, overrun: 0 })
-    }
-
-    /// The descriptor that becomes readable when a frame arrives.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        more(fd, &places, &chunks)?;
+        (0..SLOTS).all(|slot| fill.put(chunk(slot)));
+        bind(fd, index, number)?;
+        Ok(Queue { incoming, fill, socket, chunks, overrun: 0 })
     }
 
     /// The next frame; `None` if there is none.
-    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+    fn take(&mut self) -> Option<Vec<u8>> {
         let Some(desc) = self.incoming.take() else {
             if self.fill.wants_wakeup() {
                 // SAFETY: no bytes are asked for: the call only makes the kernel look at the ring.
@@ -209,6 +269,43 @@ impl Xdp {
         Some(frame)
     }
 
+    /// Frames that the kernel dropped because the rings were full, since the last call.
+    fn dropped(&mut self) -> u64 {
+        // SAFETY: zeros are valid statistics: numbers.
+        let mut found: libc::xdp_statistics = unsafe { std::mem::zeroed() };
+        if get(self.socket.as_fd(), libc::XDP_STATISTICS, &mut found).is_err() {
+            return 0;
+        }
+        let all = found.rx_dropped + found.rx_ring_full;
+        let more = all.saturating_sub(self.overrun);
+        self.overrun = all;
+        more
+    }
+}
+
+impl Receiver {
+    /// The descriptor that becomes readable when a frame arrives.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_ref().map_or_else(|| self.queues[0].socket.as_fd(), OwnedFd::as_fd)
+    }
+
+    /// The next frame; `None` if there is none. The queues take turns.
+    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+        let count = self.queues.len();
+        (0..count).find_map(|_| {
+            let turn = self.next;
+            self.next = (turn + 1) % count;
+            self.queues[turn].take()
+        })
+    }
+
+    /// Frames that the kernel dropped because the rings were full, since the last call.
+    pub(super) fn dropped(&mut self) -> u64 {
+        self.queues.iter_mut().map(Queue::dropped).sum()
+    }
+}
+
+impl Transmitter {
     /// Sends a frame.
     ///
     /// # Errors
@@ -245,19 +342,11 @@ impl Xdp {
         // SAFETY: no bytes are given: the call only makes the kernel look at the ring.
         unsafe { libc::send(self.socket.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT) };
     }
+}
 
-    /// Frames that the kernel dropped because the rings were full, since the last call.
-    pub(super) fn dropped(&mut self) -> u64 {
-        // SAFETY: zeros are valid statistics: numbers.
-        let mut found: libc::xdp_statistics = unsafe { std::mem::zeroed() };
-        if get(self.socket.as_fd(), libc::XDP_STATISTICS, &mut found).is_err() {
-            return 0;
-        }
-        let all = found.rx_dropped + found.rx_ring_full;
-        let more = all.saturating_sub(self.overrun);
-        self.overrun = all;
-        more
-    }
+/// The address of a chunk.
+fn chunk(number: u32) -> u64 {
+    u64::from(number) * CHUNK as u64
 }
 
 fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
@@ -282,12 +371,12 @@ fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
     Ok(offsets)
 }
 
-fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+fn bind(socket: BorrowedFd<'_>, index: u32, queue: u32) -> io::Result<()> {
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,
         sxdp_flags: libc::XDP_USE_NEED_WAKEUP,
         sxdp_ifindex: index,
-        sxdp_queue_id: 0,
+        sxdp_queue_id: queue,
         sxdp_shared_umem_fd: 0,
     };
     let size = size_of::<libc::sockaddr_xdp>() as libc::socklen_t;

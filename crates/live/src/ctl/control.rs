@@ -1,6 +1,6 @@
-//! A handle to a bottleneck that runs in another thread.
+//! A handle to a bottleneck that runs in other threads.
 
-use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,39 +11,43 @@ use serde::Deserialize as _;
 
 use super::report::Report;
 use super::{Answer, Change, Question};
-use crate::bottleneck::{Direction, Look, Request};
+use crate::bottleneck::{Direction, Request};
 use crate::bounds;
+use crate::measured::Look;
+use crate::port::Port;
 use aqmkit_packets::shaper::Setup;
 
-/// The timeout of requests; the thread that moves packets checks for them ten times a second.
+/// The timeout of requests; the threads that move packets check for them ten times a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How a thread that moves packets is reached.
+pub(crate) struct OfThread<D: Port> {
+    /// Its channel of requests.
+    pub(crate) requests: Sender<Request<D>>,
+    /// The place of its snapshots.
+    pub(crate) look: Arc<Mutex<Look>>,
+    /// The number of its directions.
+    pub(crate) directions: usize,
+}
+
 /// Shows and changes a bottleneck, from any thread.
-pub struct Control<D> {
+pub struct Control<D: Port> {
     kind: &'static str,
     name: String,
     setups: Mutex<Vec<Setup>>,
-    look: Arc<Mutex<Look>>,
-    requests: Sender<Request<D>>,
+    threads: Vec<OfThread<D>>,
 }
 
-impl<D> std::fmt::Debug for Control<D> {
+impl<D: Port> std::fmt::Debug for Control<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Control").field("kind", &self.kind).field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl<D: 'static> Control<D> {
-    /// The handle of a bottleneck with these settings, its place of snapshots, and its channel of requests.
-    #[must_use]
-    pub fn new(
-        kind: &'static str,
-        name: &str,
-        setups: Vec<Setup>,
-        look: Arc<Mutex<Look>>,
-        requests: Sender<Request<D>>,
-    ) -> Self {
-        Control { kind, name: name.to_owned(), setups: Mutex::new(setups), look, requests }
+impl<D: Port + 'static> Control<D> {
+    /// The handle of a bottleneck with these settings, and the threads that run its directions.
+    pub(crate) fn new(kind: &'static str, name: &str, setups: Vec<Setup>, threads: Vec<OfThread<D>>) -> Self {
+        Control { kind, name: name.to_owned(), setups: Mutex::new(setups), threads }
     }
 
     /// Its name.
@@ -52,26 +56,55 @@ impl<D: 'static> Control<D> {
         &self.name
     }
 
+    /// A snapshot of its directions, at most a tenth of a second old.
+    #[must_use]
+    pub fn look(&self) -> Look {
+        let of = |thread: &OfThread<D>| thread.look.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.threads.iter().map(of).reduce(Look::and).unwrap_or_default()
+    }
+
     /// Its state, at most a tenth of a second old.
     #[must_use]
     pub fn report(&self) -> Report {
         let setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = self.look.lock().unwrap_or_else(PoisonError::into_inner);
-        Report::of(self.kind, &self.name, &setups, &look)
+        Report::of(self.kind, &self.name, &setups, &self.look())
     }
 
-    /// Executes a function in the thread that moves packets. `None` if that thread does not answer.
+    /// Executes a function with a direction, by its place, in the thread that moves its packets. `None` if that thread does not
+    /// answer.
     pub fn ask<T: Send + 'static>(
         &self,
-        act: impl FnOnce(&mut [Direction<D>; 2], Instant) -> T + Send + 'static,
+        direction: usize,
+        act: impl FnOnce(&mut Direction<D>, Instant) -> T + Send + 'static,
     ) -> Option<T> {
-        let (answer, answered) = sync_channel(1);
-        let request: Request<D> = Box::new(move |directions, now| {
-            // The caller may have given up.
-            let _ = answer.try_send(act(directions, now));
-        });
-        self.requests.send(request).ok()?;
-        answered.recv_timeout(PATIENCE).ok()
+        let mut place = direction;
+        let thread = self.threads.iter().find(|thread| {
+            let here = place < thread.directions;
+            place -= if here { 0 } else { thread.directions };
+            here
+        })?;
+        let act = move |directions: &mut [Direction<D>], now| directions.get_mut(place).map(|d| act(d, now));
+        thread.request(act)?.recv_timeout(PATIENCE).ok()?
+    }
+
+    /// Executes a function with each direction; the answers in the order of the directions. `None` if a thread does not answer.
+    pub fn ask_all<T: Send + 'static>(
+        &self,
+        act: impl Fn(&mut Direction<D>, Instant) -> T + Clone + Send + 'static,
+    ) -> Option<Vec<T>> {
+        let ask = |thread: &OfThread<D>| {
+            let act = act.clone();
+            thread.request(move |directions: &mut [Direction<D>], now| {
+                directions.iter_mut().map(|d| act(d, now)).collect::<Vec<T>>()
+            })
+        };
+        // All are asked before the first has answered.
+        let asked: Vec<_> = self.threads.iter().map(ask).collect::<Option<_>>()?;
+        let mut answers = Vec::new();
+        for answer in asked {
+            answers.extend(answer.recv_timeout(PATIENCE).ok()?);
+        }
+        Some(answers)
     }
 
     /// Changes parameters, the rate or the discipline. Both directions are checked before the first is changed.
@@ -97,8 +130,7 @@ impl<D: 'static> Control<D> {
             }
             let setup = changed(&setups[place], change)?;
             let new = setup.clone();
-            let done = self
-                .ask(move |directions, now| directions[place].shaper.reconfigure(&new, now).map_err(|e| e.to_string()));
+            let done = self.ask(place, move |d, now| d.shaper.reconfigure(&new, now).map_err(|e| e.to_string()));
             done.ok_or("no reply")?.map_err(|e| format!("{}: {e}", setup.name))?;
             setups[place] = setup;
         }
@@ -114,6 +146,22 @@ impl<D: 'static> Control<D> {
             return Answer::Refused(why);
         }
         Answer::Report(Box::new(self.report()))
+    }
+}
+
+impl<D: Port> OfThread<D> {
+    /// Sends a request; its answer comes later. `None` if the thread has ended.
+    fn request<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut [Direction<D>], Instant) -> T + Send + 'static,
+    ) -> Option<Receiver<T>> {
+        let (answer, answered) = sync_channel(1);
+        let request: Request<D> = Box::new(move |directions, now| {
+            // The caller may have given up.
+            let _ = answer.try_send(act(directions, now));
+        });
+        self.requests.send(request).ok()?;
+        Some(answered)
     }
 }
 

@@ -4,7 +4,7 @@
 //! are `NAME.sock` in [`directory`], which only their owner can enter.
 
 mod client;
-mod control;
+pub(crate) mod control;
 mod place;
 mod report;
 mod server;

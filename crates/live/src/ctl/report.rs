@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use aqmkit_aqm::registry::Link;
 use serde::{Deserialize, Serialize};
 
-use crate::bottleneck::{Look, Trouble};
+use crate::measured::{DirectionLook, Look, Trouble};
 use crate::port::Counts;
 use aqmkit_measure::by_reason;
 use aqmkit_packets::Buckets;
@@ -106,7 +106,7 @@ impl Report {
             name: name.to_owned(),
             pid: std::process::id(),
             at_s: look.at.as_secs_f64(),
-            directions: setups.iter().enumerate().map(|(i, s)| direction(s, look, i)).collect(),
+            directions: setups.iter().zip(&look.directions).map(|(s, d)| direction(s, d)).collect(),
             late: look.late,
             refused,
             failed_reads,
@@ -114,22 +114,20 @@ impl Report {
     }
 }
 
-fn direction(setup: &Setup, look: &Look, place: usize) -> DirectionReport {
-    let (total, backlog) = look.directions.get(place).copied().unwrap_or_default();
-    let counts = look.classes.get(place).map_or(&[][..], Vec::as_slice);
-    let classes = setup.classes.iter().cloned().zip(counts.iter().map(Counted::from));
+fn direction(setup: &Setup, look: &DirectionLook) -> DirectionReport {
+    let classes = setup.classes.iter().cloned().zip(look.classes.iter().map(Counted::from));
     DirectionReport {
         name: setup.name.clone(),
         discipline: setup.aqm.name().to_owned(),
         parameters: parameters(setup),
         rate_bps: setup.rate.as_bps(),
-        backlog_packets: backlog.packets,
-        backlog_bytes: backlog.bytes,
-        total: Counted::from(&total),
+        backlog_packets: look.backlog.packets,
+        backlog_bytes: look.backlog.bytes,
+        total: Counted::from(&look.counters),
         classes: classes.collect(),
-        gauges: look.gauges.get(place).cloned().unwrap_or_default().into_iter().filter(|g| g.1.is_finite()).collect(),
-        lost_packets: look.lost.get(place).copied().unwrap_or_default(),
-        device: look.devices.get(place).copied().unwrap_or_default(),
+        gauges: look.gauges.iter().filter(|gauge| gauge.1.is_finite()).cloned().collect(),
+        lost_packets: look.lost,
+        device: look.device,
     }
 }
 

@@ -12,6 +12,7 @@ use super::control::Control;
 use super::{Answer, prepare};
 use crate::capabilities::keep_none;
 use crate::confinement::{Needs, confine};
+use crate::port::Port;
 
 /// The largest request.
 const LONGEST: u64 = 1 << 16;
@@ -44,7 +45,7 @@ impl Drop for Server {
 ///
 /// # Errors
 /// When the socket cannot be made, or another bottleneck of this name runs ([`ErrorKind::AddrInUse`]).
-pub fn serve<D: Send + 'static>(directory: &Path, control: Arc<Control<D>>) -> io::Result<Server> {
+pub fn serve<D: Port + 'static>(directory: &Path, control: Arc<Control<D>>) -> io::Result<Server> {
     prepare(directory)?;
     let path = directory.join(format!("{}.sock", control.name()));
     // A socket without a listener belongs to a killed process.
@@ -66,7 +67,7 @@ pub fn serve<D: Send + 'static>(directory: &Path, control: Arc<Control<D>>) -> i
     Ok(Server { path })
 }
 
-fn converse<D: 'static>(connection: &UnixStream, control: &Control<D>) -> io::Result<()> {
+fn converse<D: Port + 'static>(connection: &UnixStream, control: &Control<D>) -> io::Result<()> {
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();

@@ -1,20 +1,21 @@
-//! The two ends of the queues of an interface: this machine and the network.
+//! Where the frames of an interface's queues come from, and where they leave: this machine and the network.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use aqmkit_base::{Duration, Instant};
 use aqmkit_packets::outgoing::{Joins, Outgoing};
 use aqmkit_packets::super_packet::Received;
-use rustix::event::{EventfdFlags, eventfd};
 
 use super::programs;
 use crate::bpf::tcx::{self, Attached};
 use crate::error::LiveError;
 use crate::netlink::Netlink;
 use crate::offload;
-use crate::packet_socket::{self, BATCH, bind, flags, hardware, index, send_all, set};
-use crate::port::{Counts, Port};
+use crate::packet_socket::{self, BATCH, Sender, bind, flags, hardware, index, set};
+use crate::port::{Counts, Port, Shared, refuse_all};
 use crate::timing::Clock;
 use crate::tun::{QUEUE, Tun};
 
@@ -24,32 +25,43 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The largest MTU of a TAP device: the frames of any interface fit.
 const LARGEST: u32 = 65_521;
 
-/// One end: frames come from it, and those of the other direction go to it.
+/// Where the frames of a direction come from: a device to which programs redirect them.
 #[derive(Debug)]
 pub struct End {
-    /// What leads frames here; detached before the devices go.
-    place: Place,
-    /// Where its frames come from; nothing where a direction is left alone.
-    from: Option<Tun>,
-    /// Never ready: polled where there is nothing else.
-    nothing: OwnedFd,
+    /// Watches over the interface, at the end that does. Its programs are detached before the device goes.
+    watch: Option<Watch>,
+    device: Tun,
     netlink: Netlink,
+    /// How many times the interface disappeared.
+    vanished: Arc<AtomicU64>,
+}
+
+/// Where frames leave, also from another thread than the one of their end.
+#[derive(Debug)]
+pub enum Outlet {
+    /// The network: the interface, while it exists.
+    Network(Interface),
+    /// This machine: a device from which the kernel takes them.
+    Machine(Tun),
+}
+
+/// What sends at the interface.
+#[derive(Clone, Debug, Default)]
+pub struct Interface(Shared<Sender>);
+
+/// Redirects the frames of an interface, which may disappear and return.
+#[derive(Debug)]
+struct Watch {
     interface: String,
     /// The number of the interface; `None` while it is absent.
     index: Option<u32>,
+    /// What leads its frames to the devices.
+    programs: Vec<Attached>,
+    devices: Devices,
+    /// What sends there.
+    outlet: Interface,
     clock: Clock,
     next_look: Instant,
-    vanished: u64,
-}
-
-/// What is particular to an end.
-#[derive(Debug)]
-enum Place {
-    /// The protocol stack of this machine: frames that it sends are redirected, and what arrives is written to a device of which
-    /// the kernel takes it.
-    Machine { programs: Vec<Attached>, devices: Devices, to: Option<Tun> },
-    /// The network: frames are sent at the interface.
-    Network { socket: Option<OwnedFd>, joins: Joins },
 }
 
 /// The numbers of the TAP devices.
@@ -72,29 +84,36 @@ impl Devices {
     }
 }
 
-/// Both ends of an interface: this machine, where the direction `egress` comes from, and the network. Its frames take the way
-/// through them from then on; those that arrive only with `ingress`.
+/// The ends of an interface and the outlet of each: of what leaves, and, with `ingress`, of what arrives. Its frames take the way
+/// through them from then on.
 ///
 /// # Errors
 /// When there is no such interface, it is not Ethernet or down, the kernel is too old, or the process may not.
-pub(super) fn both(name: &str, ingress: bool, clock: Clock) -> Result<[End; 2], LiveError> {
+pub(super) fn ends(name: &str, ingress: bool, clock: Clock) -> Result<Vec<(End, Outlet)>, LiveError> {
     let cannot = |error| LiveError::System { doing: format!("cannot open {name}"), error };
     let number = suitable(name)?;
     let (egress, egress_number) = device("aqm-egress%d").map_err(no_device)?;
     let ingress = if ingress { Some(device("aqm-ingress%d").map_err(no_device)?) } else { None };
     let devices = Devices { egress: egress_number, ingress: ingress.as_ref().map(|(_, own)| *own) };
-    let back = ingress.map(|(device, _)| device);
-    let to = back.as_ref().map(Tun::try_clone).transpose().map_err(cannot)?;
-    let socket = Some(sender(number).map_err(cannot)?);
-    let network = Place::Network { socket, joins: offload::segmentation(name) };
-    let network = End::new(network, back, name, number, clock).map_err(cannot)?;
-    let machine = Place::Machine { programs: Vec::new(), devices, to };
-    let mut machine = End::new(machine, Some(egress), name, number, clock).map_err(cannot)?;
+    let outlet = Interface::default();
+    outlet.0.put(Some(sender(name, number).map_err(cannot)?));
+    let vanished = Arc::new(AtomicU64::new(0));
+    let end = |device, watch| -> io::Result<End> {
+        Ok(End { watch, device, netlink: Netlink::open()?, vanished: Arc::clone(&vanished) })
+    };
+    let arriving = match ingress {
+        Some((device, _)) => {
+            let back = Outlet::Machine(device.try_clone().map_err(cannot)?);
+            Some((end(device, None).map_err(cannot)?, back))
+        }
+        None => None,
+    };
     // Comes last: frames take the way of the programs at once.
-    if let Place::Machine { programs, .. } = &mut machine.place {
-        *programs = devices.attach(number).map_err(|e| tcx::refused(e, "aqmkit shape"))?;
-    }
-    Ok([machine, network])
+    let programs = devices.attach(number).map_err(|e| tcx::refused(e, "aqmkit shape"))?;
+    let (interface, next_look) = (name.to_owned(), clock.now() + LOOK);
+    let watch = Watch { interface, index: Some(number), programs, devices, outlet: outlet.clone(), clock, next_look };
+    let leaving = (end(egress, Some(watch)).map_err(cannot)?, Outlet::Network(outlet));
+    Ok(std::iter::once(leaving).chain(arriving).collect())
 }
 
 /// The number of an interface that can be shaped.
@@ -156,78 +175,98 @@ fn no_device(error: io::Error) -> LiveError {
     }
 }
 
-/// A socket that sends frames at an interface, past the programs there, and super-packets with what is left to its card.
-fn sender(interface: u32) -> io::Result<OwnedFd> {
+/// What sends frames at an interface, past the programs there, and super-packets with what is left to its card.
+fn sender(name: &str, number: u32) -> io::Result<Sender> {
     let socket = packet_socket::open()?;
     let on: libc::c_int = 1;
     set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VNET_HDR, &on)?;
     packet_socket::send_at_once(socket.as_fd())?;
-    bind(socket.as_fd(), interface, 0)?;
-    Ok(socket)
+    bind(socket.as_fd(), number, 0)?;
+    Ok(Sender { socket, joins: offload::segmentation(name) })
 }
 
-impl End {
-    fn new(place: Place, from: Option<Tun>, interface: &str, index: u32, clock: Clock) -> io::Result<End> {
-        Ok(End {
-            place,
-            from,
-            nothing: eventfd(0, EventfdFlags::CLOEXEC)?,
-            netlink: Netlink::open()?,
-            interface: interface.to_owned(),
-            index: Some(index),
-            clock,
-            next_look: clock.now() + LOOK,
-            vanished: 0,
-        })
-    }
-
-    /// Lets go of an interface that is gone, and takes one that has returned.
-    fn look(&mut self) {
+impl Watch {
+    /// Lets go of an interface that is gone, and takes one that has returned. Returns whether it has gone since the last time.
+    fn look(&mut self, netlink: &mut Netlink) -> bool {
         let now = self.clock.now();
         if now < self.next_look {
-            return;
+            return false;
         }
         self.next_look = now + LOOK;
-        let found = self.netlink.interface(&self.interface).ok().map(|i| i.index);
-        if self.index.is_some() && found != self.index {
-            self.vanished += 1;
+        let found = netlink.interface(&self.interface).ok().map(|i| i.index);
+        let gone = self.index.is_some() && found != self.index;
+        if gone {
             self.index = None;
-            match &mut self.place {
-                Place::Machine { programs, .. } => programs.clear(),
-                Place::Network { socket, .. } => *socket = None,
-            }
+            self.programs.clear();
+            self.outlet.0.put(None);
         }
-        let Some(number) = found else { return };
-        let taken = match &mut self.place {
-            Place::Machine { programs, devices, .. } if programs.is_empty() => {
-                devices.attach(number).map(|new| *programs = new)
+        match (self.index, found) {
+            (None, Some(number)) => self.take(number),
+            (Some(_), _) => {
+                let joins = offload::segmentation(&self.interface);
+                self.outlet.0.change(|sender| sender.joins = joins);
             }
-            Place::Network { socket: socket @ None, .. } => sender(number).map(|new| *socket = Some(new)),
-            _ => Ok(()),
-        };
-        if taken.is_ok() {
-            self.index = found;
+            (None, None) => {}
         }
-        if let Place::Network { joins, .. } = &mut self.place {
-            *joins = offload::segmentation(&self.interface);
+        gone
+    }
+
+    /// Takes an interface that has returned, if it can be.
+    fn take(&mut self, number: u32) {
+        let taken = sender(&self.interface, number).and_then(|new| {
+            self.outlet.0.put(Some(new));
+            self.devices.attach(number)
+        });
+        if let Ok(programs) = taken {
+            self.programs = programs;
+            self.index = Some(number);
         }
     }
 }
 
 impl Port for End {
+    type Outlet = Outlet;
+
     fn receive(&mut self) -> io::Result<Received> {
-        let received = self.from.as_mut().map_or_else(|| Err(io::ErrorKind::WouldBlock.into()), Tun::receive);
-        if received.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock) {
-            self.look();
+        let received = self.device.receive();
+        if let Some(watch) = &mut self.watch
+            && received.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
+            && watch.look(&mut self.netlink)
+        {
+            self.vanished.fetch_add(1, Ordering::Relaxed);
         }
         received
     }
 
+    fn count_too_long(&mut self) {
+        self.device.count_too_long();
+    }
+
+    fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.device.poll_fd()
+    }
+
+    /// Only the devices of this process can be gone for good: the interface may return.
+    fn is_gone(&self, error: &io::Error) -> bool {
+        Port::is_gone(&self.device, error)
+    }
+
+    fn counts(&mut self) -> Counts {
+        let dropped = self.netlink.interface(self.device.name()).map_or(0, |i| i.tx_dropped);
+        let vanished = self.vanished.load(Ordering::Relaxed);
+        Counts { overrun: dropped, vanished, ..self.device.counts() }
+    }
+}
+
+impl crate::port::Outlet for Outlet {
     fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
-        match &mut self.place {
-            Place::Machine { to: Some(device), .. } => device.send(packets, refused),
-            Place::Network { socket: Some(socket), .. } => send_all(socket.as_fd(), packets, refused),
-            _ => (0..packets.len()).for_each(|place| refused(place, io::ErrorKind::NotConnected.into())),
+        match self {
+            Outlet::Machine(device) => device.send(packets, refused),
+            Outlet::Network(interface) => {
+                if interface.0.with(|sender| sender.send(packets, refused)).is_none() {
+                    refuse_all(packets, refused);
+                }
+            }
         }
     }
 
@@ -236,30 +275,13 @@ impl Port for End {
     }
 
     fn joins(&self) -> Joins {
-        match &self.place {
-            Place::Machine { .. } => Joins::ALL,
-            Place::Network { joins, .. } => *joins,
+        match self {
+            Outlet::Machine(_) => Joins::ALL,
+            Outlet::Network(interface) => interface.0.with(|sender| sender.joins).unwrap_or_default(),
         }
     }
 
-    fn count_too_long(&mut self) {
-        if let Some(device) = &mut self.from {
-            device.count_too_long();
-        }
-    }
-
-    fn poll_fd(&self) -> BorrowedFd<'_> {
-        self.from.as_ref().map_or(self.nothing.as_fd(), Port::poll_fd)
-    }
-
-    /// Only the devices of this process can be gone for good: the interface may return.
     fn is_gone(&self, error: &io::Error) -> bool {
-        self.from.as_ref().is_some_and(|device| device.is_gone(error))
-    }
-
-    fn counts(&mut self) -> Counts {
-        let Some(device) = &mut self.from else { return Counts::default() };
-        let dropped = self.netlink.interface(device.name()).map_or(0, |i| i.tx_dropped);
-        Counts { overrun: dropped, vanished: self.vanished, ..device.counts() }
+        matches!(self, Outlet::Machine(device) if crate::port::Outlet::is_gone(device, error))
     }
 }

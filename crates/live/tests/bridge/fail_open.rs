@@ -10,7 +10,7 @@ use aqmkit_live::bridge::{Bridge, BridgeSetup, Io, kernel_bridge_of, remove_kern
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 
-use super::{Place, ip};
+use super::{Place, ip, threads};
 
 fn open(place: &Place, io: Io) -> Result<Bridge, LiveError> {
     let spec = Spec::read("fifo", serde_json::json!({})).unwrap();
@@ -18,6 +18,7 @@ fn open(place: &Place, io: Io) -> Result<Bridge, LiveError> {
     let setup = BridgeSetup {
         interfaces: ["m1".to_owned(), "m2".to_owned()],
         io,
+        threads: threads(),
         fail_open: true,
         directions: [direction("forth"), direction("back")],
         classes: Classes::default(),

@@ -2,7 +2,7 @@ use aqmkit_aqm::Why;
 use aqmkit_base::BitRate;
 use aqmkit_live::bridge::{Interface, Io};
 use aqmkit_live::netns::Netns;
-use aqmkit_live::port::Port;
+use aqmkit_live::port::{Outlet, Port};
 use aqmkit_live::timing::Clock;
 use aqmkit_packets::outgoing::Outgoing;
 
@@ -33,7 +33,7 @@ pub(super) fn all_frames_pass(place: &Place) {
     let open = |side: &Netns, name: &str| {
         side.inside(|| Ok(Interface::open(name, Io::Packet, Clock::start()))).unwrap().unwrap()
     };
-    let (mut a, mut b) = (open(&place.a, "a0"), open(&place.b, "b0"));
+    let (a, mut b) = (open(&place.a, "a0"), open(&place.b, "b0"));
     let frame = |kinds: &[u8], length: usize| {
         let mut frame = [&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8], kinds].concat();
         frame.extend((0..length - frame.len()).map(|i| i as u8));
@@ -47,7 +47,7 @@ pub(super) fn all_frames_pass(place: &Place) {
         frame(&[0x81, 0, 0, 5, 0x88, 0xb5], 1518),
     ];
     for f in &frames {
-        a.send(&[Outgoing::unchanged(&f.clone().into())], &mut |_, e| panic!("{e}"));
+        a.outlet().send(&[Outgoing::unchanged(&f.clone().into())], &mut |_, e| panic!("{e}"));
     }
     let mut came = Vec::new();
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);

@@ -8,6 +8,7 @@ mod control;
 mod fail_open;
 mod frames;
 mod super_packets;
+mod threads;
 mod trouble;
 mod xdp;
 
@@ -23,8 +24,14 @@ use aqmkit_live::LiveError;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Io};
 use aqmkit_live::netns::{Netns, set_sysctl};
 use aqmkit_live::offload::{OFFLOADS, WriteDown, is_on, switch};
+use aqmkit_live::running::Threads;
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
+
+/// Two in `bridge_two_threads.rs`, which has the same tests.
+fn threads() -> Threads {
+    if env!("CARGO_CRATE_NAME").ends_with("two_threads") { Threads::Two } else { Threads::One }
+}
 
 /// One bridge at a time, or they would compete for the processor.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -76,7 +83,13 @@ impl Place {
 
     /// Makes the pair of `middle` and `outer`.
     fn attach(&self, middle: &str, side: &Netns, outer: &str, host: u8) -> io::Result<()> {
-        ip(&self.middle, &format!("link add {middle} type veth peer name {outer}"))?;
+        self.attach_with(1, middle, side, outer, host)
+    }
+
+    /// The same with this number of queues in each direction.
+    fn attach_with(&self, queues: u32, middle: &str, side: &Netns, outer: &str, host: u8) -> io::Result<()> {
+        let queued = |name: &str| format!("{name} numrxqueues {queues} numtxqueues {queues}");
+        ip(&self.middle, &format!("link add {} type veth peer name {}", queued(middle), queued(outer)))?;
         ip(&self.middle, &format!("link set {outer} netns {}", side.path()))?;
         ip(&self.middle, &format!("link set {middle} up"))?;
         ip(side, &format!("addr add 10.9.0.{host}/24 dev {outer}"))?;
@@ -122,6 +135,7 @@ impl Place {
         let setup = BridgeSetup {
             interfaces: ["m1".to_owned(), "m2".to_owned()],
             io,
+            threads: threads(),
             fail_open: false,
             directions: [direction("forth"), direction("back")],
             classes: Classes::default(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use aqmkit_aqm::Why;
 use aqmkit_base::BitRate;
 use aqmkit_live::bridge::{Bridge, Interface, Io};
-use aqmkit_live::port::Port;
+use aqmkit_live::port::{Outlet, Port};
 use aqmkit_live::timing::Clock;
 use aqmkit_packets::offload::{Kind, Offload, Open, Segments};
 use aqmkit_packets::outgoing::Outgoing;
@@ -54,8 +54,8 @@ fn sent_across(place: &Place, vlan: bool, wanted: usize) -> Vec<Vec<u8>> {
     let open = |side: &aqmkit_live::netns::Netns, name: &str| {
         side.inside(|| Ok(Interface::open(name, Io::Packet, Clock::start()))).unwrap().unwrap()
     };
-    let (mut a, mut b) = (open(&place.a, "a0"), open(&place.b, "b0"));
-    a.send(&[Outgoing::unchanged(&whole(vlan))], &mut |_, e| panic!("{e}"));
+    let (a, mut b) = (open(&place.a, "a0"), open(&place.b, "b0"));
+    a.outlet().send(&[Outgoing::unchanged(&whole(vlan))], &mut |_, e| panic!("{e}"));
     let reader = aqmkit_packets::frame::Reader::new(Encapsulation::Ethernet, Default::default(), 1);
     let (mut came, end) = (Vec::new(), Instant::now() + Duration::from_secs(30));
     while came.len() < wanted && Instant::now() < end {

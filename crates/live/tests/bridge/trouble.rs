@@ -151,7 +151,7 @@ fn what_the_kernel_drops_in_front_of_the_bridge_is_counted_while_it_runs() {
         let control = bridge.control();
         let holder = std::thread::spawn({
             let control = control.clone();
-            move || control.ask(|_, _| std::thread::sleep(Duration::from_secs(1)))
+            move || control.ask(0, |_, _| std::thread::sleep(Duration::from_secs(1)))
         });
         std::thread::sleep(Duration::from_millis(200));
         let flood = place.a.inside(|| std::net::UdpSocket::bind("10.9.0.1:7002")).unwrap();

@@ -18,9 +18,15 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration};
 use aqmkit_live::link::{Link, LinkSetup};
 use aqmkit_live::netns::Netns;
+use aqmkit_live::running::Threads;
 use aqmkit_live::tun::Tun;
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
+
+/// Two in `link_two_threads.rs`, which has the same tests.
+fn threads() -> Threads {
+    if env!("CARGO_CRATE_NAME").ends_with("two_threads") { Threads::Two } else { Threads::One }
+}
 
 /// One link at a time, or they would compete for the processor.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -46,6 +52,7 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
         cc: None,
         mtu: 1500,
         outside: false,
+        threads: threads(),
         in_kernel: None,
     }
 }

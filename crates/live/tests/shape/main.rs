@@ -14,10 +14,15 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
 use aqmkit_live::netns::Netns;
-use aqmkit_live::running::Running;
+use aqmkit_live::running::{Running, Threads};
 use aqmkit_live::shape::{End, ShapeSetup, open};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
+
+/// Two in `shape_two_threads.rs`, which has the same tests.
+fn threads() -> Threads {
+    if env!("CARGO_CRATE_NAME").ends_with("two_threads") { Threads::Two } else { Threads::One }
+}
 
 /// One at a time, or they would compete for the processor.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -85,6 +90,7 @@ impl Place {
             interface: interface.to_owned(),
             egress: queue("egress", egress),
             ingress: ingress.map(|rate| queue("ingress", rate)),
+            threads: threads(),
             classes: Classes::default(),
             salt: 1,
         };

@@ -167,6 +167,9 @@ pub struct Bridge {
     /// Packet I/O; af-xdp bypasses the kernel's network stack, for interfaces with one receive queue
     #[arg(long, default_value = "af-packet")]
     pub io: Io,
+    /// Threads that move packets: 1 for both directions, or 2, one for each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub threads: u8,
     /// Let the kernel bridge the interfaces, without a queue, when this process ends or is killed (Linux 6.6 or later)
     #[arg(long)]
     pub fail_open: bool,
@@ -216,6 +219,9 @@ pub struct Shape {
     /// Discipline of what arrives (default: the same)
     #[arg(long, value_name = "AQM")]
     pub ingress_aqm: Option<String>,
+    /// Threads that move packets: 1 for both directions, or 2, one for each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub threads: u8,
     /// How it is watched
     #[command(flatten)]
     pub watched: Watched,

@@ -14,6 +14,7 @@ use aqmkit_packets::shaper::Setup;
 use crate::cli::args;
 use crate::cli::fail::{Failure, wrong};
 use crate::cli::queue;
+use crate::cli::standing;
 
 /// The link of these arguments.
 pub(super) fn setup(args: &args::Link, disciplines: &Catalogue) -> Result<LinkSetup, Failure> {
@@ -52,6 +53,7 @@ pub(super) fn setup(args: &args::Link, disciplines: &Catalogue) -> Result<LinkSe
         cc: args.cc.clone(),
         mtu: args.mtu,
         outside: args.nat,
+        threads: standing::threads(args.threads),
         in_kernel: None,
     })
 }

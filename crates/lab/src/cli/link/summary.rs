@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use aqmkit_base::{BitRate, Instant};
-use aqmkit_live::bottleneck::{Measured, Trouble, mean_rate};
 use aqmkit_live::link::LinkSetup;
+use aqmkit_live::measured::{Measured, Trouble, mean_rate};
 use aqmkit_live::timing::Granted;
 use aqmkit_measure::output::{ClassStats, LinkStats, Summary};
 use aqmkit_measure::{Passed, by_reason};

@@ -1,18 +1,20 @@
 //! Reports on a running link: on the terminal, and in a file for `doctor`.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use aqmkit_live::bottleneck::Look;
 use aqmkit_live::cleanup::Held;
+use aqmkit_live::ctl::Control;
 use aqmkit_live::doctor::Pulse;
 use aqmkit_live::link::Link;
+use aqmkit_live::measured::Look;
+use aqmkit_live::tun::Tun;
 
 use crate::cli::say;
 
 /// Reports on a link every second.
 pub(super) struct Watch {
-    look: Arc<Mutex<Look>>,
+    control: Arc<Control<Tun>>,
     last: Look,
     file: Option<PathBuf>,
     aloud: bool,
@@ -20,12 +22,12 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(link: &Link, held: Option<&Held>, aloud: bool) -> Self {
-        Watch { look: Arc::clone(&link.look), last: Look::default(), file: held.map(Held::look_path), aloud }
+        Watch { control: Arc::clone(&link.control), last: Look::default(), file: held.map(Held::look_path), aloud }
     }
 
     /// Reports, if a second has passed since the last report.
     pub(super) fn beat(&mut self) {
-        let Ok(now) = self.look.lock().map(|look| look.clone()) else { return };
+        let now = self.control.look();
         let since = now.at.since(self.last.at).as_secs_f64();
         if since < 1.0 {
             return;

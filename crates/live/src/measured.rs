@@ -1,0 +1,232 @@
+//! What a bottleneck tells of itself: snapshots while it runs, and its results at the end.
+
+use aqmkit_aqm::Backlog;
+use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_measure::{DropLog, LinkRecorder, Passed, Times};
+use aqmkit_packets::Buckets;
+use aqmkit_packets::meter::Counters;
+use serde::Serialize;
+
+use crate::port::Counts;
+use crate::timing::Granted;
+
+/// Errors of the machine during the measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Trouble {
+    /// Packets that the outgoing device refused.
+    pub refused: u64,
+    /// Reads that failed.
+    pub failed_reads: u64,
+}
+
+impl Trouble {
+    /// The errors of both.
+    #[must_use]
+    pub(crate) fn and(self, other: Trouble) -> Trouble {
+        Trouble { refused: self.refused + other.refused, failed_reads: self.failed_reads + other.failed_reads }
+    }
+}
+
+/// A snapshot of one direction.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionLook {
+    /// The counters since the start.
+    pub counters: Counters,
+    /// What waits.
+    pub backlog: Backlog,
+    /// The counters by class.
+    pub classes: Vec<Counters>,
+    /// The discipline's gauges.
+    pub gauges: Vec<(String, f64)>,
+    /// The packets that its configured wire has lost.
+    pub lost: u64,
+    /// The counters of the device that its packets come from.
+    pub device: Counts,
+}
+
+/// A snapshot of a running bottleneck.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// The time of the snapshot.
+    pub at: Instant,
+    /// The directions.
+    pub directions: Vec<DirectionLook>,
+    /// The largest lateness of a packet.
+    pub latest: Duration,
+    /// The lateness of all packets.
+    pub late: Buckets,
+    /// Errors so far.
+    pub trouble: Trouble,
+}
+
+impl Look {
+    /// The snapshot of both directions from those of two threads, the first directions first. Its time is the earlier one, so that it
+    /// stands still when a thread does.
+    #[must_use]
+    pub(crate) fn and(mut self, other: Look) -> Look {
+        self.directions.extend(other.directions);
+        self.late.add(&other.late);
+        Look {
+            at: self.at.min(other.at),
+            latest: self.latest.max(other.latest),
+            trouble: self.trouble.and(other.trouble),
+            ..self
+        }
+    }
+}
+
+/// The results of a measurement.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// For each direction its name and its windows.
+    pub directions: Vec<(String, Vec<Passed>)>,
+    /// For each direction, its recorder.
+    pub recorders: Vec<LinkRecorder>,
+    /// For each direction, its rates, each with its start.
+    pub rates: Vec<Vec<(Instant, BitRate)>>,
+    /// For each direction, the packets it dropped by connection, if they were listed.
+    pub drops: Vec<DropLog>,
+    /// Lateness of departures.
+    pub late: Times,
+    /// Errors.
+    pub trouble: Trouble,
+    /// For each direction, the packets that its configured wire has lost.
+    pub lost: Vec<u64>,
+    /// Packets that left a queue inside the kernel, but whose arrival was not observed.
+    pub unknown: u64,
+    /// For each direction, the counters of the device that its packets come from.
+    pub devices: Vec<Counts>,
+    /// The real-time properties that the machine granted.
+    pub granted: Granted,
+    /// The device that disappeared before the end, if one did: "the input device of down".
+    pub vanished: Option<String>,
+    /// The end of the measurement.
+    pub end: Instant,
+    /// CPU time of the threads that moved packets.
+    pub cpu: Duration,
+}
+
+/// The fraction of packets that the kernel may drop before the devices without invalidating the
+/// measurement.
+const LOST_BEFORE: f64 = 1e-4;
+
+/// Packets that the kernel may drop in addition: it loses its own first IPv6 packets while a device comes up.
+const LOST_AT_FIRST: u64 = 10;
+
+/// Whether the kernel dropped too many packets before the devices to trust the measurement.
+#[must_use]
+pub fn loses_too_much(dropped_before: u64, came: u64) -> bool {
+    dropped_before as f64 > LOST_AT_FIRST as f64 + LOST_BEFORE * came as f64
+}
+
+/// The largest acceptable 99th percentile of the lateness: well below the delays that disciplines aim at, and above
+/// that of a quiet virtual machine.
+pub const LATEST: Duration = Duration::from_millis(1);
+
+/// The mean of the rates of a link between `from` and `to`; each rate has its start.
+#[must_use]
+pub fn mean_rate(rates: &[(Instant, BitRate)], from: Instant, to: Instant) -> BitRate {
+    let ends = rates.iter().skip(1).map(|(at, _)| *at).chain([to]);
+    let capacity = |((began, rate), ended): (&(Instant, BitRate), Instant)| {
+        u128::from(rate.as_bps()) * u128::from(ended.min(to).since((*began).max(from)).as_nanos())
+    };
+    let whole: u128 = rates.iter().zip(ends).map(capacity).sum();
+    match to.since(from).as_nanos() {
+        // For an empty period, the rate at its start.
+        0 => rates.first().map(|(_, rate)| *rate).unwrap_or_default(),
+        span => BitRate::from_bps(u64::try_from(whole / u128::from(span)).unwrap_or(u64::MAX)),
+    }
+}
+
+impl Measured {
+    /// The results of both directions from those of two threads, the first directions first.
+    #[must_use]
+    pub(crate) fn and(mut self, other: Measured) -> Measured {
+        self.directions.extend(other.directions);
+        self.recorders.extend(other.recorders);
+        self.rates.extend(other.rates);
+        self.drops.extend(other.drops);
+        self.lost.extend(other.lost);
+        self.devices.extend(other.devices);
+        self.late.add(&other.late);
+        Measured {
+            trouble: self.trouble.and(other.trouble),
+            unknown: self.unknown + other.unknown,
+            granted: self.granted.and(other.granted),
+            vanished: self.vanished.or(other.vanished),
+            end: self.end.max(other.end),
+            cpu: self.cpu + other.cpu,
+            ..self
+        }
+    }
+
+    /// Why the results are invalid; empty if they are valid. `dropped_before` is the number of packets that the kernel
+    /// dropped before the devices, in addition to those that the devices count.
+    #[must_use]
+    pub fn doubts(&self, dropped_before: u64) -> Vec<String> {
+        let dropped_before = dropped_before + self.devices.iter().map(|d| d.overrun).sum::<u64>();
+        let late = self.late.summary().map_or(0.0, |s| s.p99);
+        let mut doubts = Vec::new();
+        if late > LATEST.as_millis_f64() {
+            doubts.push(format!("1 % of the packets were {late:.3} ms late or more; at most {LATEST} is acceptable"));
+        }
+        let came: u64 = self.recorders.iter().map(|r| r.traffic().offered_packets).sum();
+        if loses_too_much(dropped_before, came) {
+            doubts.push(format!(
+                "the kernel dropped {dropped_before} packets before the discipline, which received {came}; at most \
+                 one in {:.0} is acceptable",
+                1.0 / LOST_BEFORE
+            ));
+        }
+        if loses_too_much(self.unknown, came) {
+            let many = self.unknown;
+            doubts.push(format!("{many} packets came out of the queue in the kernel that were not seen to go in"));
+        }
+        doubts.extend(self.vanished.iter().map(|device| format!("{device} was removed")));
+        doubts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_capacity_is_that_of_all_rates_over_time() {
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        let rates = [(at(0), BitRate::from_mbps(20)), (at(2), BitRate::from_mbps(5)), (at(6), BitRate::from_mbps(40))];
+        assert_eq!(mean_rate(&rates, at(0), at(10)), BitRate::from_mbps(22));
+        assert_eq!(mean_rate(&rates, at(1), at(3)), BitRate::from_bps(12_500_000));
+        assert_eq!(mean_rate(&rates, at(3), at(5)), BitRate::from_mbps(5));
+        assert_eq!(mean_rate(&rates[..1], at(0), at(10)), BitRate::from_mbps(20));
+        assert_eq!(mean_rate(&rates, at(4), at(4)), BitRate::from_mbps(20));
+    }
+
+    /// Of two threads, the snapshot has the directions of both in their order, and what they have together. Its time stands still when one
+    /// of them does.
+    #[test]
+    fn two_threads_make_one_snapshot() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let look = |now, lost: &[u64], late, trouble| {
+            let mut look = Look { at: at(now), latest: Duration::from_micros(late), trouble, ..Look::default() };
+            look.late.record(look.latest);
+            look.directions.extend(lost.iter().map(|lost| DirectionLook { lost: *lost, ..DirectionLook::default() }));
+            look
+        };
+        let first = look(1300, &[1], 7, Trouble { refused: 2, failed_reads: 0 });
+        let second = look(1200, &[2], 900, Trouble { refused: 3, failed_reads: 1 });
+        let both = first.and(second);
+        assert_eq!((both.at, both.latest), (at(1200), Duration::from_micros(900)));
+        assert_eq!(both.directions.iter().map(|d| d.lost).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(both.trouble, Trouble { refused: 5, failed_reads: 1 });
+        assert_eq!((both.late.count(), both.late.sum_s()), (2, 907e-6));
+    }
+
+    #[test]
+    fn a_few_packets_lost_at_first_are_no_reason_to_doubt() {
+        assert!(!loses_too_much(2, 0));
+        assert!(!loses_too_much(100, 1_000_000));
+        assert!(loses_too_much(111, 1_000_000));
+        assert!(loses_too_much(11, 0));
+    }
+}

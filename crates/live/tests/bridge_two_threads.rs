@@ -1,0 +1,4 @@
+//! The tests of a bridge again, with a thread for each direction.
+
+#[path = "bridge/main.rs"]
+mod bridge;
