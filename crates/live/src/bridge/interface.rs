@@ -326,10 +326,6 @@ fn receive_queues(name: &str) -> u32 {
 
 /// Checks that `AF_XDP` would receive all frames of an interface. Missing interfaces are reported elsewhere.
 fn suits_xdp(name: &str) -> Result<(), LiveError> {
-    if receive_queues(name) > 1 {
-        let found = format!("{name} has {} receive queues, but AF_XDP supports only one", receive_queues(name));
-        return Err(LiveError::lacks(found, format!("ethtool -L {name} combined 1 (or rx 1), or omit --io af-xdp")));
-    }
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None);
     let mtu = socket.map_err(io::Error::from).and_then(|s| mtu(s.as_fd(), name));
     match mtu {

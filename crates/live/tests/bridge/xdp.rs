@@ -1,8 +1,13 @@
 //! A bridge by `AF_XDP`. Where the kernel has none of it, the tests say so and are skipped.
 
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
 use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
 use aqmkit_live::bridge::{Bridge, Io};
+use aqmkit_live::netns::Netns;
 use aqmkit_live::offload::{TAGS, is_on};
 
 use super::frames::all_frames_pass;
@@ -10,7 +15,10 @@ use super::{Place, ip};
 
 /// A place and a bridge in it; nothing where the kernel has no `AF_XDP`.
 fn bridged(rate: BitRate) -> Option<(Place, Bridge)> {
-    let place = Place::new()?;
+    bridged_at(Place::new()?, rate)
+}
+
+fn bridged_at(place: Place, rate: BitRate) -> Option<(Place, Bridge)> {
     match place.bridge_by(Io::Xdp, "fifo", "{}", rate) {
         Ok(bridge) => Some((place, bridge)),
         Err(e @ LiveError::Lacks { .. }) => {
@@ -43,12 +51,80 @@ fn the_rings_go_round() {
     assert!(measured.directions[0].1[0].total.sent_packets > 2 * 4096);
 }
 
+/// A place whose interfaces have two receive queues; the kernel sends a flow to one of them by its hash.
+fn with_two_queues() -> Option<Place> {
+    let place = Place::new()?;
+    for (middle, side, outer, host) in [("m1", &place.a, "a0", 1), ("m2", &place.b, "b0", 2)] {
+        ip(&place.middle, &format!("link del {middle}")).unwrap();
+        place.attach_with(2, middle, side, outer, host).unwrap();
+    }
+    Some(place)
+}
+
+/// Sends `each` numbered datagrams of every one of `FLOWS` flows to the other host, in turns. All arrive, and those of a flow in
+/// their order.
+fn flows_arrive(from: (&Netns, &str), to: (&Netns, &str), each: u32) {
+    const FLOWS: usize = 32;
+    let bind = |(side, address): (&Netns, &str)| side.inside(|| UdpSocket::bind((address, 0))).unwrap();
+    let server = bind(to);
+    server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let clients: Vec<UdpSocket> = (0..FLOWS).map(|_| bind(from)).collect();
+    let mut came: BTreeMap<SocketAddr, Vec<u32>> = BTreeMap::new();
+    let all: Vec<u32> = (0..each).collect();
+    // As many at a time as the receiver has room for.
+    for some in all.chunks(4) {
+        for number in some {
+            for client in &clients {
+                client.send_to(&number.to_be_bytes(), server.local_addr().unwrap()).unwrap();
+            }
+        }
+        for _ in 0..some.len() * FLOWS {
+            let mut buffer = [0; 4];
+            let (_, client) = server.recv_from(&mut buffer).unwrap_or_else(|e| panic!("{e}: {came:?}"));
+            came.entry(client).or_default().push(u32::from_be_bytes(buffer));
+        }
+    }
+    assert!(came.len() == FLOWS && came.values().all(|numbers| *numbers == all), "{came:?}");
+}
+
+#[test]
+fn frames_of_every_receive_queue_pass() {
+    let Some((place, bridge)) = with_two_queues().and_then(|p| bridged_at(p, BitRate::from_mbps(1000))) else { return };
+    assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
+    flows_arrive((&place.a, "10.9.0.1"), (&place.b, "10.9.0.2"), 20);
+    flows_arrive((&place.b, "10.9.0.2"), (&place.a, "10.9.0.1"), 20);
+    place.transfer(3_000_000);
+    let idle = bridge.close().unwrap();
+    assert!(idle.devices.iter().all(|d| (d.overrun, d.vanished) == (0, 0)), "{:?}", idle.devices);
+}
+
+/// `ethtool -L` in a namespace; false where that cannot be done here.
+fn channels(place: &Netns, arguments: [&str; 3]) -> bool {
+    let run = || std::process::Command::new("ethtool").arg("-L").args(arguments).output();
+    place.inside(run).is_ok_and(|told| told.status.success())
+}
+
+#[test]
+fn a_receive_queue_that_is_added_is_read() {
+    let Some(place) = with_two_queues() else { return };
+    if !channels(&place.a, ["a0", "tx", "1"]) || !channels(&place.middle, ["m1", "rx", "1"]) {
+        return eprintln!("skipped: the number of queues cannot be changed here");
+    }
+    let Some((place, bridge)) = bridged_at(place, BitRate::from_mbps(1000)) else { return };
+    assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
+    assert!(channels(&place.middle, ["m1", "rx", "2"]) && channels(&place.a, ["a0", "tx", "2"]));
+    std::thread::sleep(Duration::from_millis(700));
+    flows_arrive((&place.a, "10.9.0.1"), (&place.b, "10.9.0.2"), 4);
+    let measured = bridge.close().unwrap();
+    assert!(measured.devices.iter().all(|d| d.vanished == 0), "{:?}", measured.devices);
+}
+
 #[test]
 fn an_interface_that_vanishes_and_returns_is_taken_again() {
     let Some((place, bridge)) = bridged(BitRate::from_mbps(100)) else { return };
     assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
     ip(&place.middle, "link del m1").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     assert!(bridge.is_up());
     place.attach("m1", &place.a, "a0", 1).unwrap();
     assert!(place.reaches("10.9.0.2:7001", "10.9.0.1:7001"), "it was another interface of this name");

@@ -164,7 +164,7 @@ pub struct Bridge {
     /// Discipline from IF2 to IF1
     #[arg(long, value_name = "AQM")]
     pub back_aqm: Option<String>,
-    /// Packet I/O; af-xdp bypasses the kernel's network stack, for interfaces with one receive queue
+    /// Packet I/O; af-xdp bypasses the kernel's network stack
     #[arg(long, default_value = "af-packet")]
     pub io: Io,
     /// Threads that move packets: 1 for both directions, or 2, one for each
