@@ -212,3 +212,32 @@ fn the_measurement_begins_when_begin_returns() {
         assert!((50.0..most).contains(&took), "{took} ms were measured, of at most {most}");
     }
 }
+
+/// A direction holds up the other only if both have the same thread.
+#[test]
+fn a_direction_holds_up_the_other_only_in_the_same_thread() {
+    if !ready() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let link = Link::open(&setup(BitRate::from_mbps(100), Duration::ZERO, "fifo")).unwrap();
+    let bind = |side: &Netns, address: IpAddr| {
+        let socket = side.inside(|| UdpSocket::bind((address, 7001))).unwrap();
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+        socket
+    };
+    let server = bind(&link.server.namespace, link.addresses.server[0]);
+    let client = bind(&link.client.namespace, link.addresses.client[0]);
+    for (direction, [from, to]) in [(0, [&client, &server]), (1, [&server, &client])] {
+        let control = link.control.clone();
+        let second = std::time::Duration::from_secs(1);
+        let holder = std::thread::spawn(move || control.ask(direction, move |_, _| std::thread::sleep(second)));
+        std::thread::sleep(second / 5);
+        let start = Wall::now();
+        from.send_to(b"there", to.local_addr().unwrap()).unwrap();
+        to.recv(&mut [0; 10]).unwrap();
+        let took = start.elapsed();
+        assert_eq!(took > second / 2, threads() == Threads::One, "while {direction} stands still: {took:?}");
+        assert!(holder.join().unwrap().is_some());
+    }
+}

@@ -246,3 +246,35 @@ fn what_cannot_be_shaped_is_said() {
     ip(&place.machine, "link set wan down").unwrap();
     assert!(told("wan").contains("wan is down"), "{}", told("wan"));
 }
+
+/// What leaves holds up what arrives only if both have the same thread, and the other way round.
+#[test]
+fn a_direction_holds_up_the_other_only_in_the_same_thread() {
+    let Some(place) = Place::new() else { return };
+    let Some(running) = place.shape(100, Some(100)) else { return };
+    let bind = |side: &Netns, at: &str| {
+        let socket = side.inside(|| UdpSocket::bind(at)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        socket
+    };
+    let (machine, host) = (bind(&place.machine, "10.9.0.1:7001"), bind(&place.host, "10.9.0.2:7001"));
+    let takes = |from: &UdpSocket, to: &UdpSocket| {
+        let start = Instant::now();
+        from.send_to(b"there", to.local_addr().unwrap()).unwrap();
+        to.recv(&mut [0; 10]).unwrap();
+        start.elapsed()
+    };
+    // Both know each other's addresses from then on.
+    takes(&machine, &host);
+    takes(&host, &machine);
+    for (direction, [from, to]) in [(0, [&host, &machine]), (1, [&machine, &host])] {
+        let control = running.control.clone();
+        let holder =
+            std::thread::spawn(move || control.ask(direction, |_, _| std::thread::sleep(Duration::from_secs(1))));
+        std::thread::sleep(Duration::from_millis(200));
+        let took = takes(from, to);
+        let waited = took > Duration::from_millis(500);
+        assert_eq!(waited, threads() == Threads::One, "while {direction} stands still: {took:?}");
+        assert!(holder.join().unwrap().is_some());
+    }
+}
