@@ -12,6 +12,7 @@ use super::acks::{DUP_THRESHOLD, control};
 use super::clock::Alarm;
 use super::outstanding::{Probe, WaitsFor};
 use super::ranges::Range;
+use super::send::Cut;
 use super::sent::{Entry, Sent};
 use super::{Call, Recovery, Tcp};
 use crate::congestion::Cx;
@@ -209,8 +210,8 @@ impl Tcp {
             // Karn: nobody can tell which copy is answered.
             self.timed = None;
         } else {
-            let cut = self.cut_of(Range { start: self.nxt, end: self.nxt + room.min(mss) });
-            self.send(cut, call);
+            let (seq, len) = (self.nxt, room.min(mss));
+            self.send(Cut { seq, len, fin: self.closing && seq + len == self.end }, call);
         }
         self.stats.tail_probes += 1;
         let end = self.max;

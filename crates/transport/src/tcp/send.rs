@@ -13,8 +13,8 @@ use crate::segment::{Flags, Options, Segment};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) seq: u64,
-    len: u64,
-    fin: bool,
+    pub(super) len: u64,
+    pub(super) fin: bool,
 }
 
 impl Cut {
@@ -133,10 +133,10 @@ impl Tcp {
         if open { u64::from(self.dup_acks.min(2)) * p.mss.0 } else { 0 }
     }
 
-    /// What may be lost, as it would be sent: with the FIN if it reaches that far.
+    /// What may be lost, as it is sent again: with the FIN if that was sent with it. An application may have closed since.
     pub(super) fn cut_of(&self, range: Range) -> Cut {
         let end = range.end.min(self.end);
-        let fin = self.closing && end == self.end;
+        let fin = self.closing && range.end > self.end;
         Cut { seq: range.start, len: end.saturating_sub(range.start), fin }
     }
 
