@@ -61,6 +61,23 @@ fn a_flow_above_f_gets_about_f() {
     }
 }
 
+/// A flow that keeps its rate is found not to respond. `unresponsive_penalty` is a factor on the probability with which the filter drops
+/// its packets, and on nobody else's.
+#[test]
+fn a_flow_that_does_not_respond_is_dropped_as_often_as_its_penalty_says() {
+    let filtered = |test: bool, penalty: f64| {
+        let tested = format!(r#""unresponsive_test": {test}, "unresponsive_penalty": {penalty}"#);
+        let mut at = Seconds::new(&format!(r#""k": 1, "m": 1, "drop_rate": 0.05, {tested}"#));
+        (0..5).map(|_| at.second(20_000) as f64 / 20_000.0).collect::<Vec<_>>()
+    };
+    // P rises by 5 % in a second, and by 10 % in the fourth, for a flow that has not responded by then.
+    for (penalty, want) in [(1.0, 0.25), (2.0, 0.5), (0.5, 0.125)] {
+        let rates = filtered(true, penalty);
+        assert!((rates[3] - 0.15).abs() < 0.01 && (rates[4] - want).abs() < 0.015, "{penalty}: {rates:?}");
+    }
+    assert!((filtered(false, 2.0)[4] - 0.2).abs() < 0.01, "without the test nobody is found");
+}
+
 /// The gap from one drop to the next is uniform on 1 to 1/P packets, `(1 + 1/P) / 2` in the mean; drawn for each packet
 /// by itself it is 1/P. A flow that is identified for the first time has P = p, here 5 %.
 #[test]

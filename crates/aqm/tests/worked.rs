@@ -233,6 +233,9 @@ fn wrong_parameters_are_told_what_would_be_right() {
         &["classes[0].class = video", "tcp, multimedia, other"],
     );
     says("cbq", r#"{"classes": [{"class": "tcp", "share": 0.9}, {"class": "*", "share": 0.2}]}"#, &["a sum of 1.1"]);
+    // More than rounding adds to a sum, and less than anybody would notice.
+    let above = r#"{"classes": [{"class": "tcp", "share": 0.5}, {"class": "*", "share": 0.5000000015}]}"#;
+    says("cbq", above, &["a sum of 1.0000000015"]);
     says("cbq", r#"{"classes": [{"share": 1, "priority": 9}]}"#, &["classes[0].priority = 9", "from 1 to 8"]);
     says("cbq", r#"{"classes": [{"class": "*"}]}"#, &["classes[0].share = nothing", "share or rate"]);
     says("cbq", r#"{"classes": [{"share": 0.5, "rate": "1mbit"}]}"#, &["classes[0].rate = 1mbit", "either"]);
