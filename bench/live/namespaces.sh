@@ -11,9 +11,12 @@ make_namespaces() {
     done
 }
 
-# Also removes what is in them.
+# Also ends the processes that run in them, and removes their interfaces.
 remove_namespaces() {
-    for namespace in "$left" "$middle" "$right"; do ip netns del "$namespace" 2>/dev/null || true; done
+    for namespace in "$left" "$middle" "$right"; do
+        ip netns pids "$namespace" 2>/dev/null | xargs -r kill 2>/dev/null || true
+        ip netns del "$namespace" 2>/dev/null || true
+    done
 }
 
 # host NAMESPACE DEVICE NUMBER: gives the device of a host its address.
