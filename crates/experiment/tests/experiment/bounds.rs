@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use aqmkit_base::Duration;
 use aqmkit_experiment::{Experiment, Overrides, RunSpec, digest, schema};
 use aqmkit_sim::scenario::{Loss, Scenario};
 use aqmkit_sim::{Control, run};
@@ -120,6 +121,9 @@ fn what_is_left_out_has_its_default() {
     let back = |text: &str| scenario(text).links[1].clone();
     assert_eq!(back("reverse = { }").rate, scenario("").links[0].rate, "as the bottleneck");
     assert_eq!(back("reverse = { }").delay, scenario("").links[0].delay);
+    let wire = back("reverse = { loss = { every = 100 }, jitter = \"2ms\" }").wire;
+    assert_eq!((wire.loss, wire.jitter), (Loss::Every { n: 100, burst: 1 }, Duration::from_millis(2)));
+    assert_eq!(scenario("reverse = { loss = { every = 100 } }").links[0].wire, scenario("").links[0].wire);
 }
 
 /// The delay of the way back is that of the way there, once: on the reverse link where there is one.
@@ -181,6 +185,9 @@ fn a_warning_is_given_once() {
 fn the_schema_has_every_parameter() {
     let schema = schema();
     assert_eq!((schema["title"].as_str(), schema["type"].as_str()), (Some("aqmkit experiment"), Some("object")));
+    assert_eq!(schema["$schema"].as_str(), Some("http://json-schema.org/draft-07/schema#"));
+    let required: Vec<_> = schema["required"].as_array().unwrap().iter().filter_map(|key| key.as_str()).collect();
+    assert_eq!(required, ["title"], "all else has a default, or is needed by some experiments only");
     let params = &schema["properties"]["params"]["properties"];
     for entry in aqmkit_aqm::registry::ALL {
         let spec = aqmkit_aqm::registry::Spec::read(entry.name, toml::Table::new()).unwrap();
