@@ -15,21 +15,6 @@ rounds=${2:-3}
 rate=${3:-10gbit}
 . bench/live/build.sh
 . bench/live/namespaces.sh
-work=$(mktemp -d)
-server=
-process=
-clean() {
-    [ -z "$process" ] || kill "$process" 2>/dev/null || true
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    remove_namespaces
-    rm -rf "$work"
-}
-trap clean EXIT
-make_namespaces
-ticks=$(getconf CLK_TCK)
-
-# used PID: processor time of a process so far, in seconds.
-used() { awk -v ticks="$ticks" '{ print ($14 + $15) / ticks }' "/proc/$1/stat"; }
 
 # note NAME CPU: adds a round to what is known of NAME, from out.json of iperf3 and from the summary late.json.
 note() {
@@ -77,7 +62,6 @@ with() {
 }
 
 ip netns exec "$right" iperf3 -s > /dev/null 2>&1 &
-server=$!
 sleep 1
 for _ in $(seq "$rounds"); do
     number=0
@@ -91,8 +75,6 @@ for _ in $(seq "$rounds"); do
         fi
     done
 done
-median() { cut -f "$2" "$1" | sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
-least() { cut -f "$2" "$1" | sort -g | head -n 1; }
 printf '%-40s %9s %9s %9s %12s\n' "one TCP connection each way" "Gbit/s" "and back" "CPU s/Gb" "late p99 us"
 sort "$work/names" | while read -r name; do
     file="$work/$name"

@@ -16,21 +16,6 @@ seconds=${1:-3}
 rounds=${2:-3}
 . bench/live/build.sh
 . bench/live/namespaces.sh
-work=$(mktemp -d)
-server=
-bridge=
-clean() {
-    [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    remove_namespaces
-    rm -rf "$work"
-}
-trap clean EXIT
-make_namespaces
-ticks=$(getconf CLK_TCK)
-
-# used PID: processor time of a process so far, in seconds.
-used() { awk -v ticks="$ticks" '{ print ($14 + $15) / ticks }' "/proc/$1/stat"; }
 
 # note NAME FILE KIND CPU: adds a round to what is known of NAME; CPU is that of the bottleneck's process.
 note() {
@@ -43,10 +28,6 @@ note() {
         | [\$n / \$s, \$cpu / \$n, (\$cpu + \$ends) / \$n] | @tsv" "$2" >> "$work/$1.$3"
 }
 
-# column FILE NUMBER: the median of a column, and the least.
-median() { cut -f "$2" "$1" | sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
-least() { cut -f "$2" "$1" | sort -g | head -n 1; }
-
 tcp="-t $seconds -J"
 udp="-u -b 0 -l 18 -t $seconds -J"
 
@@ -54,10 +35,10 @@ udp="-u -b 0 -l 18 -t $seconds -J"
 through() {
     for kind in tcp udp; do
         [ $kind = tcp ] && options=$tcp || options=$udp
-        before=$([ -z "$2" ] && echo 0 || used "$2")
+        before=$(used "$2")
         # shellcheck disable=SC2086
         ip netns exec "$left" iperf3 -c 10.7.0.2 $options > "$work/out.json" || true
-        after=$([ -z "$2" ] && echo 0 || used "$2")
+        after=$(used "$2")
         note "$1" "$work/out.json" $kind "$(awk -v a="$after" -v b="$before" 'BEGIN { print a - b }')"
     done
 }
@@ -71,7 +52,6 @@ beside() {
     through "$1" "$bridge"
     kill "$bridge"
     wait "$bridge" 2>/dev/null || true
-    bridge=
 }
 
 # linked NAME AQMKIT: through a link.
@@ -89,7 +69,6 @@ linked() {
 line() { grep -qx "$1" "$work/names" || echo "$1" >> "$work/names"; }
 
 ip netns exec "$right" iperf3 -s > /dev/null 2>&1 &
-server=$!
 sleep 1
 for _ in $(seq "$rounds"); do
     connect_directly

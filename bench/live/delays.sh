@@ -17,20 +17,11 @@ disciplines=${*:-codel fq_codel}
 . bench/live/build.sh
 . bench/live/namespaces.sh
 beyond=aqmkit-beyond-$$
-work=$(mktemp -d)
-server=
-bridge=
 path=
-clean() {
+at_end() {
     [ -z "$path" ] || kill "$path" 2>/dev/null || true
     ip netns del "$beyond" 2>/dev/null || true
-    [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    remove_namespaces
-    rm -rf "$work"
 }
-trap clean EXIT
-make_namespaces
 ip netns add "$beyond"
 plug "$left" l0 1 b0
 ip link add b1 netns "$middle" type veth peer name c0 netns "$beyond"
@@ -43,7 +34,6 @@ ip netns exec "$beyond" "$AQMKIT" -q bridge c0 c1 --rate 10gbit --delay 10ms --a
 path=$!
 sleep 2
 ip netns exec "$right" iperf3 -s > /dev/null 2>&1 &
-server=$!
 
 # loaded NAME: adds the mean extra round trip of four connections, in ms, to what is known of NAME.
 loaded() {
@@ -77,7 +67,6 @@ on_bridge() {
     loaded "$1, aqmkit, segmentation $2"
     kill "$bridge"
     wait "$bridge" 2>/dev/null || true
-    bridge=
     jq '.queue_delay_ms.forth.mean' "$work/bridge.json" >> "$work/$1, aqmkit, segmentation $2.own"
 }
 

@@ -11,20 +11,14 @@ cd "$(dirname "$0")/../.."
 . bench/live/namespaces.sh
 # Other users and the namespaces need its whole path.
 AQMKIT=$(realpath "$AQMKIT")
-work=$(mktemp -d)
 chmod 755 "$work"
 export AQMKIT_RUNTIME_DIR="$work/run"
 mkdir -m 700 "$AQMKIT_RUNTIME_DIR"
 running=
-clean() {
+at_end() {
     for process in $running; do kill -KILL "$process" 2>/dev/null || true; done
     "$AQMKIT" link --cleanup > /dev/null 2>&1 || true
-    remove_namespaces
-    rm -rf "$work"
 }
-trap clean EXIT
-trap 'exit 130' INT TERM
-make_namespaces
 wrong=0
 
 # told NUMBER TITLE BEFORE NOW CONDITION: prints a finding; CONDITION is a test of awk that says whether it is mended.

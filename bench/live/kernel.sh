@@ -16,23 +16,11 @@ seconds=${1:-2}
 rounds=${2:-5}
 . bench/live/build.sh
 . bench/live/namespaces.sh
-work=$(mktemp -d)
 timed=$(cat /proc/sys/kernel/bpf_stats_enabled)
-server=
-bridge=
-clean() {
-    [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    echo "$timed" > /proc/sys/kernel/bpf_stats_enabled
-    remove_namespaces
-    rm -rf "$work"
-}
-trap clean EXIT
+at_end() { echo "$timed" > /proc/sys/kernel/bpf_stats_enabled; }
 echo 1 > /proc/sys/kernel/bpf_stats_enabled
-make_namespaces
 connect_directly
 ip netns exec "$right" iperf3 -s > /dev/null 2>&1 &
-server=$!
 sleep 1
 
 # A number of each round from a file, one a line: the least and the median.
@@ -118,4 +106,4 @@ ip netns exec "$middle" "$AQMKIT" -q bridge b0 b1 --rate 10gbit --aqm fifo:limit
 bridge=$!
 sleep 2
 ip netns exec "$left" iperf3 -u -b 0 -l 18 -J -c 10.7.0.2 -t "$seconds" > "$work/udp.json"
-own bridge "$(awk -v ticks="$(getconf CLK_TCK)" '{ print ($14 + $15) / ticks }' "/proc/$bridge/stat")"
+own bridge "$(used "$bridge")"

@@ -1,4 +1,5 @@
-# Network namespaces, which the other scripts read: two hosts, $left with the interface l0 (10.7.0.1) and $right with r0 (10.7.0.2), connected
+# A directory for files, $work, and network namespaces, which the other scripts read. All of it, and what runs in the namespaces, is gone when a script
+# ends, after its own at_end. The namespaces are two hosts, $left with the interface l0 (10.7.0.1) and $right with r0 (10.7.0.2), connected
 # directly, or through $middle with the interfaces b0 and b1. The names have the number of the process, so that several scripts can run.
 left=aqmkit-left-$$
 middle=aqmkit-middle-$$
@@ -59,3 +60,22 @@ segmentation() {
         ip netns exec "${end% *}" ethtool -K "${end#* }" tso "$1" tx-udp-segmentation "$1" > /dev/null 2>&1
     done
 }
+
+# used PID: processor time of a process so far, in seconds; 0 without one.
+ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
+used() { [ -z "$1" ] && echo 0 || awk -v ticks="$ticks" '{ print ($14 + $15) / ticks }' "/proc/$1/stat"; }
+
+# FILE NUMBER: the median of a column, and the least.
+median() { cut -f "$2" "$1" | sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
+least() { cut -f "$2" "$1" | sort -g | head -n 1; }
+
+at_end() { :; }
+clean() {
+    at_end
+    remove_namespaces
+    rm -rf "$work"
+}
+work=$(mktemp -d)
+trap clean EXIT
+trap 'exit 130' INT TERM
+make_namespaces

@@ -14,18 +14,7 @@ seconds=${1:-3}
 rounds=${2:-3}
 . bench/live/build.sh
 . bench/live/namespaces.sh
-work=$(mktemp -d)
-bridge=
-clean() {
-    [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
-    remove_namespaces
-    rm -rf "$work"
-}
-trap clean EXIT
-make_namespaces
 connect_through_middle
-ticks=$(getconf CLK_TCK)
-used() { [ -z "$1" ] && echo 0 || awk -v ticks="$ticks" '{ print ($14 + $15) / ticks }' "/proc/$1/stat"; }
 arrived() { ip -n "$right" -j -s link show r0 | jq '.[0].stats64.rx.packets'; }
 
 # flooded NAME PID: adds a round to what is known of NAME; PID is that of the bridge, or empty.
@@ -34,7 +23,7 @@ flooded() {
     before="$(arrived) $(used "$2")"
     sent=$(ip netns exec "$left" python3 bench/live/flood.py l0 "$seconds")
     after="$(arrived) $(used "$2")"
-    echo "$sent $before $after" | awk -v s="$seconds" '{ n = $4 - $2; print $1 / s / 1e6, n / s / 1e6, (n ? ($5 - $3) / n * 1e9 : 0) }' >> "$work/$1"
+    echo "$sent $before $after" | awk -v s="$seconds" -v OFS='\t' '{ n = $4 - $2; print $1 / s / 1e6, n / s / 1e6, (n ? ($5 - $3) / n * 1e9 : 0) }' >> "$work/$1"
 }
 
 # bridged NAME AQMKIT IO
@@ -45,7 +34,6 @@ bridged() {
     flooded "$1" "$bridge"
     kill "$bridge"
     wait "$bridge" 2>/dev/null || true
-    bridge=
 }
 
 for _ in $(seq "$rounds"); do
@@ -65,7 +53,6 @@ for _ in $(seq "$rounds"); do
         bridged "$name bridge, AF_XDP" "$aqmkit" af-xdp
     done
 done
-median() { cut -d ' ' -f "$2" "$1" | sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 printf '%-30s %9s %9s %9s\n' "" "sent Mpps" "passed" "CPU ns"
 while read -r name; do
     printf '%-30s %9.2f %9.2f %9.0f\n' "$name" "$(median "$work/$name" 1)" "$(median "$work/$name" 2)" "$(median "$work/$name" 3)"

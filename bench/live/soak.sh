@@ -16,21 +16,9 @@ cd "$(dirname "$0")/../.."
 minutes=${1:-60}
 . bench/live/build.sh
 . bench/live/namespaces.sh
-work=$(mktemp -d)
 # Of its own, so that what is left is seen.
 export AQMKIT_RUNTIME_DIR="$work/run"
 mkdir -m 700 "$AQMKIT_RUNTIME_DIR"
-server=
-bridge=
-clean() {
-    [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    remove_namespaces
-    rm -rf "$work"
-}
-trap clean EXIT
-trap 'exit 130' INT TERM
-make_namespaces
 connect_through_middle
 offloads=$(ip netns exec "$middle" ethtool -k b1)
 for port in 5201 5202 5203; do ip netns exec "$right" iperf3 -s -p $port -D -I "$work/server-$port"; done
@@ -90,7 +78,6 @@ echo "minutes   KiB  descriptors  threads  turns  clients killed"
 while now=$(date +%s); [ "$now" -lt "$end" ]; do
     if ! kill -0 "$bridge" 2>/dev/null; then
         say_wrong "the bridge ended: $(cat "$work/bridge.err")"
-        bridge=
         exit 1
     fi
     if [ -z "$first" ] && [ "$now" -ge "$settled" ]; then first=$(has); fi
@@ -149,7 +136,6 @@ wait "$bridge" 2>/dev/null || true
 jq -e .lateness_ms "$work/bridge.json" > /dev/null 2>&1 || say_wrong "no summary: $(cat "$work/bridge.err")"
 pgrep -f "$AQMKIT -q bridge b0 b1 --rate 30mbit --aqm fq-codel --name soak" > /dev/null && say_wrong "the bridge's process is left"
 pgrep -f "$AQMKIT -q link --rate 20mbit --delay 5ms --aqm codel" > /dev/null && say_wrong "processes of links are left"
-bridge=
 found=$(find "$AQMKIT_RUNTIME_DIR" -mindepth 1)
 [ -z "$found" ] || say_wrong "left in the runtime directory: $found"
 [ "$(ip netns exec "$middle" ethtool -k b1)" = "$offloads" ] || say_wrong "the offloads of b1 are not as they were"
