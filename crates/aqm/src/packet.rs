@@ -13,6 +13,15 @@ pub struct Ends {
     pub destination: u32,
 }
 
+impl Ends {
+    /// Hosts that nobody knows: each flow has its own.
+    #[must_use]
+    pub fn of(FlowKey(key): FlowKey) -> Ends {
+        let folded = (key ^ key >> 32) as u32;
+        Ends { source: folded, destination: folded }
+    }
+}
+
 /// What a TCP segment acknowledges, for disciplines that filter acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
@@ -42,9 +51,7 @@ pub trait Packet {
     fn ecn(&self) -> Ecn;
     /// Its hosts. Where nobody knows them, each flow has hosts of its own.
     fn ends(&self) -> Ends {
-        let FlowKey(key) = self.flow();
-        let folded = (key ^ key >> 32) as u32;
-        Ends { source: folded, destination: folded }
+        Ends::of(self.flow())
     }
     /// Its codepoint of differentiated services; best effort where it has none.
     fn dscp(&self) -> Dscp {
@@ -116,36 +123,54 @@ pub struct MarkRules {
     pub nodrop: bool,
 }
 
+/// A packet for the tests of this crate.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TestPacket {
+    pub(crate) flow: u64,
+    pub(crate) len: u32,
+    /// Its hosts, where it knows them.
+    pub(crate) ends: Option<Ends>,
+}
+
+#[cfg(test)]
+impl TestPacket {
+    pub(crate) fn of(flow: u64, len: u32) -> Self {
+        TestPacket { flow, len, ends: None }
+    }
+}
+
+#[cfg(test)]
+impl Packet for TestPacket {
+    fn len(&self) -> u32 {
+        self.len
+    }
+    fn flow(&self) -> FlowKey {
+        FlowKey(self.flow)
+    }
+    fn class(&self) -> ClassId {
+        ClassId(0)
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    fn ends(&self) -> Ends {
+        self.ends.unwrap_or_else(|| Ends::of(self.flow()))
+    }
+    fn set_ce(&mut self) {}
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
 
-    /// A packet that knows its flow, and nothing of its hosts.
-    struct OfFlow(u64);
-
-    impl Packet for OfFlow {
-        fn len(&self) -> u32 {
-            1000
-        }
-        fn flow(&self) -> FlowKey {
-            FlowKey(self.0)
-        }
-        fn class(&self) -> ClassId {
-            ClassId(0)
-        }
-        fn ecn(&self) -> Ecn {
-            Ecn::NotEct
-        }
-        fn set_ce(&mut self) {}
-    }
-
     /// Numbers that differ in their lower half and such that differ in their upper one.
     #[test]
     fn flows_of_unknown_hosts_have_hosts_of_their_own() {
         let keys = (0..100_u64).flat_map(|n| [n, (n + 100) << 32]);
-        let ends: Vec<Ends> = keys.map(|key| OfFlow(key).ends()).collect();
+        let ends: Vec<Ends> = keys.map(|key| Ends::of(FlowKey(key))).collect();
         let sources: BTreeSet<u32> = ends.iter().map(|ends| ends.source).collect();
         let destinations: BTreeSet<u32> = ends.iter().map(|ends| ends.destination).collect();
         assert_eq!((sources.len(), destinations.len()), (200, 200));

@@ -79,7 +79,7 @@ impl Alone {
             id: 0,
             len: LEN,
             label: 0.0,
-            ends: Ends { source: flow as u32, destination: flow as u32 },
+            ends: Ends::of(FlowKey(flow)),
             ack: None,
             class: ClassId(u8::from(flow.is_multiple_of(4))),
             ecn: Ecn::Ect0,

@@ -112,37 +112,18 @@ impl<P: Packet> Crowd<P> {
 
 #[cfg(test)]
 mod tests {
-    use aqmkit_base::{ClassId, Ecn};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::packet::TestPacket;
 
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    struct Pkt(u32);
-
-    impl Packet for Pkt {
-        fn len(&self) -> u32 {
-            self.0
-        }
-        fn flow(&self) -> FlowKey {
-            FlowKey(self.0.into())
-        }
-        fn class(&self) -> ClassId {
-            ClassId(0)
-        }
-        fn ecn(&self) -> Ecn {
-            Ecn::NotEct
-        }
-        fn set_ce(&mut self) {}
-    }
-
-    fn in_order(crowd: &Crowd<Pkt>) -> Vec<FlowKey> {
+    fn in_order(crowd: &Crowd<TestPacket>) -> Vec<FlowKey> {
         std::iter::successors(Some(crowd.order().first()), |&at| Some(crowd.order().after(at)))
             .map_while(|at| crowd.flow(at))
             .collect()
     }
 
-    fn backwards(crowd: &Crowd<Pkt>) -> Vec<FlowKey> {
+    fn backwards(crowd: &Crowd<TestPacket>) -> Vec<FlowKey> {
         std::iter::successors(Some(crowd.order().last()), |&at| Some(crowd.order().before(at)))
             .map_while(|at| crowd.flow(at))
             .collect()
@@ -153,7 +134,7 @@ mod tests {
         fn it_is_a_list(ops in prop::collection::vec((0_u8..5, any::<prop::sample::Index>()), 0..200)) {
             let (mut crowd, mut model) = (Crowd::default(), Vec::new());
             for (id, (op, which)) in ops.into_iter().enumerate() {
-                let packet = Pkt(id as u32 + 1);
+                let packet = TestPacket::of(id as u64 + 1, id as u32 + 1);
                 match op {
                     0 | 1 => {
                         crowd.push(packet, Instant::ZERO);
@@ -174,7 +155,7 @@ mod tests {
                 let expected: Vec<_> = model.iter().map(Packet::flow).collect();
                 prop_assert_eq!(&in_order(&crowd), &expected);
                 prop_assert_eq!(backwards(&crowd), expected.into_iter().rev().collect::<Vec<_>>());
-                let bytes = model.iter().map(|p| u64::from(p.0)).sum();
+                let bytes = model.iter().map(|p| u64::from(p.len)).sum();
                 prop_assert_eq!(crowd.backlog(), Backlog { packets: model.len() as u64, bytes });
             }
         }

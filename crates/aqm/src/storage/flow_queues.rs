@@ -197,29 +197,10 @@ impl<P: Packet, T> FlowQueues<P, T> {
 
 #[cfg(test)]
 mod tests {
-    use aqmkit_base::{ClassId, Ecn, FlowKey};
     use proptest::prelude::*;
 
     use super::*;
-
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    struct Pkt(u32);
-
-    impl Packet for Pkt {
-        fn len(&self) -> u32 {
-            self.0
-        }
-        fn flow(&self) -> FlowKey {
-            FlowKey(0)
-        }
-        fn class(&self) -> ClassId {
-            ClassId(0)
-        }
-        fn ecn(&self) -> Ecn {
-            Ecn::NotEct
-        }
-        fn set_ce(&mut self) {}
-    }
+    use crate::packet::TestPacket;
 
     proptest! {
         #[test]
@@ -231,7 +212,7 @@ mod tests {
             let mut model = vec![std::collections::VecDeque::new(); 5];
             for (at, (op, q, len)) in ops.into_iter().enumerate() {
                 match op {
-                    0..4 => { queues.push(q, Pkt(len), at); model[q].push_back((Pkt(len), at)); }
+                    0..4 => { let packet = TestPacket::of(0, len); queues.push(q, packet, at); model[q].push_back((packet, at)); }
                     4..5 => prop_assert_eq!(queues.pop(q), model[q].pop_front()),
                     5..6 => {
                         let before = len as usize % 4;
@@ -240,13 +221,13 @@ mod tests {
                     }
                     _ => prop_assert_eq!(queues.pop_tail(q), model[q].pop_back()),
                 }
-                let length = |queue: &std::collections::VecDeque<(Pkt, usize)>| match counting {
+                let length = |queue: &std::collections::VecDeque<(TestPacket, usize)>| match counting {
                     Counting::Packets => queue.len() as u64,
-                    Counting::Bytes => queue.iter().map(|p| u64::from(p.0.0)).sum::<u64>().div_ceil(GRAIN).max(queue.len().min(1) as u64),
+                    Counting::Bytes => queue.iter().map(|p| u64::from(p.0.len)).sum::<u64>().div_ceil(GRAIN).max(queue.len().min(1) as u64),
                 };
                 let longest = model.iter().map(length).max().filter(|&l| l > 0);
                 prop_assert_eq!(queues.longest().map(|found| length(&model[found])), longest);
-                let bytes = model.iter().flatten().map(|p| u64::from(p.0.0)).sum();
+                let bytes = model.iter().flatten().map(|p| u64::from(p.0.len)).sum();
                 prop_assert_eq!(queues.backlog(), Backlog { packets: model.iter().map(|queue| queue.len() as u64).sum(), bytes });
             }
         }

@@ -479,34 +479,9 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
 
 #[cfg(test)]
 mod tests {
-    use aqmkit_base::{ClassId, Ecn};
-
     use super::*;
-    use crate::packet::Ends;
+    use crate::packet::{Ends, TestPacket};
     use crate::qdisc::Discard;
-
-    /// A packet of one of many flows, between hosts that have several each.
-    #[derive(Clone, Copy, Debug)]
-    struct Pkt(u64);
-
-    impl Packet for Pkt {
-        fn len(&self) -> u32 {
-            1000
-        }
-        fn flow(&self) -> FlowKey {
-            FlowKey(self.0)
-        }
-        fn class(&self) -> ClassId {
-            ClassId(0)
-        }
-        fn ecn(&self) -> Ecn {
-            Ecn::NotEct
-        }
-        fn ends(&self) -> Ends {
-            Ends { source: (self.0 % 7) as u32, destination: (self.0 % 11) as u32 }
-        }
-        fn set_ce(&mut self) {}
-    }
 
     /// Each host has as many bulk flows as are counted for it, at either end, also where more flows than queues come and share some.
     fn assert_counts(tin: &Tin) {
@@ -533,7 +508,10 @@ mod tests {
                 let mut cx = Cx { now, rng: &mut rng, sink: &mut Discard };
                 // Many more come than go at first.
                 if draw.chance(if round < 20 { 0.8 } else { 0.1 }) {
-                    cake.enqueue(Pkt(draw.below(3000)), &mut cx);
+                    // Hosts with several flows each.
+                    let flow = draw.below(3000);
+                    let ends = Ends { source: (flow % 7) as u32, destination: (flow % 11) as u32 };
+                    cake.enqueue(TestPacket { ends: Some(ends), ..TestPacket::of(flow, 1000) }, &mut cx);
                 } else {
                     cake.dequeue(&mut cx);
                 }
