@@ -394,6 +394,7 @@ impl CongestionControl for Bbr {
 #[cfg(test)]
 mod tests {
     use super::super::Rtt;
+    use super::super::worked::at;
     use super::*;
 
     /// `BBREnterProbeBW`: each phase but the one that drains the queue is as likely as another.
@@ -445,18 +446,7 @@ mod tests {
     fn a_quantum_is_what_a_millisecond_sends() {
         let profile = Profile::rfc();
         let (rtt, mss) = (Rtt::new(&profile), profile.mss.0);
-        let cx = Cx {
-            now: Instant::ZERO,
-            profile: &profile,
-            flight: 0,
-            peer_window: u64::MAX,
-            sack: true,
-            sent: None,
-            counts_marks: false,
-            sample: None,
-            one_way: None,
-            rtt: &rtt,
-        };
+        let cx = at(0.0, 0, &profile, &rtt);
         for (bps, bytes) in [
             (1_199_992.0, mss),
             (1_200_000.0, 2 * mss),
@@ -478,18 +468,7 @@ mod tests {
     fn in_startup_the_window_grows_to_its_target() {
         let profile = Profile::rfc();
         let rtt = Rtt::new(&profile);
-        let cx = Cx {
-            now: Instant::ZERO,
-            profile: &profile,
-            flight: 0,
-            peer_window: u64::MAX,
-            sack: true,
-            sent: None,
-            counts_marks: false,
-            sample: None,
-            one_way: None,
-            rtt: &rtt,
-        };
+        let cx = at(0.0, 0, &profile, &rtt);
         let initial = profile.initial_window_bytes();
         for (below, delivered, grows) in
             [(1, 1 << 20, true), (0, 1 << 20, false), (0, initial, false), (0, initial - 1, true), (1, 0, true)]

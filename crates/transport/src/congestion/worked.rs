@@ -25,7 +25,7 @@ fn rtt(profile: &Profile) -> Rtt {
 }
 
 /// What a control knows at a time, with a full window in flight.
-fn at<'a>(seconds: f64, flight: u64, profile: &'a Profile, rtt: &'a Rtt) -> Cx<'a> {
+pub(super) fn at<'a>(seconds: f64, flight: u64, profile: &'a Profile, rtt: &'a Rtt) -> Cx<'a> {
     Cx {
         now: Instant::ZERO + Duration::from_secs_f64(seconds),
         profile,
