@@ -298,7 +298,7 @@ impl Network {
         if request.keys.path.is_some() || request.keys.reverse.is_some() {
             let help = "in a dumbbell all traffic crosses the bottleneck; list links in [topology] to define paths";
             let key = if request.keys.path.is_some() { "path" } else { "reverse" };
-            return Err(Problem::new("a dumbbell has no path key").right(help).at(at(request.node, key)));
+            return Err(Problem::new(format!("a dumbbell has no {key} key")).right(help).at(at(request.node, key)));
         }
         let own = match request.keys.access {
             Some(access) => Some(self.own_access(request, access.0)?),

@@ -178,6 +178,11 @@ fn a_warning_is_given_once() {
         .replace("10mbit", "10mbps");
     let warnings = parse(&text).unwrap().warnings;
     assert_eq!(warnings.len(), 1, "{warnings:?}");
+    // A threshold that is never reached, in each of three combinations.
+    let red = "aqm = { name = \"red\", limit = 50, min = 60, max = 90 }\ndelays = \"20ms\"\n";
+    let text = format!("{PLAIN}{red}{BULK}[sweep]\n\"topology.delay\" = [\"1ms\", \"2ms\", \"3ms\"]\n");
+    let warnings = parse(&text).unwrap().warnings;
+    assert!(warnings.len() == 1 && warnings[0].in_one_line().contains("above the limit of 50"), "{warnings:?}");
 }
 
 /// The schema, which editors read, has its title, and every parameter of every discipline.

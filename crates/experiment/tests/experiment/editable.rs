@@ -59,6 +59,11 @@ fn every_run_of_a_plan_is_one_of_its_own() {
     }
     let refused = EditableRun::open("x.toml", SMALL, &Overrides::default(), 8).map(|_| ()).unwrap_err();
     assert!(refused.in_one_line().contains("there are 8, counted from 0"), "{}", refused.in_one_line());
+    // The only run, but not as the text has it.
+    let set = Overrides { set: vec!["topology.rate=7mbit".to_owned()], ..Overrides::default() };
+    let (_, run) = EditableRun::open("held.toml", PLAIN, &set, 0).unwrap();
+    assert_eq!(parse(&run.text(None)).unwrap().plan()[0].hash, run.spec().hash);
+    assert_eq!(open(PLAIN).text(None), PLAIN, "unchanged, with its comments");
     let singles = parse(SMALL).unwrap().first_runs().unwrap();
     let first = |name: &str| singles.iter().map(|one| one.labels[name].clone()).collect::<Vec<_>>();
     assert_eq!(

@@ -39,6 +39,18 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("servers without number", "servers = 2", "servers = 9999999999999"),
     ("an interval that is too short", "warmup = \"5s\"", "warmup = \"5s\"\ninterval = \"1ns\""),
     (
+        "traffic without a way",
+        "rate = \"10mbit\"\ndelay = \"1ms\"\nservers = 2\nclients = 2\ndelays = { matrix = [[\"1ms\", \"2ms\"], [\"3ms\", \"4ms\"]] }\n\n[params.red]\nlimit = 100\n\n[sweep]\naqm = [\"fifo\", { name = \"red\", min = 10, max = 30 }]\n\n[[sweep.mix]]\nlabel = \"bulk\"\nuse = [\"bulk\"]\n\n[[sweep.mix]]\nlabel = \"both\"\nuse = [\"bulk\", \"blast\"]\n\n[[traffic]]\nkind = \"bulk\"\n",
+        "links = [{ name = \"a\", rate = \"1mbit\" }]\n[[traffic]]\nkind = \"bulk\"\npath = []\n",
+    ),
+    (
+        "two links of one name",
+        "rate = \"10mbit\"\ndelay = \"1ms\"\nservers = 2\nclients = 2\ndelays = { matrix = [[\"1ms\", \"2ms\"], [\"3ms\", \"4ms\"]] }\n\n[params.red]\nlimit = 100\n\n[sweep]\naqm = [\"fifo\", { name = \"red\", min = 10, max = 30 }]\n\n[[sweep.mix]]\nlabel = \"bulk\"\nuse = [\"bulk\"]\n\n[[sweep.mix]]\nlabel = \"both\"\nuse = [\"bulk\", \"blast\"]\n\n[[traffic]]\nkind = \"bulk\"\n",
+        "links = [{ name = \"a\", rate = \"1mbit\" }, { name = \"a\", rate = \"2mbit\" }]\n[[traffic]]\nkind = \"bulk\"\npath = [\"a\"]\n",
+    ),
+    ("a way back in a dumbbell", "access = \"10mbit\"", "reverse = [\"bottleneck\"]"),
+    ("a class twice", "repeat = 2", "repeat = 2\nclasses = [\"tcp\", \"udp\", \"tcp\"]"),
+    (
         "a way that crosses a link twice",
         "rate = \"10mbit\"\ndelay = \"1ms\"\nservers = 2\nclients = 2\ndelays = { matrix = [[\"1ms\", \"2ms\"], [\"3ms\", \"4ms\"]] }\n\n[params.red]\nlimit = 100\n\n[sweep]\naqm = [\"fifo\", { name = \"red\", min = 10, max = 30 }]\n\n[[sweep.mix]]\nlabel = \"bulk\"\nuse = [\"bulk\"]\n\n[[sweep.mix]]\nlabel = \"both\"\nuse = [\"bulk\", \"blast\"]\n\n[[traffic]]\nkind = \"bulk\"\n",
         "links = [{ name = \"a\", rate = \"1mbit\" }]\n[[traffic]]\nkind = \"bulk\"\npath = [\"a\", \"a\"]\n",

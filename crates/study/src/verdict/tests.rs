@@ -116,8 +116,12 @@ fn a_metric_may_be_a_sum_or_a_ratio() {
     let with = |metric: &str| Expect { class: None, metric: Some(metric.to_owned()), ..expect("GOODPUT") };
     let goodput = "classes.tcp.goodput_bps";
     assert_eq!(done(with(&format!("{goodput} + {goodput}")), &runs).measured, Some(100.0));
-    let ratio = Expect { every: Bound::parse(">= 1.9").ok(), ..with(&format!("{goodput} + {goodput} / {goodput}")) };
-    assert_eq!(done(Expect { id: "SHARE".to_owned(), ..ratio }, &runs).pass, Some(true));
+    // Twice as much above as below.
+    for bound in [">= 1.9", "<= 2.1"] {
+        let every = Bound::parse(bound).ok();
+        let ratio = Expect { every, ..with(&format!("{goodput} + {goodput} / {goodput}")) };
+        assert_eq!(done(Expect { id: "SHARE".to_owned(), ..ratio }, &runs).pass, Some(true), "{bound}");
+    }
     let below = Expect { class: Some("tcp".to_owned()), ..with("goodput_bps + goodput_bps") };
     assert_eq!(done(below, &runs).measured, Some(100.0), "each term is of the class");
     let published = Published::parse(ROWS).unwrap();
