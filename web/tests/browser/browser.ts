@@ -71,6 +71,12 @@ export async function slide(page: Page, label: string, part: number): Promise<vo
 export async function pause(page: Page): Promise<void> {
   const button = page.getByRole("button", { name: "Pause" });
   if (await button.isVisible()) await button.click();
+  // The slice of the run that the worker has begun still comes.
+  let before = Number.NaN;
+  for (let at = await clock(page); at !== before; at = await clock(page)) {
+    before = at;
+    await page.waitForTimeout(50);
+  }
 }
 
 /** A number beside the picture of a column. */
