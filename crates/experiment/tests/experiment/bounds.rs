@@ -174,15 +174,15 @@ fn an_axis_is_written_once() {
 /// What is written twice in combinations of a sweep is doubted once.
 #[test]
 fn a_warning_is_given_once() {
-    let text = format!("{PLAIN}delays = \"20ms\"\n{BULK}[sweep]\naqm = [\"fifo\", \"red\", \"codel\"]\n")
+    let warnings = |text: &str| parse(text).unwrap().warnings;
+    let rate = format!("{PLAIN}delays = \"20ms\"\n{BULK}[sweep]\naqm = [\"fifo\", \"red\", \"codel\"]\n")
         .replace("10mbit", "10mbps");
-    let warnings = parse(&text).unwrap().warnings;
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(warnings(&rate).len(), 1, "{:?}", warnings(&rate));
     // A threshold that is never reached, in each of three combinations.
     let red = "aqm = { name = \"red\", limit = 50, min = 60, max = 90 }\ndelays = \"20ms\"\n";
-    let text = format!("{PLAIN}{red}{BULK}[sweep]\n\"topology.delay\" = [\"1ms\", \"2ms\", \"3ms\"]\n");
-    let warnings = parse(&text).unwrap().warnings;
-    assert!(warnings.len() == 1 && warnings[0].in_one_line().contains("above the limit of 50"), "{warnings:?}");
+    let threshold = format!("{PLAIN}{red}{BULK}[sweep]\n\"topology.delay\" = [\"1ms\", \"2ms\", \"3ms\"]\n");
+    let told = warnings(&threshold);
+    assert!(told.len() == 1 && told[0].in_one_line().contains("above the limit of 50"), "{told:?}");
 }
 
 /// The schema, which editors read, has its title, and every parameter of every discipline.
