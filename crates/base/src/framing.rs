@@ -30,6 +30,14 @@ impl LinkLayer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overhead(pub i32);
 
+impl Overhead {
+    /// The least, as `tc-cake(8)` has it: a link layer sends no fewer bytes than this below the packet that a host counts. With less, a
+    /// link would send every packet as if it were empty.
+    pub const LEAST: i32 = -64;
+    /// The most, as `tc-cake(8)` has it.
+    pub const MOST: i32 = 256;
+}
+
 impl fmt::Display for Overhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}b", self.0)

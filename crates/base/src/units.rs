@@ -180,7 +180,7 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
 /// Reads the overhead of a link per packet, such as `38b`; `-4b` if it sends less than the packet.
 ///
 /// # Errors
-/// As [`parse_duration`], but a negative size is valid; also beyond 64 KiB.
+/// As [`parse_duration`], but a negative size is valid; also below [`Overhead::LEAST`] and above [`Overhead::MOST`].
 pub fn parse_overhead(text: &str) -> Result<Overhead, UnitError> {
     let (negative, size) = match text.trim().strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -188,9 +188,10 @@ pub fn parse_overhead(text: &str) -> Result<Overhead, UnitError> {
     };
     let error = |hint: &str| UnitError { got: text.to_owned(), what: "framing overhead", hint: hint.to_owned() };
     let bytes = parse_bytes(size).map_err(|e| error(&e.hint))?.0;
-    match i32::try_from(bytes) {
-        Ok(whole @ ..=65_536) => Ok(Overhead(if negative { -whole } else { whole })),
-        _ => Err(error("the maximum is 64kb")),
+    let bytes = i32::try_from(bytes).map(|bytes| if negative { -bytes } else { bytes });
+    match bytes {
+        Ok(bytes @ Overhead::LEAST..=Overhead::MOST) => Ok(Overhead(bytes)),
+        _ => Err(error("it is between -64b and 256b")),
     }
 }
 
@@ -342,7 +343,9 @@ mod tests {
         assert_eq!(parse_overhead("-4b"), Ok(Overhead(-4)));
         assert_eq!(parse_overhead("-4b").unwrap().to_string(), "-4b");
         let text = |text: &str| parse_overhead(text).unwrap_err().to_string();
-        assert_eq!(text("65kb"), "\"65kb\" is not a framing overhead: the maximum is 64kb");
+        assert_eq!(text("257b"), "\"257b\" is not a framing overhead: it is between -64b and 256b");
+        assert_eq!(text("-65b"), "\"-65b\" is not a framing overhead: it is between -64b and 256b");
+        assert_eq!((parse_overhead("-64b"), parse_overhead("256b")), (Ok(Overhead(-64)), Ok(Overhead(256))));
         assert!(text("--4b").contains("not a framing overhead"), "{}", text("--4b"));
         assert!(text("38").contains("needs a unit"), "{}", text("38"));
     }

@@ -272,7 +272,8 @@ impl Config {
         usable_limit("limit", params.limit)?;
         in_range("mtu", params.mtu.as_f64(), 1.0, 65_536.0)?;
         in_range("mpu", params.mpu.as_f64(), 0.0, 256.0).map_err(|e| e.cite("tc-cake(8)"))?;
-        in_range("overhead", f64::from(params.overhead.0), -64.0, 256.0).map_err(|e| e.cite("tc-cake(8)"))?;
+        let (least, most) = (f64::from(Overhead::LEAST), f64::from(Overhead::MOST));
+        in_range("overhead", f64::from(params.overhead.0), least, most).map_err(|e| e.cite("tc-cake(8)"))?;
         if let Some(rate) = params.bandwidth {
             in_range("bandwidth", rate.as_bps() as f64, 512.0, f64::MAX)
                 .map_err(|e| e.cite("Linux: 64 bytes a second"))?;

@@ -66,7 +66,7 @@ fn lists_of_tables_are_nothing_else() {
 fn the_largest_values_are_allowed_and_larger_ones_are_not() {
     let reverse = |keys: &str| format!("reverse = {{ {keys} }}");
     let both: [(String, String, &str); 8] = [
-        ("overhead = \"0b\"".into(), "overhead = \"-65kb\"".into(), "overhead"),
+        ("overhead = \"-64b\"".into(), "overhead = \"-65b\"".into(), "between -64b and 256b"),
         (reverse("rate = \"10tbit\""), reverse("rate = \"11tbit\""), "is too fast for reverse"),
         (reverse("rate = \"1bit\""), reverse("rate = \"0bit\""), "the rate of reverse is zero"),
         (reverse("delay = \"60min\""), reverse("delay = \"3601s\""), "is too long for a network delay"),

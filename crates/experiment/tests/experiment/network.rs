@@ -86,8 +86,8 @@ fn a_link_of_cells_carries_less_and_each_link_may_have_its_own_framing() {
     let plain = throughput("");
     let cells = throughput("linklayer = \"atm\"");
     assert!((cells / plain - 1500.0 / 1696.0).abs() < 0.01, "{cells} of {plain}");
-    let framed = throughput("overhead = \"-100b\"");
-    assert!((framed / plain - 1500.0 / 1400.0).abs() < 0.01, "{framed} of {plain}");
+    let framed = throughput("overhead = \"-60b\"");
+    assert!((framed / plain - 1500.0 / 1440.0).abs() < 0.01, "{framed} of {plain}");
     let other = throughput("linklayer = \"atm\"\nreverse = { rate = \"10mbit\", linklayer = \"ethernet\" }");
     assert!((other / plain - 1500.0 / 1696.0).abs() < 0.01, "{other} of {plain}");
 }

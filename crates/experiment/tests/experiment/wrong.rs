@@ -190,7 +190,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("a negative jitter", "delay = \"1ms\"", "delay = \"1ms\"\njitter = \"-1ms\""),
     ("a jitter without a unit", "delay = \"1ms\"", "delay = \"1ms\"\njitter = 1"),
     ("a link layer that is none", "delay = \"1ms\"", "delay = \"1ms\"\nlinklayer = \"amt\""),
-    ("a framing longer than any packet", "delay = \"1ms\"", "delay = \"1ms\"\noverhead = \"-65kb\""),
+    ("a framing that leaves nothing of a packet", "delay = \"1ms\"", "delay = \"1ms\"\noverhead = \"-2000b\""),
     ("a reordering without a delay", "delay = \"1ms\"", "delay = \"1ms\"\nreorder = { chance = 0.1 }"),
     ("a reordering for no time", "delay = \"1ms\"", "delay = \"1ms\"\nreorder = { chance = 0.1, delay = \"0ms\" }"),
     (

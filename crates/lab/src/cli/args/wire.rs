@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
 use aqmkit_base::wire::{Loss, Reorder, Wire};
-use aqmkit_base::{Amount, BitRate, Duration, Framing, LinkLayer};
+use aqmkit_base::{Amount, BitRate, Duration, Framing, LinkLayer, Overhead};
 use aqmkit_packets::wire::Prefix;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -76,7 +76,7 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct FramingArgs {
     /// Bytes that framing adds to each packet; negative if the link sends less than the packet
-    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-65_536..=65_536))]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(i64::from(Overhead::LEAST)..=i64::from(Overhead::MOST)))]
     pub overhead: i32,
     /// Smallest size on the link, with framing: shorter packets are padded
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=65_536))]
