@@ -83,6 +83,7 @@ pub(crate) trait Held: AnyParams + fmt::Debug + Send + Sync {
     fn serialized(&self) -> &dyn erased_serde::Serialize;
     fn thresholds(&self) -> &'static [&'static str];
     fn tells_hosts(&self) -> bool;
+    fn marks(&self) -> bool;
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError>;
     fn effective(&self, link: &Link) -> Result<Arc<dyn Held>, ParamError>;
     fn build(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<Ticket>>, ParamError>;
@@ -103,6 +104,10 @@ impl<D: Discipline> Held for D {
 
     fn tells_hosts(&self) -> bool {
         D::TELLS_HOSTS
+    }
+
+    fn marks(&self) -> bool {
+        D::MARKS
     }
 
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
@@ -172,6 +177,10 @@ impl Added {
 
     pub(crate) fn tells_hosts(&self) -> bool {
         self.params.tells_hosts()
+    }
+
+    pub(crate) fn marks(&self) -> bool {
+        self.params.marks()
     }
 
     pub(crate) fn thresholds(&self) -> &'static [&'static str] {

@@ -27,6 +27,9 @@ pub trait Discipline:
     /// would otherwise not look.
     const TELLS_HOSTS: bool = false;
 
+    /// Whether it can mark packets of ECN-capable senders instead of dropping them, where its parameters allow it.
+    const MARKS: bool = true;
+
     /// The parameters with everything that was left open filled in, as `describe` shows them.
     ///
     /// # Errors

@@ -91,6 +91,12 @@ impl Spec {
         self.parameters.tells_hosts()
     }
 
+    /// Whether it can mark packets instead of dropping them: [`Discipline::MARKS`]. A user-defined discipline can.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        self.parameters.marks()
+    }
+
     /// The names of the parameters that are thresholds on the queue: [`Discipline::THRESHOLDS`].
     #[must_use]
     pub fn thresholds(&self) -> &'static [&'static str] {
@@ -234,6 +240,14 @@ macro_rules! registry {
                     $(Self::$variant(_) => disciplines::$module::Params::TELLS_HOSTS,)*
                     Self::Custom(_) => false,
                     Self::Added(a) => a.tells_hosts(),
+                }
+            }
+
+            fn marks(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => disciplines::$module::Params::MARKS,)*
+                    Self::Custom(_) => true,
+                    Self::Added(a) => a.marks(),
                 }
             }
 

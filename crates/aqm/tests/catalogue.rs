@@ -21,6 +21,7 @@ macro_rules! twin {
             const NAME: &'static str = $name;
             const THRESHOLDS: &'static [&'static str] = aqmkit_aqm::disciplines::$module::Params::THRESHOLDS;
             const TELLS_HOSTS: bool = aqmkit_aqm::disciplines::$module::Params::TELLS_HOSTS;
+            const MARKS: bool = aqmkit_aqm::disciplines::$module::Params::MARKS;
 
             fn effective(&self, link: &Link) -> Result<Self, ParamError> {
                 self.0.effective(link).map($twin)
@@ -262,7 +263,8 @@ fn an_added_discipline_tells_of_itself_what_the_same_code_does() {
     for (own, twin) in [("red", "twin-red"), ("csfq", "twin-csfq"), ("cake", "twin-cake")] {
         let (own, twin) = (Spec::named(own).unwrap(), catalogue().spec(twin, table("{}")).unwrap());
         assert_eq!(own.thresholds(), twin.thresholds());
-        assert_eq!((own.tells_flows(), own.tells_hosts()), (twin.tells_flows(), twin.tells_hosts()));
+        let tells = |spec: &Spec| (spec.tells_flows(), spec.tells_hosts(), spec.marks());
+        assert_eq!(tells(&own), tells(&twin));
         assert_eq!(own.tells_hosts(), own.name() == "cake", "it shares the link among hosts");
     }
 }

@@ -198,6 +198,7 @@ impl Default for ClassParams {
 
 impl Discipline for Params {
     discipline!("cbq");
+    const MARKS: bool = false;
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let mut full = self.clone();

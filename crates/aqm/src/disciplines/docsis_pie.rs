@@ -161,6 +161,7 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("docsis-pie", DocsisPie);
+    const MARKS: bool = false;
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = DocsisPie::config(self, link)?;

@@ -154,6 +154,7 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("drr");
+    const MARKS: bool = false;
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;

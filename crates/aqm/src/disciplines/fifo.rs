@@ -68,6 +68,7 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("fifo", DropWhenFull);
+    const MARKS: bool = false;
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         DropWhenFull::config(self, link)

@@ -134,6 +134,7 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("fq");
+    const MARKS: bool = false;
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;

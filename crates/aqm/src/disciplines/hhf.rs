@@ -143,6 +143,7 @@ impl Params {
 
 impl Discipline for Params {
     discipline!("hhf");
+    const MARKS: bool = false;
 
     fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
         self.check().map(|()| self.clone())

@@ -105,12 +105,16 @@ pub(super) fn describe(args: &args::Link, disciplines: &Catalogue) -> Result<Str
     Ok(ask::title(&ask::setup(args, disciplines)?))
 }
 
-/// Warns if ECN is enabled for TCP, but a discipline does not mark, as is the default of several.
+/// Warns if ECN is enabled for TCP, but a discipline does not mark: some never do, and several do not by default.
 fn unmarked(args: &args::Link, setup: &LinkSetup) {
     for direction in [&setup.down, &setup.up].into_iter().filter(|_| args.ecn) {
         let parameters = serde_json::to_value(&direction.aqm).unwrap_or_default();
-        if parameters.get("ecn").is_some_and(|ecn| ecn == false) {
-            let (name, aqm) = (&direction.name, direction.aqm.name());
+        let (name, aqm) = (&direction.name, direction.aqm.name());
+        if !direction.aqm.marks() {
+            say::tell(&format!(
+                "note: {name}: {aqm} never marks: --ecn needs a discipline that does, as --aqm fq-codel"
+            ));
+        } else if parameters.get("ecn").is_some_and(|ecn| ecn == false) {
             say::tell(&format!("note: {name}: {aqm} drops and does not mark: --ecn needs --aqm {aqm}:ecn=true"));
         }
     }

@@ -189,6 +189,8 @@ fn marks_that_cannot_be_are_told_of() {
     let said = |aqm: &str| text(&link(&desk, &["--ecn", "--aqm", aqm], "true").stderr);
     let plain = said("codel");
     assert!(plain.contains("down: codel drops and does not mark: --ecn needs --aqm codel:ecn=true"), "{plain}");
+    let never = said("drr");
+    assert!(never.contains("down: drr never marks: --ecn needs a discipline that does, as --aqm fq-codel"), "{never}");
     assert!(!said("codel:ecn=true").contains("does not mark") && !said("dualpi2").contains("does not mark"));
 }
 
