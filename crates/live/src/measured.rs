@@ -119,9 +119,15 @@ pub fn loses_too_much(dropped_before: u64, came: u64) -> bool {
     dropped_before as f64 > LOST_AT_FIRST as f64 + LOST_BEFORE * came as f64
 }
 
-/// The largest acceptable 99th percentile of the lateness: well below the delays that disciplines aim at, and above
+/// The lateness that at most one packet in a hundred may exceed: well below the delays that disciplines aim at, and above
 /// that of a quiet virtual machine.
 pub const LATEST: Duration = Duration::from_millis(1);
+
+/// Whether so many packets were later than [`LATEST`] that the measurement cannot be trusted. One alone says nothing: of few packets it would
+/// be more than one in a hundred.
+fn too_many_late(late: u64, all: u64) -> bool {
+    late > 1.max(all / 100)
+}
 
 /// The mean of the rates of a link between `from` and `to`; each rate has its start.
 #[must_use]
@@ -165,10 +171,10 @@ impl Measured {
     #[must_use]
     pub fn doubts(&self, dropped_before: u64) -> Vec<String> {
         let dropped_before = dropped_before + self.devices.iter().map(|d| d.overrun).sum::<u64>();
-        let late = self.late.summary().map_or(0.0, |s| s.p99);
+        let (late, all) = (self.late.count_above(LATEST), self.late.count());
         let mut doubts = Vec::new();
-        if late > LATEST.as_millis_f64() {
-            doubts.push(format!("1 % of the packets were {late:.3} ms late or more; at most {LATEST} is acceptable"));
+        if too_many_late(late, all) {
+            doubts.push(format!("{late} of {all} packets were more than {LATEST} late; at most 1 % is acceptable"));
         }
         let came: u64 = self.recorders.iter().map(|r| r.traffic().offered_packets).sum();
         if loses_too_much(dropped_before, came) {
@@ -220,6 +226,12 @@ mod tests {
         assert_eq!(both.directions.iter().map(|d| d.lost).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(both.trouble, Trouble { refused: 5, failed_reads: 1 });
         assert_eq!((both.late.count(), both.late.sum_s()), (2, 907e-6));
+    }
+
+    #[test]
+    fn one_late_packet_is_no_reason_to_doubt() {
+        assert!(!too_many_late(0, 0) && !too_many_late(1, 4) && too_many_late(2, 4));
+        assert!(!too_many_late(10, 1099) && too_many_late(11, 1099));
     }
 
     #[test]

@@ -87,6 +87,12 @@ impl Times {
         self.bins.iter().sum()
     }
 
+    /// The number of samples above this time, to one part in a thousand of it.
+    #[must_use]
+    pub fn count_above(&self, time: Duration) -> u64 {
+        self.bins.iter().skip(bin(time.as_nanos() / UNIT) + 1).sum()
+    }
+
     /// The summary in milliseconds; `None` without samples.
     #[must_use]
     pub fn summary(&self) -> Option<Summary> {
@@ -133,6 +139,14 @@ mod tests {
             assert_eq!((library.lowest_equivalent(next - 1), library.next_non_equivalent(first)), (first, next));
         }
         assert_eq!(least(bin(u64::MAX)), library.lowest_equivalent(u64::MAX));
+    }
+
+    #[test]
+    fn samples_above_a_time_are_counted() {
+        let mut times = Times::new();
+        [10, 999, 1000, 1010, 5000].map(Duration::from_micros).iter().for_each(|time| times.record(*time));
+        let above = |us| times.count_above(Duration::from_micros(us));
+        assert_eq!([above(0), above(10), above(1000), above(4900), above(5000), above(90_000)], [5, 4, 2, 1, 0, 0]);
     }
 
     #[test]
