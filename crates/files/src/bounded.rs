@@ -45,13 +45,13 @@ pub const EXPERIMENT: Bound = Bound {
     form: "an experiment is a TOML file (docs/experiment-format.md)",
 };
 
-/// The configuration of a bridge or a link.
+/// The configuration of a bridge, a shaper or a link.
 pub const CONFIGURATION: Bound = Bound {
     name: "a configuration",
     bytes: MIB,
     line: 64 * KIB,
     lines: 10_000,
-    form: "a configuration is a TOML file with a table [bridge] or [link]",
+    form: "a configuration is a TOML file with a table [bridge], [shape] or [link]",
 };
 
 /// Published values, verdicts and outcomes of the null test.

@@ -36,6 +36,12 @@ pub(super) fn init(args: &Init) -> Result<(), Failure> {
 /// When the experiment has a mistake.
 pub(super) fn check(args: &Check, catalogues: &Catalogues) -> Result<(), Failure> {
     if let Some(summary) = configuration(&args.experiment, &catalogues.disciplines)? {
+        if !args.set.is_empty() {
+            return wrong(
+                format!("--set changes values of an experiment, and {} is a configuration", args.experiment),
+                "change the file; when it is used, options on the command line take precedence",
+            );
+        }
         return Ok(say::print(&summary)?);
     }
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
@@ -45,27 +51,37 @@ pub(super) fn check(args: &Check, catalogues: &Catalogues) -> Result<(), Failure
 }
 
 /// Checks a configuration file, except for properties of the machine; `None` if the file is not one.
-#[cfg_attr(not(live), allow(unused_variables, reason = "only live commands have disciplines"))]
 fn configuration(file: &str, disciplines: &aqmkit_aqm::Catalogue) -> Result<Option<String>, Failure> {
     let path = Path::new(file);
     if !path.is_file() || !bounded::text(path, &bounded::CONFIGURATION).is_ok_and(|text| config::is_one(&text)) {
         return Ok(None);
     }
     let config = Config::read(path)?;
-    let command = config.command()?;
-    #[cfg(live)]
-    let what = match &command {
-        Command::Bridge(args) => super::bridge::describe(args, disciplines)?,
-        Command::Shape(args) => super::shape::describe(args, disciplines)?,
-        Command::Link(args) => super::link::describe(args, disciplines)?,
-        _ => String::new(),
-    };
-    #[cfg(not(live))]
-    let what = {
-        drop(command);
-        String::new()
-    };
+    let what = describe(&config, disciplines).map_err(|failure| match failure {
+        Failure::Problem(problem) if !problem.in_one_line().starts_with(file) => {
+            let before = config.place_of_mistake(|config| describe(config, disciplines).is_ok());
+            Failure::Problem(problem.without_place(&before))
+        }
+        other => other,
+    })?;
     Ok(Some(format!("{file} has no mistake: {} {what}\n", config.command)))
+}
+
+/// What a configuration file sets up, in words.
+#[cfg(live)]
+fn describe(config: &Config, disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
+    match &config.command()? {
+        Command::Bridge(args) => super::bridge::describe(args, disciplines),
+        Command::Shape(args) => super::shape::describe(args, disciplines),
+        Command::Link(args) => super::link::describe(args, disciplines),
+        _ => Ok(String::new()),
+    }
+}
+
+/// Nothing: this system has no live commands.
+#[cfg(not(live))]
+fn describe(config: &Config, _disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
+    config.command().map(|_| String::new())
 }
 
 /// A summary of an experiment in a few lines.

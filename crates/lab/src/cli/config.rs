@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::Path;
 
-use aqmkit_base::near::suggest;
+use aqmkit_base::near::{closest, suggest};
 use aqmkit_experiment::Problem;
 use aqmkit_files::bounded;
 use clap::{Arg, ArgAction, CommandFactory, Parser};
@@ -24,7 +24,17 @@ const COMMANDS: [&str; 3] = ["bridge", "shape", "link"];
 /// Options that only make sense on a terminal.
 const NOT_IN_A_FILE: [&str; 5] = ["config", "cleanup", "help", "version", "server"];
 
+/// A key of a file.
+#[derive(Clone)]
+struct Given {
+    /// Its line.
+    line: usize,
+    /// The options that it stands for, as on a command line.
+    options: Vec<String>,
+}
+
 /// A configuration file.
+#[derive(Clone)]
 pub(super) struct Config {
     /// Its name.
     file: String,
@@ -32,8 +42,8 @@ pub(super) struct Config {
     pub(super) command: &'static str,
     /// The interfaces of a bridge, or that of `shape`.
     interfaces: Vec<String>,
-    /// The options, as on a command line.
-    options: Vec<String>,
+    /// The other keys.
+    given: Vec<Given>,
 }
 
 /// The place of a mistake, for messages.
@@ -43,19 +53,26 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    fn line(&self, at: &Range<usize>) -> usize {
+        self.text.get(..at.start).unwrap_or_default().matches('\n').count() + 1
+    }
+
     fn problem(&self, at: &Range<usize>, what: &str) -> Problem {
-        let before = self.text.get(..at.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        Problem::new(format!("{}:{line}: {what}", self.file))
+        Problem::new(format!("{}:{}: {what}", self.file, self.line(at)))
     }
 }
 
-/// Whether a text is a configuration file and not an experiment: it has a table `[bridge]`, `[shape]` or `[link]`, and no traffic.
+/// Whether a text is a configuration file and not an experiment: it has a table `[bridge]`, `[shape]` or `[link]`, and no traffic; or nothing but
+/// a table whose name is close to one of these.
 #[must_use]
 pub(super) fn is_one(text: &str) -> bool {
     let Ok(table) = DeTable::parse(text) else { return false };
-    let has = |key: &str| table.get_ref().contains_key(key);
-    COMMANDS.into_iter().any(has) && !has("traffic")
+    let keys = table.get_ref();
+    let is_close = |key: &str| closest(key, COMMANDS).is_some();
+    match keys.iter().next() {
+        Some((key, value)) if keys.len() == 1 => is_close(key.get_ref()) && value.get_ref().is_table(),
+        _ => COMMANDS.into_iter().any(|command| keys.contains_key(command)) && !keys.contains_key("traffic"),
+    }
 }
 
 impl Config {
@@ -87,7 +104,11 @@ impl Config {
         let Some(command) = COMMANDS.into_iter().find(|command| *command == table.get_ref().as_ref()) else {
             let problem = place
                 .problem(&table.span(), &format!("{} is not a command with a configuration file", table.get_ref()));
-            return Err(Failure::Problem(problem.right("write [bridge], [shape] or [link]")));
+            let right = match closest(table.get_ref(), COMMANDS) {
+                Some(near) => format!("did you mean [{near}]? There are [bridge], [shape] and [link]"),
+                None => "write [bridge], [shape] or [link]".to_owned(),
+            };
+            return Err(Failure::Problem(problem.right(right)));
         };
         let DeValue::Table(keys) = keys.get_ref() else {
             return wrong(format!("{file}: {command} is not a table"), format!("write [{command}]"));
@@ -99,7 +120,7 @@ impl Config {
             .flat_map(clap::Command::get_arguments)
             .filter(|arg| arg.get_long().is_some_and(|long| !NOT_IN_A_FILE.contains(&long)))
             .collect();
-        let mut config = Config { file: file.to_owned(), command, interfaces: Vec::new(), options: Vec::new() };
+        let mut config = Config { file: file.to_owned(), command, interfaces: Vec::new(), given: Vec::new() };
         for (key, value) in keys {
             let (name, problem) = (key.get_ref().as_ref(), |what: &str| place.problem(&key.span(), what));
             if name == "interfaces" && command == "bridge" {
@@ -122,8 +143,8 @@ impl Config {
                 let names = known.iter().filter_map(|arg| arg.get_long()).chain([of_interfaces]);
                 return Err(problem(&format!("{command} has no option {name:?}")).right(suggest(name, names)).into());
             };
-            let added = options(arg, name, value.get_ref()).map_err(|(what, right)| problem(&what).right(right))?;
-            config.options.extend(added);
+            let options = options(arg, name, value.get_ref()).map_err(|(what, right)| problem(&what).right(right))?;
+            config.given.push(Given { line: place.line(&key.span()), options });
         }
         Ok(config)
     }
@@ -141,7 +162,7 @@ impl Config {
             );
         };
         let mut whole: Vec<OsString> = line[..=place].to_vec();
-        whole.extend(self.options.iter().map(OsString::from));
+        whole.extend(self.options().map(OsString::from));
         let names_interfaces = Cli::try_parse_from(line).is_ok_and(|cli| match cli.command {
             Command::Bridge(bridge) => bridge.first.is_some(),
             Command::Shape(shape) => shape.interface.is_some(),
@@ -159,18 +180,37 @@ impl Config {
     /// # Errors
     /// When an option is refused.
     pub(super) fn command(&self) -> Result<Command, Failure> {
-        let line = ["aqmkit", self.command].into_iter().map(str::to_owned);
-        let line: Vec<String> =
-            line.chain(self.interfaces.iter().cloned()).chain(self.options.iter().cloned()).collect();
+        self.parsed().map_err(|error| {
+            let text = error.to_string();
+            let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let before = self.place_of_mistake(|config| config.parsed().is_ok());
+            let right = format!("aqmkit {} --help lists the options", self.command);
+            Failure::Problem(Problem::new(format!("{before}{what}")).right(right))
+        })
+    }
+
+    fn parsed(&self) -> Result<Command, clap::Error> {
+        let line = ["aqmkit", self.command].into_iter().chain(self.interfaces.iter().map(String::as_str));
         // Required options may still come from the command line; missing ones are found when both are parsed.
-        let with_itself = line.into_iter().chain(["--config".to_owned(), self.file.clone()]);
-        match Cli::try_parse_from(with_itself) {
-            Ok(cli) => Ok(cli.command),
-            Err(error) => {
-                let text = error.to_string();
-                let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-                wrong(format!("{}: {what}", self.file), format!("aqmkit {} --help lists the options", self.command))
-            }
+        let with_itself = line.chain(self.options()).chain(["--config", &self.file]);
+        Cli::try_parse_from(with_itself).map(|cli| cli.command)
+    }
+
+    fn options(&self) -> impl Iterator<Item = &str> {
+        self.given.iter().flat_map(|given| &given.options).map(String::as_str)
+    }
+
+    /// Where the mistake of a refused file is, to precede a message: the line of the key without which it would be right, if there is one.
+    #[must_use]
+    pub(super) fn place_of_mistake(&self, is_right: impl Fn(&Config) -> bool) -> String {
+        let without = |at: usize| {
+            let mut config = self.clone();
+            config.given.remove(at);
+            is_right(&config)
+        };
+        match (0..self.given.len()).find(|at| without(*at)) {
+            Some(at) => format!("{}:{}: ", self.file, self.given[at].line),
+            None => format!("{}: ", self.file),
         }
     }
 }
@@ -261,10 +301,11 @@ mod tests {
         assert!(unknown.contains("wan.toml:3: bridge has no option \"backrate\""), "{unknown}");
         assert!(unknown.contains("back-rate"), "{unknown}");
         let unit = mistake("[bridge]\ninterfaces = [\"a\", \"b\"]\nrate = \"5ms\"\n");
-        assert!(unit.contains("5ms") && unit.contains("--rate"), "{unit}");
+        assert!(unit.contains("wan.toml:3: ") && unit.contains("5ms") && unit.contains("--rate"), "{unit}");
         assert!(mistake("[bridge]\ninterfaces = [\"a\"]\n").contains("two interfaces"));
         assert!(mistake("[bridge]\nrate = \"5mbit\"\njson = 3\n").contains("json = true"));
-        assert!(mistake("[brigde]\n").contains("[bridge], [shape] or [link]"));
+        assert!(mistake("[brigde]\n").contains("did you mean [bridge]?"));
+        assert!(mistake("[wan]\n").contains("[bridge], [shape] or [link]"));
         assert!(mistake("[bridge]\nrate = \"5mbit\n").contains("wan.toml:2"));
         assert!(mistake("").contains("one table"));
     }
@@ -288,7 +329,8 @@ mod tests {
 
     #[test]
     fn an_experiment_is_no_configuration() {
-        assert!(is_one(WAN) && is_one("[link]\nrate = \"5mbit\""));
+        assert!(is_one(WAN) && is_one("[link]\nrate = \"5mbit\"") && is_one("[brigde]\nrate = \"5mbit\""));
+        assert!(!is_one("[topology]\nrate = \"5mbit\"") && !is_one("bridge = 1"));
         assert!(!is_one("title = \"x\"\n[[traffic]]\nkind = \"bulk\"\n[link]\n") && !is_one("[[["));
     }
 }

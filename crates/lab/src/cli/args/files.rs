@@ -48,11 +48,13 @@ pub struct Play {
 #[command(after_help = "Examples:
   aqmkit check mine.toml
   aqmkit check cbt/blast --set topology.rate=20mbit
+  aqmkit check wan.toml
 
 Reports the first mistake with its line, warns of what is allowed but doubtful, and lists what would run. \
+A file with a table [bridge], [shape] or [link] is a configuration for --config; no interface is touched. \
 Exit code 2 if there is a mistake.")]
 pub struct Check {
-    /// An id such as cbt/blast, or a file
+    /// An id such as cbt/blast, a file, or a configuration file of bridge, shape or link
     pub experiment: String,
     /// Change a value by its path, such as topology.rate=20mbit
     #[arg(long, value_name = "PATH=VALUE")]
