@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { OutputAsset, OutputChunk } from "rolldown";
 import { defineConfig, type Plugin } from "vite";
 import { instantiate } from "./src/simulator/module";
+import { join, separate } from "./src/simulator/streams";
 
 /** The simulator module; make play builds it. */
 const MODULE = process.env.AQMKIT_WASM ?? "../target/wasm32-unknown-unknown/wasm/aqmkit_play.wasm";
@@ -28,9 +29,12 @@ function policy(script: string, style: string): string {
 /** The experiments of the project. */
 const EXPERIMENTS = "../experiments";
 
-/** Compressed by the program xz: a third smaller than with gzip. Without alignment, since neither text nor WebAssembly has one. */
-function xz(content: Uint8Array | string): Buffer {
-  const filter = "--lzma2=preset=9e,dict=4MiB,lc=4,pb=0,nice=273";
+/**
+ * Compressed by the program xz: a third smaller than with gzip. Without alignment, since neither text nor instructions have one; the bits of the
+ * byte before that tell something of a byte are `before`.
+ */
+function xz(content: Uint8Array | string, before: number): Buffer {
+  const filter = `--lzma2=preset=9e,dict=4MiB,lc=${before},pb=0,nice=273`;
   return execFileSync("xz", ["--format=xz", "--check=crc32", filter, "--stdout", "-"], {
     input: content,
     maxBuffer: 1 << 26,
@@ -38,13 +42,17 @@ function xz(content: Uint8Array | string): Buffer {
 }
 
 /** A data block of the page. */
-function block(id: string, content: Uint8Array | string): string {
-  return `<script id="${id}" type="application/x-xz">${xz(content).toString("base64url")}</script>`;
+function block(id: string, content: Uint8Array | string, before: number): string {
+  return `<script id="${id}" type="application/x-xz">${xz(content, before).toString("base64url")}</script>`;
 }
 
+/** The module as streams, each of which holds one kind of what instructions consist of. */
 function simulator(): string {
   if (!existsSync(MODULE)) throw new Error(`${MODULE} is missing: make web builds it, or set AQMKIT_WASM`);
-  return block("simulator", readFileSync(MODULE));
+  const streams = separate(readFileSync(MODULE));
+  if (!WebAssembly.validate(join(streams)))
+    throw new Error("the module is not valid after it was taken apart");
+  return block("simulator", streams, 2);
 }
 
 /** What the module says of itself: version, simulator and hash of its catalogue. A test of crates/play compares it with the code. */
@@ -67,7 +75,7 @@ function library(): string {
     const title = /^title\s*=\s*"(.*)"/m.exec(toml)?.[1] ?? name;
     return needsFile || !sends ? [] : [{ id: name.slice(0, -5), title, toml }];
   });
-  return block("library", JSON.stringify(experiments));
+  return block("library", JSON.stringify(experiments), 4);
 }
 
 /** Makes one file of the page, with a policy that allows this script and this style only. */

@@ -1,6 +1,7 @@
 import { XzReadableStream } from "xz-decompress";
 import { fromBase64Url } from "../share";
 import type { LibraryExperiment } from "./contract";
+import { join } from "./streams";
 
 /** What a data block of the page holds: compressed with xz, in base64. */
 function unpacked(id: string): Response {
@@ -13,7 +14,7 @@ function unpacked(id: string): Response {
 
 /** The simulator module that is inside the page. */
 export async function embedded(): Promise<WebAssembly.Module> {
-  return WebAssembly.compile(await unpacked("simulator").arrayBuffer());
+  return WebAssembly.compile(join(new Uint8Array(await unpacked("simulator").arrayBuffer())));
 }
 
 /** The experiments that are inside the page: those of the project that need no other file. */
