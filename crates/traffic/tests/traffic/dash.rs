@@ -61,6 +61,17 @@ fn a_fast_network_leads_to_the_highest_rate_and_a_slow_one_to_the_lowest() {
     }
 }
 
+/// Jiang et al. 2012: a bit rate may take 85 % of the throughput. Of 4 s of video at 1 Mbit/s in 1.65 s that is 2.06 Mbit/s, in 1.75 s it is 1.94 Mbit/s; at
+/// 2 Mbit/s, which come as fast, twice as much.
+#[test]
+fn the_rate_rule_asks_for_what_the_throughput_allows() {
+    let json = r#"{"player": "rate", "ladder": ["1mbit", "2mbit", "4mbit"]}"#;
+    for (answer, last) in [(1_650, 4_000_000), (1_750, 1_000_000)] {
+        let (host, _) = session(json, Duration::from_millis(answer), 300);
+        assert_eq!(host.requests.last().unwrap().1, last * 4 / 8, "{answer} ms");
+    }
+}
+
 #[test]
 fn the_buffer_rule_climbs_the_ladder_step_by_step() {
     let (host, counter) = session("{}", Duration::from_secs(1), 400);

@@ -1,6 +1,6 @@
 //! Explicit congestion notification, RFC 3168.
 
-use aqmkit_base::{Bytes, Ecn};
+use aqmkit_base::{Bytes, Duration, Ecn};
 use aqmkit_transport::{DelayedAck, Flags, Kind, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
@@ -74,6 +74,27 @@ fn a_window_of_marks_halves_once() {
     assert!((5_900..6_000).contains(&pair.ends[A].cwnd()));
     assert_eq!(pair.ends[A].stats().ecn_reductions, 1);
     assert_eq!(pair.ends[A].stats().retransmissions, 0);
+}
+
+/// RFC 3168 section 6.1.2: an acknowledgement that echoes never opens the window, however much it acknowledges. Of three segments the first is late, but not
+/// so late that the others, which are marked, would show a loss: two duplicates, then all three are acknowledged. After CWR nothing echoes, and the window opens
+/// again.
+#[test]
+fn an_echo_never_opens_the_window() {
+    let mut pair = Pair::connected(&profile(3), 100);
+    pair.script = Box::new(|from, seg| match (from, seg.len, seg.seq) {
+        (A, 1.., 1) => Fate::Late(Duration::from_millis(10)),
+        (A, 1.., ..3000) => Fate::Mark,
+        _ => Fate::Pass,
+    });
+    pair.write(A, u64::MAX);
+    pair.run_until(ms(250));
+    assert_eq!((pair.ends[A].stats().dup_acks, pair.ends[A].stats().ecn_reductions), (2, 1));
+    let reduced = pair.ends[A].cwnd();
+    pair.run_until(ms(260));
+    assert_eq!((pair.ends[A].acked(), pair.ends[A].cwnd()), (3_000, reduced));
+    pair.run_until(ms(460));
+    assert!(pair.ends[A].cwnd() > reduced);
 }
 
 #[test]

@@ -163,3 +163,22 @@ impl Receiving for Receiver {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section 5.2: what is lost within a round trip of the first loss of an event, or just at its end, belongs to that event.
+    #[test]
+    fn a_loss_event_lasts_a_round_trip() {
+        let mut receiver = Receiver::new(&Profile::ns2());
+        receiver.rtt = Duration::from_millis(100);
+        let ms = |n| Instant::ZERO + Duration::from_millis(n);
+        let mut began = Vec::new();
+        for (seq, at) in [(10, 500), (11, 500), (20, 599), (30, 600), (40, 601), (50, 701), (60, 702)] {
+            receiver.on_loss(seq, ms(at), ms(at));
+            began.push(receiver.event);
+        }
+        assert_eq!(began, [500, 500, 500, 500, 601, 601, 702].map(|at| Some(ms(at))));
+    }
+}
