@@ -5,13 +5,14 @@
 
 mod common;
 
-use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_base::{BitRate, Duration, Ecn, Instant};
 use aqmkit_sim::change::{Change, TimedChange};
 use aqmkit_sim::log::{Log, PacketEvent};
-use aqmkit_sim::scenario::{Delays, Link, Wire};
+use aqmkit_sim::scenario::{Delays, Group, Link, Wire};
 use aqmkit_sim::{Error, Output, Scenario, Simulation};
 use aqmkit_traffic::{Action, Application, Cx, Event};
 use aqmkit_transport::{Kind, Profile};
+use common::script::scripts;
 use common::{Bulk, Poisson, dumbbell, finish, group, linux_with, spec};
 use proptest::prelude::*;
 
@@ -298,6 +299,30 @@ fn what_is_seen_adds_up() {
     assert!(flows[..8].iter().all(|f| f.window.is_some() && f.rtt.is_some() && f.delivered > 0), "{flows:?}");
     let delivered: u64 = flows.iter().map(|f| f.delivered).sum();
     assert!(delivered * 8 < 8 * 10_000_000 && delivered * 8 > 5 * 10_000_000);
+}
+
+/// A flow is shown from its first packet on, or as long as it has a connection, until it stops.
+#[test]
+fn flows_are_shown_from_their_first_packet_until_they_stop() {
+    let (datagrams, _) = scripts("datagrams", Ecn::NotEct, &[vec![(at(6.0), 1000), (at(7.0), 1000)]]);
+    let slow = Delays::Each(vec![Duration::from_secs(1)]);
+    let groups = vec![
+        Group { stop: at(8.0), ..datagrams },
+        Group { stop: at(9.0), ..group("bulk", bulk(1), Profile::rfc(), slow) },
+    ];
+    let mut simulation =
+        Simulation::new(dumbbell(BitRate::from_mbps(10), spec("fifo", r#"{"limit": 60}"#), groups, 0, 20)).unwrap();
+    assert!(simulation.flows(9).is_empty());
+    while simulation.flows(9).is_empty() {
+        assert!(!simulation.advance_by(Instant::FAR_FUTURE, 1).unwrap(), "something is shown before the end");
+    }
+    let opened = &simulation.flows(9)[0];
+    assert_eq!((opened.app, opened.connections, opened.packets), (1, 1, 0), "a connection that has sent nothing yet");
+    for (t, apps) in [(5.9, &[1][..]), (6.5, &[0, 1]), (7.9, &[0, 1]), (8.1, &[1]), (9.1, &[])] {
+        simulation.advance(at(t)).unwrap();
+        let shown: Vec<u32> = simulation.flows(9).iter().map(|flow| flow.app).collect();
+        assert_eq!(shown, apps, "at {t} s");
+    }
 }
 
 /// The rate that a rate-based sender shows is the one at which it sends, in bits of data per second.
