@@ -197,6 +197,15 @@ fn what_does_not_fit_is_not_marked_first() {
     assert_eq!(dropped.1, 0, "marked and dropped");
 }
 
+/// An edge stores flows in sets of four, and in a number of sets that is a power of two.
+#[test]
+fn an_edge_rounds_its_number_of_flows_up() {
+    for (asked, stored) in [(1, 4), (4, 4), (5, 8), (4096, 4096), (4097, 8192)] {
+        let full = Spec::read("csfq", json!({ "flows": asked })).unwrap().effective(&link(10.0 * MBIT)).unwrap();
+        assert_eq!(serde_json::to_value(full).unwrap()["flows"], stored, "{asked}");
+    }
+}
+
 /// K = 100 ms: a first packet counts as one after a silence of K; after 5 s it is 8000 bits in 5 s.
 #[test]
 fn labels_by_hand() {

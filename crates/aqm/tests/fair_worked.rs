@@ -4,7 +4,9 @@
 
 mod common;
 
-use aqmkit_aqm::{Qdisc, Why};
+use std::collections::BTreeSet;
+
+use aqmkit_aqm::{InnerQueue, Qdisc, Why};
 use aqmkit_base::{Duration, Instant, Rng};
 use common::{Event, Log, Pkt, cx, link, spec};
 
@@ -82,6 +84,24 @@ fn csfq_knows_no_share_after_silence() {
     assert_eq!((alphas[0], alphas[1], alphas[3]), (10e6, 10e6, 0.0), "the capacity at first");
     assert!((1e3..1e6).contains(&alphas[2]), "the estimate of 1000 bytes in 100 ms: {}", alphas[2]);
     assert_eq!(b.offer(1, &[1000; 4]), NONE);
+}
+
+/// With buckets each class has as many queues of its own: no queue holds packets of two.
+#[test]
+fn drr_has_its_buckets_for_each_class() {
+    let classes = r#"[{"class": "tcp"}, {"class": "multimedia", "weight": 2}, {"class": "other", "weight": 3}]"#;
+    let mut b = Bench::new("drr", &format!(r#"{{"buckets": 4, "classes": {classes}}}"#));
+    for flow in 0..60 {
+        let packet = Pkt { class: (flow % 3) as u8, ..Pkt::new(flow, flow) };
+        b.queue.enqueue(packet, &mut cx(b.now, &mut b.rng, &mut b.log));
+    }
+    let mut used = [(); 3].map(|()| BTreeSet::new());
+    b.queue.waiting(&mut |queue, packet| match queue {
+        InnerQueue::Number(number) => _ = used[usize::from(packet.class)].insert(number),
+        _ => unreachable!("queues have numbers: {queue:?}"),
+    });
+    assert_eq!(used.each_ref().map(BTreeSet::len), [4; 3], "{used:?}");
+    assert_eq!(used.iter().flatten().collect::<BTreeSet<_>>().len(), 12, "{used:?}");
 }
 
 #[test]

@@ -5,9 +5,9 @@
 
 mod common;
 
-use aqmkit_aqm::registry::Spec;
+use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Qdisc, Why};
-use aqmkit_base::{Duration, Ecn, Instant, Rng};
+use aqmkit_base::{BitRate, Duration, Ecn, Instant, Rng};
 use common::{Log, Pkt, cx, link, spec};
 
 /// A queue on the usual link, and a clock.
@@ -437,6 +437,17 @@ fn floyd_falls_class_keeps_a_quarter_of_the_limit() {
     for (limit, quarter) in [("60p", "15p"), ("3p", "1p"), ("60000b", "15000b"), ("7b", "1b"), ("3b", "1b")] {
         let full = spec("floyd-fall", &format!(r#"{{"limit": "{limit}"}}"#)).effective(&link()).unwrap();
         assert_eq!(serde_json::to_value(&full).unwrap()["restricted_limit"], quarter, "{limit}");
+    }
+}
+
+/// Before anybody is restricted the class has its least share of the link: the gauge is in bits per second.
+#[test]
+fn floyd_falls_class_begins_with_its_least_share() {
+    for (link_bps, min_share, rate) in [(10_000_000, 0.01, 1e5), (1_000_000, 1e-6, 1.0)] {
+        let spec = spec("floyd-fall", &format!(r#"{{"min_share": {min_share}}}"#));
+        let queue = spec.build::<Pkt>(&Link::new(BitRate::from_bps(link_bps)), Instant::ZERO).unwrap();
+        let shown = common::gauge(&*queue, "class.rate");
+        assert!((shown / rate - 1.0).abs() < 1e-12, "{shown}");
     }
 }
 

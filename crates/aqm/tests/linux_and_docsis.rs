@@ -5,7 +5,7 @@
 
 mod common;
 
-use aqmkit_aqm::Why;
+use aqmkit_aqm::{InnerQueue, Why};
 use aqmkit_base::{Duration, Instant};
 use common::bench::{Bench, PASS};
 use common::{Pkt, cx, spec};
@@ -86,6 +86,13 @@ fn docsis_pie_pauses_after_its_first_drop() {
     assert_eq!((b.gauge("state"), b.gauge("p")), (QUIESCENT, 0.0));
     wait(&mut b, ms(at + 1600));
     assert_eq!(b.gauge("state"), INACTIVE);
+    // A burst that is gone before the next update is quiet, for a second of its own.
+    (0..101).for_each(|_| assert_eq!(b.flow(1), PASS));
+    b.take_all();
+    for (later, state) in [(0, QUIESCENT), (980, QUIESCENT), (1040, INACTIVE)] {
+        wait(&mut b, ms(at + 1600 + later));
+        assert_eq!(b.gauge("state"), state, "{later} ms after the burst");
+    }
 }
 
 /// Long delays at a queue that does not move take the probability above one, up to that at which a packet of 64 bytes is dropped with 0.85. The
@@ -131,7 +138,11 @@ fn gred_shares_one_average_among_equals() {
     let equal = r#"{"grio": true, "classes": [{"class": "tcp", "weight": 0.5}, {"class": "*", "weight": 0.5}]}"#;
     let mut b = Bench::new(&spec("gred", equal));
     assert_eq!([b.flow(1), b.offer(Pkt { class: 1, ..Pkt::new(0, 2) }), b.flow(1)], [PASS; 3]);
-    assert_eq!((b.gauge("avg"), b.gauge("queue.tcp"), b.gauge("queue.*")), (0.5 * (2.0 + 0.5), 2.0, 1.0));
+    let mut shown = Vec::new();
+    b.queue.probe(&mut |name, value| shown.push((name.to_owned(), value)));
+    // Nobody has an average of its own.
+    let expected = [("avg", 0.5 * (2.0 + 0.5)), ("queue.tcp", 2.0), ("queue.*", 1.0)];
+    assert_eq!(shown, expected.map(|(name, value)| (name.to_owned(), value)));
 }
 
 /// At a queue of 20 between 10 and 30 a tenth is dropped by the base probability of 0.1: each gap from 1 to 10 as often, 5.5 in the mean. The same
@@ -169,6 +180,13 @@ fn hhf_admits_evicts_and_weighs() {
     for (heavy, light) in [(0.0, 1.0), (0.0, 2.0), (0.0, 3.0), (1.0, 3.0)] {
         assert_eq!(b.flow(1), PASS);
         assert_eq!((b.gauge("queue.heavy"), b.gauge("queue.light")), (heavy, light));
+        let mut shown = [0.0; 2];
+        b.queue.waiting(&mut |queue, _| match queue {
+            InnerQueue::Named("heavy") => shown[0] += 1.0,
+            InnerQueue::Named("light") => shown[1] += 1.0,
+            _ => unreachable!("hhf has two queues: {queue:?}"),
+        });
+        assert_eq!(shown, [heavy, light]);
     }
     (0..20).for_each(|_| assert_eq!(b.flow(1), PASS));
     assert_eq!((b.gauge("heavy_hitters"), b.gauge("queue.heavy")), (1.0, 21.0));

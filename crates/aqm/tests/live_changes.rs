@@ -78,6 +78,23 @@ fn averages_of_rio_end_with_their_unit() {
     }
 }
 
+/// So does WRED's, which is of all that waits.
+#[test]
+fn averages_of_wred_end_with_their_unit() {
+    let params = |unit: &str, max: u32| {
+        let [limit, min, max] = [90, 20, max].map(|n| amount(unit, n));
+        format!(r#"{{"limit": {limit}, "weight": 0.5, "classes": [{{"min": {min}, "max": {max}}}]}}"#)
+    };
+    for (after, kept) in [(params("", 50), true), (params("b", 40), false)] {
+        let mut b = Bench::new(&spec("wred", &params("", 40)));
+        (0..4).for_each(|_| _ = b.flow(1));
+        let before = 0.5 * (3.0 + 0.5 * (2.0 + 0.5 * 1.0));
+        assert_eq!(b.gauge("avg"), before);
+        change(&mut b, "wred", &after);
+        assert_eq!(b.gauge("avg"), if kept { before } else { 0.0 }, "{after}");
+    }
+}
+
 /// Where one class of CBQ has a priority, the others have the last one; where none has, there are none.
 #[test]
 fn classes_of_cbq_have_the_last_priority() {

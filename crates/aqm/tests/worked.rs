@@ -236,6 +236,9 @@ fn wrong_parameters_are_told_what_would_be_right() {
     // More than rounding adds to a sum, and less than anybody would notice.
     let above = r#"{"classes": [{"class": "tcp", "share": 0.5}, {"class": "*", "share": 0.5000000015}]}"#;
     says("cbq", above, &["a sum of 1.0000000015"]);
+    says("cbq", r#"{"classes": [{"share": 0}]}"#, &["classes[0].share = 0", "at most 1"]);
+    says("cbq", r#"{"classes": [{"share": 1.5}]}"#, &["classes[0].share = 1.5", "at most 1"]);
+    says("cbq", r#"{"classes": [{"rate": "20mbit"}]}"#, &["classes[0].share = 2", "at most 1"]);
     says("cbq", r#"{"classes": [{"share": 1, "priority": 9}]}"#, &["classes[0].priority = 9", "from 1 to 8"]);
     says("cbq", r#"{"classes": [{"class": "*"}]}"#, &["classes[0].share = nothing", "share or rate"]);
     says("cbq", r#"{"classes": [{"share": 0.5, "rate": "1mbit"}]}"#, &["classes[0].rate = 1mbit", "either"]);

@@ -112,6 +112,18 @@ fn dualq_marks_by_the_delay_of_the_other_queue() {
     b.near("avg_delay", 0.0625 / 32.0);
 }
 
+/// Where ECT(0) is Classic it is marked as often as another packet is dropped, but always sent: at 1 s for certain.
+#[test]
+fn dualq_marks_what_is_capable_in_the_classic_queue() {
+    let mut b = Bench::new("dualq", r#"{"classifier": "l4s_ect", "f": 0}"#);
+    b.offer(Ecn::NotEct, 1);
+    b.offer(Ecn::Ect0, 1);
+    b.wait_ms(1000);
+    let (why, packet) = b.take();
+    assert_eq!((why, packet.unwrap().ecn), (vec![Why::Early, Why::Early], Ecn::Ce));
+    assert_eq!((b.queue.stats().drops(), b.queue.stats().marks()), (1, 1));
+}
+
 /// Over many packets at 28 ms: marks 45 %, drops 0.3 %; with Experiment 6's options, marks 5 %.
 #[test]
 fn dualqs_shares_at_28_ms() {
@@ -269,7 +281,8 @@ fn dualpi2_shifts_l_in_time() {
     assert_eq!((first(49), first(50), first(51)), (Ecn::Ect1, Ecn::Ect1, Ecn::NotEct));
 }
 
-/// In overload even ECT packets of both queues are dropped; or p' stops at 1/k and none is.
+/// In overload even ECT packets of both queues are dropped; or p' stops at 1/k and none is. Then the coupling marks L for certain, and so does the ramp of L
+/// itself, which gives its name to the mark but for the last two, which it spares.
 #[test]
 fn dualpi2_overloaded() {
     let play = |overload: &str| {
@@ -279,10 +292,12 @@ fn dualpi2_overloaded() {
         b.wait_ms(3000);
         while b.take().1.is_some() {}
         let stats = *b.queue.stats();
-        (b.gauge("p"), stats.dropped[Why::Overload as usize], stats.marks())
+        let of_l = [Why::Step, Why::Coupled].map(|why| stats.marked[why as usize]);
+        (b.gauge("p"), stats.dropped[Why::Overload as usize], stats.marks(), of_l)
     };
-    let (p, drops, marks) = play("overflow");
+    let (p, drops, marks, of_l) = play("overflow");
     assert!(p == 0.5 && drops == 0 && (2400..=2500).contains(&marks), "{p} {drops} {marks}");
+    assert_eq!(of_l, [1997, 2], "the first only fills the count");
     let dropping = play("drop_on_overload");
     assert!(dropping.0 == 1.0 && dropping.1 > 3900, "{dropping:?}");
 }

@@ -328,7 +328,6 @@ impl Aqm for Codel {
 
     fn on_empty(&mut self, _config: &Config, _now: Instant) {
         self.first_above = None;
-        self.drops = 0;
         self.phase = Phase::Idle;
     }
 

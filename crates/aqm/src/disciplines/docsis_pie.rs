@@ -284,10 +284,7 @@ impl DocsisPie {
         let short = self.qdelay < half && self.qdelay_old < half;
         let quiet = short && self.drop_prob == 0.0 && self.burst_allowance.is_zero();
         match self.state {
-            State::Active if quiet => {
-                self.state = State::Quiescent;
-                self.burst_reset = Duration::ZERO;
-            }
+            State::Active if quiet => (self.state, self.burst_reset) = (State::Quiescent, Duration::ZERO),
             State::Quiescent if quiet => {
                 self.burst_reset += params.tupdate;
                 if self.burst_reset > params.burst_reset {

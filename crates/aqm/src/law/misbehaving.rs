@@ -119,6 +119,18 @@ mod tests {
         );
     }
 
+    /// Who failed once fails again while neither is below `again` of what it was, and while it sends at all.
+    #[test]
+    fn who_stops_is_not_unresponsive_again() {
+        let before = at(1000.0, 0.01);
+        assert!(USUAL.unresponsive_again(before, at(0.98 * 1000.0, 0.5)), "just the part of the rate");
+        assert!(USUAL.unresponsive_again(before, at(2000.0, 0.98 * 0.01)), "just the part of the loss");
+        assert!(!USUAL.unresponsive_again(before, at(2000.0, 0.009)), "the loss has fallen");
+        let silent = at(0.0, 0.0);
+        assert!(!USUAL.unresponsive_again(silent, silent) && !USUAL.unresponsive_again(silent, at(0.0, 0.5)));
+        assert!(USUAL.unresponsive_again(silent, at(0.5, 0.0)), "half a byte per second is not nothing");
+    }
+
     /// ln(3n)/n: 0.896 of two flows' rate, 0.340 of ten's.
     #[test]
     fn disproportionate_depends_on_how_many_there_are() {

@@ -203,6 +203,13 @@ impl Judge {
 mod tests {
     use super::*;
 
+    /// Where nothing came, nothing was lost.
+    #[test]
+    fn the_drop_rate_is_a_share_of_the_arrivals() {
+        let loss = |packets, drops| Seen { packets, drops, ..Seen::default() }.loss();
+        assert_eq!([loss(0, 0), loss(1, 0), loss(1, 1), loss(8, 2)], [0.0, 0.0, 1.0, 0.25]);
+    }
+
     /// The first so many flows with drops in an interval are remembered, and all of their drops.
     #[test]
     fn so_many_flows_are_remembered() {
