@@ -18,7 +18,40 @@ const FILES: &[(&str, &str)] = &[
     ),
     ("crates/a/src/lib.rs", SOURCE),
     ("crates/a/tests/outside.rs", "#[test]\nfn twice() {\n    assert_eq!(mini_a::twice(3), 6);\n}\n"),
+    ("crates/a/tests/counted.rs", COUNTED),
 ];
+
+/// A test that counts allocations, and the first that it does is to reach a change.
+const COUNTED: &str = r"
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static COUNT: Cell<u32> = const { Cell::new(0) };
+}
+
+struct Counted;
+
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTED: Counted = Counted;
+
+#[test]
+fn small_numbers_take_no_memory() {
+    let before = COUNT.get();
+    let small = mini_a::is_small(3);
+    assert_eq!((small, COUNT.get() - before), (true, 0));
+}
+";
 
 const SOURCE: &str = r#"//! A few functions.
 
@@ -111,6 +144,7 @@ fn scores_every_change_of_a_small_crate() {
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     let named = |change: &str| fate(&report, change)["fate"].as_str().unwrap();
 
+    assert_eq!(report["failing"], serde_json::json!([]), "the switch itself is not noticed");
     assert_eq!(named("n < 10 -> n >= 10"), "killed");
     assert_eq!(named("n < 10 -> n <= 10"), "equivalent");
     assert_eq!(named("n + n -> n - n"), "killed");
