@@ -320,6 +320,32 @@ fn slow_start_counts_its_rounds_from_the_first_segment() {
     assert_eq!(pair.ends[A].ssthresh(), 132_000);
 }
 
+/// Of eleven segments 1 and 3 to 5 are overtaken. Three acknowledgements of each hole go at once: 2 and 6 for the first, which 1 fills, then 7 to 9; what
+/// reports 10 waits a millisecond, and the slack of the timer. Segments of one byte are segments like others.
+#[test]
+fn each_hole_is_reported_at_once_three_times() {
+    for len in [1000, 1] {
+        let p = Profile {
+            delayed_ack: DelayedAck::None,
+            quick_acks: 0,
+            initial_window: 11,
+            nagle: false,
+            gso_max_size: Bytes::ZERO,
+            ..linux()
+        };
+        let mut pair = Pair::connected(&p, 100);
+        let arrivals = [0, 3, 1, 50, 51, 52, 2, 4, 5, 6, 7];
+        pair.script = Box::new(move |from, seg| match from {
+            A if seg.len > 0 => Fate::Late(Duration::from_millis(arrivals[((seg.seq - 1) / len) as usize])),
+            _ => Fate::Pass,
+        });
+        (0..11).for_each(|_| pair.write(A, len));
+        pair.run_until(ms(240));
+        let said: Vec<u64> = pair.sent.iter().filter(|s| s.from == B).map(|s| s.at.as_nanos() / 100_000).collect();
+        assert_eq!(said, [2000, 2010, 2020, 2030, 2040, 2050, 2060, 2081], "segments of {len}");
+    }
+}
+
 /// Linux's CUBIC grows by a twentieth in a round trip until a loss has told of the capacity; without that, CUBIC's own
 /// functions give five segments in a second.
 #[test]
