@@ -184,7 +184,9 @@ const REFUSED: &[(&str, &str)] = &[
     ("params.red.max = -3", "max"),
     ("traffic.bulk.start = '4s'", "start and stop of bulk cannot change"),
     ("traffic.bulk.flow = 4", "did you mean flows?"),
-    ("traffic.bulk.class = 'blast'", "cannot"),
+    ("traffic.bulk.class = 'blast'", "traffic cannot be added, removed or renamed during a run"),
+    ("traffic.bulk.class = 'fresh'", "traffic cannot be added, removed or renamed during a run"),
+    ("traffic.bulk.name = 'other'", "traffic cannot be added, removed or renamed during a run"),
     ("traffic.other.flows = 4", "traffic.other.flows has no element other"),
     ("traffic.bulk.flows = 2000000", "it must be from 1 to 1000000"),
     ("traffic.bulk.transport.congestion = 'tfrk'", "tfrc"),
@@ -227,6 +229,27 @@ fn what_cannot_change_is_refused_at_its_line() {
         .replace("\"red\"", "\"fq-codel\"");
     let error = parse(&queues).expect_err("the queues of fq-codel");
     assert!(error.in_one_line().contains("this needs a new queue"), "{}", error.in_one_line());
+}
+
+/// Among classes that are listed a traffic keeps its own; a population that was sought for a load keeps that load and all else that it was sought for.
+#[test]
+fn a_traffic_keeps_its_class_and_its_load() {
+    let told = |text: &str| parse(text).map(|_| String::new()).unwrap_or_else(|e| e.in_one_line());
+    let listed = PLAIN.replace("duration", "classes = ['bulk', 'blast']\nduration");
+    let class = told(&format!("{listed}[[changes]]\nat = '3s'\ntraffic.bulk.class = 'blast'\n"));
+    assert!(class.contains("the class of bulk cannot change during a run"), "{class}");
+    let web = |key: &str| {
+        let load = "[[traffic]]\nkind = 'web'\nload = '4mbit'\n";
+        told(&format!("{PLAIN}[[changes]]\nat = '3s'\n{key}\n{load}"))
+    };
+    assert_eq!(web("topology.rate = '5mbit'"), "");
+    for key in ["traffic.web.load = '3mbit'", "traffic.web.pages = 9"] {
+        assert!(
+            web(key).contains("the calibrated population of web cannot change during a run"),
+            "{key}: {}",
+            web(key)
+        );
+    }
 }
 
 #[test]

@@ -21,6 +21,8 @@ fn claims_that_contradict_themselves_are_refused() {
         ("metric = \"goodput_bps\"\nargs = { a = 1 }", "args needs a formula"),
         ("metric = \"goodput_bps + offered_bps\"\nseconds = \"max\"", "seconds cannot be combined with a sum or ratio"),
         ("metric = \"goodput_bps / offered_bps\"\nseconds = \"max\"", "seconds cannot be combined with a sum or ratio"),
+        ("metric = \"goodput_bps / offered_bps\"", ""),
+        ("metric = \"goodput_bps / offered_bps / goodput_bps\"", "a ratio has one division"),
         ("metric = \"latency_ms\"", "latency_ms is not a single number; choose one of its parts: "),
         ("metric = \"drops\"", "drops is not a single number; choose one of its parts"),
         ("metric = \"latency\"", "there is no quantity latency"),
@@ -94,6 +96,8 @@ fn times_that_cannot_be_are_shown_where_they_are() {
     }
     let (found, at) = line(&SMALL.replace("use = [\"bulk\"]", "use = []"));
     assert!(found.contains("nothing sends") && at == "use = []", "{found} at {at}");
+    let (twice, place) = line(&SMALL.replace("use = [\"bulk\"]", "use = [\"bulk\", \"bulk\"]"));
+    assert!(twice.contains("traffic bulk is used twice; name it once") && place.starts_with("use = "), "{twice} at {place}");
 }
 
 #[test]
