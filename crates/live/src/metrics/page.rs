@@ -34,7 +34,17 @@ impl Page {
         self.0
             .directions
             .iter()
-            .map(|d| (vec![("name", self.0.name.as_str()), ("direction", &d.name), ("discipline", &d.discipline)], d))
+            .map(|d| (vec![("name", self.0.name.as_str()), ("direction", &d.name)], d))
+    }
+
+    /// The discipline of each direction. Nothing else has it as a label: a counter counts on when `aqmkit ctl` replaces the discipline, and
+    /// under another label its packets would seem to be those of the new one.
+    fn disciplines(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let mut family = encoder.encode_descriptor("discipline", "The present discipline", None, MetricType::Info)?;
+        for (labels, direction) in self.directions() {
+            family.encode_family(&labels)?.encode_info(&vec![("discipline", direction.discipline.as_str())])?;
+        }
+        Ok(())
     }
 
     /// Each class of each direction.
@@ -163,6 +173,7 @@ impl Collector for Page {
         self.gauge(e, "backlog_packets", "Packets that wait", |d| d.backlog_packets)?;
         self.gauge(e, "backlog_bytes", "Bytes that wait", |d| d.backlog_bytes)?;
         self.gauge(e, "rate_bits_per_second", "The rate of the link", |d| d.rate_bps)?;
+        self.disciplines(e)?;
         let help = "A gauge of the discipline's internal state";
         let mut family = e.encode_descriptor("discipline_state", help, None, MetricType::Gauge)?;
         for (labels, direction) in self.directions() {
@@ -183,6 +194,24 @@ mod tests {
     use aqmkit_base::Duration;
 
     use super::*;
+
+    /// Packets of an earlier discipline must not seem to be those of the present one.
+    #[test]
+    fn the_discipline_is_a_metric_of_its_own() {
+        let counted = BTreeMap::from([("tcp".to_owned(), Counted { sent_packets: 7, ..Counted::default() })]);
+        let of = |discipline: &str| {
+            let (name, discipline) = ("forth".to_owned(), discipline.to_owned());
+            let gauges = BTreeMap::from([("average".to_owned(), 1.0)]);
+            let direction = DirectionReport { name, discipline, gauges, classes: counted.clone(), ..DirectionReport::default() };
+            page(Report { name: "wan".into(), directions: vec![direction], ..Report::default() }).unwrap()
+        };
+        let red = of("red");
+        let info = "aqmkit_discipline_info{discipline=\"red\",name=\"wan\",direction=\"forth\"} 1\n";
+        assert!(red.contains(info), "{red}");
+        assert!(red.contains("aqmkit_sent_packets_total{name=\"wan\",direction=\"forth\",class=\"tcp\"} 7\n"), "{red}");
+        let differs = red.lines().zip(of("codel").lines()).filter(|(one, other)| one != other).count();
+        assert_eq!(differs, 1, "every other series goes on under its name");
+    }
 
     #[test]
     fn a_histogram_ends_with_everything() {
