@@ -8,8 +8,9 @@
 # compared (for example an older one). Every bottleneck has 10 Gbit/s and a first-in first-out queue. A line has, for one TCP
 # connection and for UDP packets of 46 bytes that one sender makes as fast as it can: what was received, the processor time of
 # the bottleneck's process, and that of all that take part, which are the sender, the receiver and the bottleneck; the kernel's
-# own work for a packet counts where it was done, and tbf and mahimahi show 0 for a process of their own. Median of the rounds for rates, least for processor time, because other work on the
-# machine only adds.
+# own work for a packet counts where it was done, and tbf shows 0 for a process of its own. The processes of mahimahi took what mm-link with all its
+# children took, less the iperf3 among them. mm-link needs an ordinary user (here nobody), net.ipv4.ip_forward=1, and to belong to root with the
+# set-user-ID bit. Median of the rounds for rates, least for processor time, because other work on the machine only adds.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-3}
@@ -64,6 +65,12 @@ linked() {
     done
 }
 
+# of_children DIRECTORY: the processor time of the children of a shell, from the second line of its times, less that of the iperf3 in out.json.
+of_children() {
+    jq -r '.end | .cpu_utilization_percent.host_total / 100 * (.sum_sent // .sum).seconds' "$1/out.json" > "$1/client"
+    awk -F '[ms ]+' 'NR == FNR { client = $1; next } FNR == 2 { print $1 * 60 + $2 + $3 * 60 + $4 - client }' "$1/client" "$1/times"
+}
+
 # The names of the lines, in their order.
 : > "$work/names"
 line() { grep -qx "$1" "$work/names" || echo "$1" >> "$work/names"; }
@@ -102,6 +109,8 @@ for _ in $(seq "$rounds"); do
     if command -v mm-link > /dev/null; then
         # A trace of 10 Gbit/s: 833 opportunities of 1500 bytes in each ms.
         line mahimahi
+        install -d -o nobody "$work/nobody"
+        chmod go+x "$work"
         awk 'BEGIN { for (ms = 1; ms <= 3; ms++) for (i = 0; i < 833; i++) print ms }' > "$work/trace"
         for kind in tcp udp; do
             [ $kind = tcp ] && options=$tcp || options=$udp
@@ -109,9 +118,9 @@ for _ in $(seq "$rounds"); do
             own=$!
             sleep 1
             # As an ordinary user: mahimahi refuses root.
-            su nobody -s /bin/sh -c "mm-link $work/trace $work/trace -- sh -c 'iperf3 -p 5302 -c \$MAHIMAHI_BASE $options'" > "$work/out.json" || true
+            su nobody -s /bin/sh -c "mm-link $work/trace $work/trace -- sh -c 'iperf3 -p 5302 -c \$MAHIMAHI_BASE $options' > $work/nobody/out.json; times > $work/nobody/times" || true
             kill $own
-            note mahimahi "$work/out.json" $kind 0
+            note mahimahi "$work/nobody/out.json" $kind "$(of_children "$work/nobody")"
         done
     fi
 done

@@ -233,6 +233,9 @@ pub struct PulseDirection {
     pub drops: u64,
     /// Packets marked in that second.
     pub marks: u64,
+    /// Packets that the kernel dropped before the discipline in that second.
+    #[serde(default)]
+    pub overrun: u64,
 }
 
 /// The last second of a running link.
@@ -253,13 +256,15 @@ impl Pulse {
         let seconds = now.at.since(before.at).as_secs_f64().max(1e-9);
         let one = |(i, look): (usize, &DirectionLook)| {
             let counters = look.counters.traffic;
-            let earlier = before.directions.get(i).map(|d| d.counters.traffic).unwrap_or_default();
+            let was = before.directions.get(i);
+            let earlier = was.map(|d| d.counters.traffic).unwrap_or_default();
             PulseDirection {
                 bps: (counters.sent_bytes - earlier.sent_bytes) as f64 * 8.0 / seconds,
                 offered_bps: (counters.offered_bytes - earlier.offered_bytes) as f64 * 8.0 / seconds,
                 waiting_packets: look.backlog.packets,
                 drops: counters.drops() - earlier.drops(),
                 marks: counters.marks() - earlier.marks(),
+                overrun: look.device.overrun.saturating_sub(was.map_or(0, |d| d.device.overrun)),
             }
         };
         Pulse {
@@ -343,7 +348,7 @@ mod tests {
 
     #[test]
     fn the_bottleneck_is_where_the_link_is_busy() {
-        let busy = PulseDirection { bps: 9.6e6, offered_bps: 10e6, waiting_packets: 12, drops: 1, marks: 0 };
+        let busy = PulseDirection { bps: 9.6e6, offered_bps: 10e6, waiting_packets: 12, drops: 1, marks: 0, overrun: 0 };
         let said = |d: PulseDirection| judge("down", &d, 10_000_000);
         assert!(said(busy).contains("is here (96 % busy, 12 packets wait)"));
         let starved = PulseDirection { bps: 4e6, waiting_packets: 0, ..busy };

@@ -191,23 +191,23 @@ impl Link {
         self.running.is_up()
     }
 
-    /// Ends the link and returns the measurements. The devices are removed with the threads, the namespaces with their
-    /// last process.
+    /// Ends the link and returns the measurements, and the number of packets that the kernel dropped elsewhere than before the devices
+    /// of the two directions, which are part of the measurements. The devices are removed with the threads, the namespaces with their last
+    /// process.
     ///
     /// # Errors
     /// When a thread panicked.
     pub fn close(mut self) -> Result<(Measured, u64), LiveError> {
-        let before = self.dropped_before();
+        let elsewhere = self.dropped_elsewhere();
         let Link { mut server, mut client, running, .. } = self;
         server.give_up_orphans();
         client.give_up_orphans();
-        Ok((running.close()?, before))
+        Ok((running.close()?, elsewhere))
     }
 
-    /// The number of packets that the kernel dropped before the two devices.
-    pub fn dropped_before(&mut self) -> u64 {
-        let sides = [Some(&mut self.server), Some(&mut self.client), self.router.as_mut()];
-        sides.into_iter().flatten().map(Side::dropped_before).sum()
+    /// Behind a router, the server's device is not that of a direction.
+    fn dropped_elsewhere(&mut self) -> u64 {
+        if self.router.is_some() { self.server.dropped_before() } else { 0 }
     }
 }
 

@@ -166,11 +166,17 @@ impl Measured {
         }
     }
 
-    /// Why the results are invalid; empty if they are valid. `dropped_before` is the number of packets that the kernel
-    /// dropped before the devices, in addition to those that the devices count.
+    /// The number of packets that the kernel dropped before the discipline: those that the devices count, and `elsewhere`.
     #[must_use]
-    pub fn doubts(&self, dropped_before: u64) -> Vec<String> {
-        let dropped_before = dropped_before + self.devices.iter().map(|d| d.overrun).sum::<u64>();
+    pub fn dropped_before(&self, elsewhere: u64) -> u64 {
+        elsewhere + self.devices.iter().map(|d| d.overrun).sum::<u64>()
+    }
+
+    /// Why the results are invalid; empty if they are valid. `elsewhere` is the number of packets that the kernel dropped before the
+    /// discipline, in addition to those that the devices count.
+    #[must_use]
+    pub fn doubts(&self, elsewhere: u64) -> Vec<String> {
+        let dropped_before = self.dropped_before(elsewhere);
         let (late, all) = (self.late.count_above(LATEST), self.late.count());
         let mut doubts = Vec::new();
         if too_many_late(late, all) {

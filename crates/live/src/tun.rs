@@ -4,7 +4,8 @@
 //! reader ([`Tun::accept_super_packets`]) gets super-packets whole and without checksums; for others the kernel cuts them and
 //! computes checksums before `read`, so that every read returns one IP packet of at most the MTU.
 
-use std::io::{self, IoSlice};
+use std::fs::File;
+use std::io::{self, IoSlice, Read, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use aqmkit_packets::outgoing::{Joins, Outgoing};
@@ -30,6 +31,8 @@ pub struct Tun {
     room: Room,
     /// Super-packets that cannot be cut.
     too_long: u64,
+    /// What the kernel drops before the device, if that is counted.
+    dropped: Option<Dropped>,
 }
 
 impl Tun {
@@ -55,7 +58,7 @@ impl Tun {
     /// # Errors
     /// When the process has too many files.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Tun { file: self.file.try_clone()?, name: self.name.clone(), room: Room::new(), too_long: 0 })
+        Ok(Tun { file: self.file.try_clone()?, name: self.name.clone(), room: Room::new(), too_long: 0, dropped: None })
     }
 
     fn of_kind(name: &str, kind: libc::c_int) -> io::Result<Self> {
@@ -64,7 +67,17 @@ impl Tun {
         let mut request = Request::new(name, kind)?;
         // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, which is what `Request` lays out.
         unsafe { ioctl(&file, SetInterface(&mut request)) }?;
-        Ok(Tun { file, name: request.name(), room: Room::new(), too_long: 0 })
+        Ok(Tun { file, name: request.name(), room: Room::new(), too_long: 0, dropped: None })
+    }
+
+    /// Counts what the kernel drops before the device from now on, in the calling thread's network namespace, which must be that of
+    /// the device.
+    ///
+    /// # Errors
+    /// When `/proc` is not there.
+    pub fn count_dropped(&mut self) -> io::Result<()> {
+        self.dropped = Some(Dropped::open()?);
+        Ok(())
     }
 
     /// The name that the kernel gave it.
@@ -116,7 +129,8 @@ impl Port for Tun {
     }
 
     fn counts(&mut self) -> Counts {
-        Counts { too_long: self.too_long, ..Counts::default() }
+        let overrun = self.dropped.as_mut().map_or(0, |dropped| dropped.before(&self.name));
+        Counts { overrun, too_long: self.too_long, ..Counts::default() }
     }
 }
 
@@ -137,6 +151,42 @@ impl Outlet for Tun {
     fn is_gone(&self, error: &io::Error) -> bool {
         is_gone(error)
     }
+}
+
+/// The kernel's table of the devices of a network namespace. Unlike a question over netlink, it can be read without the lock that
+/// changes of any interface of the machine hold, so that the thread that moves packets does not wait for them.
+#[derive(Debug)]
+struct Dropped {
+    table: File,
+    text: String,
+    /// What was counted last.
+    last: u64,
+}
+
+impl Dropped {
+    fn open() -> io::Result<Self> {
+        Ok(Dropped { table: File::open("/proc/thread-self/net/dev")?, text: String::new(), last: 0 })
+    }
+
+    /// The packets that were dropped before a device.
+    fn before(&mut self, device: &str) -> u64 {
+        self.text.clear();
+        let read = self.table.rewind().and_then(|()| self.table.read_to_string(&mut self.text));
+        // A device that is gone has no line any more.
+        if let Some(count) = read.ok().and_then(|_| sending_drops(&self.text, device)) {
+            self.last = count;
+        }
+        self.last
+    }
+}
+
+/// The packets that were dropped before a device, of the table `/proc/net/dev`.
+fn sending_drops(table: &str, device: &str) -> Option<u64> {
+    /// Eight columns are about receiving; the fourth one about sending counts drops.
+    const COLUMN: usize = 8 + 3;
+    let rows = table.lines().filter_map(|line| line.trim_start().split_once(':'));
+    let (_, columns) = rows.into_iter().find(|(name, _)| *name == device)?;
+    columns.split_whitespace().nth(COLUMN)?.parse().ok()
 }
 
 /// Whether an error means that the device was removed.
@@ -198,6 +248,19 @@ unsafe impl Ioctl for SetInterface<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drops_before_a_device_are_read_from_the_table_of_the_kernel() {
+        let table = "Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo:       1       2    3    4    5     6          7         8        9      10   11   12   13    14      15         16
+aqmkit0: 0 0 0 7 0 0 0 0 0 0 0 87218 0 0 0 0
+";
+        assert_eq!(sending_drops(table, "aqmkit0"), Some(87_218));
+        assert_eq!(sending_drops(table, "lo"), Some(12));
+        assert_eq!(sending_drops(table, "aqmkit"), None);
+        assert_eq!(Dropped::open().unwrap().before("lo"), 0, "the real table has this form");
+    }
 
     #[test]
     fn the_request_is_an_ifreq() {

@@ -77,13 +77,13 @@ pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Re
     let run = run(args, &link, &mut children, &signals, held.as_ref(), talk);
     link.finish();
     children.end();
-    let (measured, dropped_before) = link.close()?;
+    let (measured, dropped_elsewhere) = link.close()?;
     let ended = run?;
     let summary = LinkSummary {
         title,
         setup: &setup,
         measured: &measured,
-        dropped_before,
+        dropped_elsewhere,
         exit_code: ended.code,
         classes: !args.class.is_empty(),
     };

@@ -93,8 +93,8 @@ fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> 
         io::ErrorKind::Interrupted => Stop::Cancelled,
         _ => failed(&e),
     })?;
-    let (measured, dropped_before) = closed.map_err(|e| failed(&e))?;
-    let doubts = measured.doubts(dropped_before);
+    let (measured, dropped_elsewhere) = closed.map_err(|e| failed(&e))?;
+    let doubts = measured.doubts(dropped_elsewhere);
     if !doubts.is_empty() {
         return Err(Stop::Failed(format!("the machine could not keep up: {}", doubts.join("; "))));
     }

@@ -73,7 +73,13 @@ pub(super) fn side(
     behind: Behind,
     setup: &LinkSetup,
 ) -> Result<(Tun, Side), LiveError> {
-    let tun = namespace.inside(|| Tun::create(name)).map_err(no_tun)?;
+    let create = || {
+        let mut tun = Tun::create(name)?;
+        // Without /proc, what the kernel drops before the device is not known.
+        let _ = tun.count_dropped();
+        Ok(tun)
+    };
+    let tun = namespace.inside(create).map_err(no_tun)?;
     // A queue inside the kernel is measured packet by packet. Where a device refuses, the kernel cuts super-packets before they are read.
     if setup.in_kernel.is_none() {
         let _ = tun.accept_super_packets();

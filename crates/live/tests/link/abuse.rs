@@ -117,6 +117,35 @@ fn a_flood_is_dropped_by_the_discipline_in_bounded_memory() {
     assert!(rate < 4.02e6, "{rate}");
 }
 
+/// What the kernel drops while nobody reads the device is in every report, not only in the summary.
+#[test]
+fn what_a_link_that_is_too_slow_never_saw_is_reported() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let link = Link::open(&setup(BitRate::from_mbps(100), Duration::ZERO, "fifo")).unwrap();
+    let sink = link.server.namespace.inside(|| UdpSocket::bind(SocketAddr::new(link.addresses.server[0], 9))).unwrap();
+    let source = link.client.namespace.inside(|| UdpSocket::bind("0.0.0.0:0")).unwrap();
+    source.connect(sink.local_addr().unwrap()).unwrap();
+    let overrun = || link.control.report().directions.iter().map(|d| d.device.overrun).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        // The thread that moves packets sleeps, as on a machine that has no time for it.
+        scope.spawn(|| link.control.ask(1, |_, _| std::thread::sleep(Wait::from_secs(2))));
+        std::thread::sleep(Wait::from_millis(300));
+        (0..6000).for_each(|_| drop(source.send(&[0; 100])));
+    });
+    let start = Wall::now();
+    while overrun()[1] < 1000 && start.elapsed() < Wait::from_secs(10) {
+        std::thread::sleep(Wait::from_millis(50));
+    }
+    let seen = overrun();
+    assert!(seen[1] >= 1000 && seen[0] < 1000, "{seen:?}");
+    let (measured, elsewhere) = link.close().unwrap();
+    assert_eq!(measured.dropped_before(elsewhere), seen.iter().sum::<u64>(), "each is counted once");
+    assert!(measured.doubts(elsewhere).iter().any(|doubt| doubt.contains("packets before the discipline")));
+}
+
 #[test]
 fn a_device_that_is_taken_away_ends_the_link_and_nothing_else() {
     let _alone = ALONE.lock();

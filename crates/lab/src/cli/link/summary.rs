@@ -22,7 +22,8 @@ pub(super) struct LinkSummary<'a> {
     pub(super) title: String,
     pub(super) setup: &'a LinkSetup,
     pub(super) measured: &'a Measured,
-    pub(super) dropped_before: u64,
+    /// Packets that the kernel dropped elsewhere than before the devices of the directions.
+    pub(super) dropped_elsewhere: u64,
     pub(super) exit_code: u8,
     /// Whether the summary shows classes; it does if `--class` is given.
     pub(super) classes: bool,
@@ -99,7 +100,7 @@ struct Machine {
 
 impl<'a> LinkSummary<'a> {
     pub(super) fn doubts(&self) -> Vec<String> {
-        self.measured.doubts(self.dropped_before)
+        self.measured.doubts(self.dropped_elsewhere)
     }
 
     /// How long the command ran, in seconds.
@@ -162,7 +163,7 @@ fn json<'a>(summary: &'a LinkSummary<'_>, doubts: &'a [String]) -> Json<'a> {
         machine: Machine {
             granted: summary.measured.granted,
             trouble: summary.measured.trouble,
-            dropped_before: summary.dropped_before,
+            dropped_before: summary.measured.dropped_before(summary.dropped_elsewhere),
             cpu_s: summary.measured.cpu.as_secs_f64(),
         },
     }

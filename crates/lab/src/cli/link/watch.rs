@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aqmkit_live::cleanup::Held;
 use aqmkit_live::ctl::Control;
-use aqmkit_live::doctor::Pulse;
+use aqmkit_live::doctor::{Pulse, PulseDirection};
 use aqmkit_live::link::Link;
 use aqmkit_live::measured::Look;
 use aqmkit_live::tun::Tun;
@@ -38,18 +38,33 @@ impl Watch {
             let _ = serde_json::to_vec(&pulse).map(|text| std::fs::write(file, text));
         }
         if self.aloud {
-            let line = |(name, d): (&str, &aqmkit_live::doctor::PulseDirection)| {
-                format!(
-                    "{name} {:.2} Mbit/s, {} waiting, {} dropped, {} marked",
-                    d.bps / 1e6,
-                    d.waiting_packets,
-                    d.drops,
-                    d.marks
-                )
-            };
-            let lines = ["down", "up"].into_iter().zip(&pulse.directions).map(line).collect::<Vec<_>>();
+            let lines = ["down", "up"].into_iter().zip(&pulse.directions).map(|(name, d)| line(name, d));
+            let lines = lines.collect::<Vec<_>>();
             say::tell(&format!("{:6.1} s  {}", now.at.as_secs_f64(), lines.join("  |  ")));
         }
         self.last = now;
+    }
+}
+
+/// The last second of a direction.
+fn line(name: &str, d: &PulseDirection) -> String {
+    let (rate, waiting, drops, marks) = (d.bps / 1e6, d.waiting_packets, d.drops, d.marks);
+    let lost = match d.overrun {
+        0 => String::new(),
+        many => format!(", {many} lost before the queue: this machine is too slow"),
+    };
+    format!("{name} {rate:.2} Mbit/s, {waiting} waiting, {drops} dropped, {marks} marked{lost}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_drops_before_the_queue_is_shown() {
+        let d = PulseDirection { bps: 9.5e6, waiting_packets: 3, drops: 2, marks: 1, ..PulseDirection::default() };
+        assert_eq!(line("down", &d), "down 9.50 Mbit/s, 3 waiting, 2 dropped, 1 marked");
+        let slow = line("down", &PulseDirection { overrun: 7, ..d });
+        assert!(slow.ends_with(", 1 marked, 7 lost before the queue: this machine is too slow"), "{slow}");
     }
 }
