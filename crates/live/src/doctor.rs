@@ -348,7 +348,8 @@ mod tests {
 
     #[test]
     fn the_bottleneck_is_where_the_link_is_busy() {
-        let busy = PulseDirection { bps: 9.6e6, offered_bps: 10e6, waiting_packets: 12, drops: 1, marks: 0, overrun: 0 };
+        let busy =
+            PulseDirection { bps: 9.6e6, offered_bps: 10e6, waiting_packets: 12, drops: 1, marks: 0, overrun: 0 };
         let said = |d: PulseDirection| judge("down", &d, 10_000_000);
         assert!(said(busy).contains("is here (96 % busy, 12 packets wait)"));
         let starved = PulseDirection { bps: 4e6, waiting_packets: 0, ..busy };

@@ -25,6 +25,7 @@ use crate::capabilities::keep_none;
 use crate::confinement::Needs;
 use crate::congestion;
 use crate::ctl::Control;
+use crate::ctl::control::Shown;
 use crate::error::LiveError;
 use crate::kernel::{Decisions, Place};
 use crate::measured::Measured;
@@ -147,10 +148,12 @@ impl Link {
         let clock = Clock::start();
         let reader = Reader::new(Encapsulation::Ip, setup.classes.clone(), setup.down.seed);
         let [down, up] = directions(setup, [down, up], decisions, &reader, clock)?;
-        let shown = vec![with_classes(&setup.down, setup), with_classes(&setup.up, setup)];
+        let setups = vec![with_classes(&setup.down, setup), with_classes(&setup.up, setup)];
         let common = Common { reader, clock, plan: setup.plan.clone(), keep: keep_none, needs: Needs::Nothing };
+        let ways = ["server to client", "client to server"].map(str::to_owned).to_vec();
         let name = format!("link-{}", std::process::id());
-        let running = Running::start(("link", &name), shown, setup.threads, vec![down, up], &common)?;
+        let shown = Shown { kind: "link", name, interfaces: Vec::new(), ways };
+        let running = Running::start(shown, setups, setup.threads, vec![down, up], &common)?;
         Ok(Link {
             server,
             client,

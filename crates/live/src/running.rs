@@ -17,7 +17,7 @@ use crate::bottleneck::{Bottleneck, Direction, Request};
 use crate::bounds;
 use crate::confinement::{Needs, confine};
 use crate::ctl::Control;
-use crate::ctl::control::OfThread;
+use crate::ctl::control::{OfThread, Shown};
 use crate::error::LiveError;
 use crate::kernel::queue::KernelQueue;
 use crate::measured::{Look, Measured};
@@ -98,14 +98,13 @@ where
     D: Port + Send + 'static,
     D::Outlet: Send,
 {
-    /// Starts the threads, and waits until they run. `kind` and `name` are those of its reports, and `shown` the settings of the
-    /// directions that these show.
+    /// Starts the threads, and waits until they run. Its reports show what `shown` says, and these settings of the directions.
     ///
     /// # Errors
     /// When a discipline cannot be built, or a thread cannot be started.
     pub(crate) fn start(
-        (kind, name): (&'static str, &str),
-        shown: Vec<Setup>,
+        shown: Shown,
+        setups: Vec<Setup>,
         threads: Threads,
         mut directions: Vec<Unbuilt<D>>,
         common: &Common,
@@ -125,7 +124,7 @@ where
             joined.begin(move || bottleneck(own, before, common, requests, look))?;
             before += count;
         }
-        let control = Arc::new(Control::new(kind, name, shown, reached));
+        let control = Arc::new(Control::new(shown, setups, reached));
         Ok(Running { control, threads: joined })
     }
 }

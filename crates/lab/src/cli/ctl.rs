@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 
 use super::args::wire::{self, CtlCommand};
 use super::dashboard;
-use super::doctor::to_clean;
 use super::fail::{Failure, wrong};
 use super::parameters::settings;
 use super::say;
@@ -65,10 +64,17 @@ impl From<CtlError> for Failure {
                 let problem = aqmkit_experiment::Problem::new(why);
                 Failure::Problem(problem.right("aqmkit describe shows the parameters of a discipline"))
             }
+            CtlError::Silent { .. } => Failure::Environment(format!("{error}\n  {WAKE}")),
             CtlError::Io { .. } => Failure::Environment(error.to_string()),
         }
     }
 }
+
+/// Advice on a process that does not answer.
+const WAKE: &str = "it is stopped, which kill -CONT ends, or it hangs, which kill -KILL ends";
+
+/// The timeout of an answer to `list`, which asks everything that runs.
+const A_SECOND: Duration = Duration::from_secs(1);
 
 /// The names of running bridges and links in a directory.
 fn running(directory: &Path) -> Result<Vec<String>, Failure> {
@@ -118,16 +124,28 @@ fn list() -> Result<(), Failure> {
     let directory = ctl::directory();
     let mut text = String::new();
     for name in running(&directory)? {
-        let report = Client::new(&directory, &name).report()?;
-        let one = |d: &ctl::DirectionReport| format!("{} {}", d.name, d.discipline);
-        let directions = report.directions.iter().map(one).collect::<Vec<_>>().join(", ");
-        text.push_str(&format!("{name}: {} of process {}, {directions}\n", report.kind, report.pid));
+        match Client::new(&directory, &name).with_patience(A_SECOND).report() {
+            Ok(report) => text.push_str(&row(&report)),
+            // It has ended meanwhile.
+            Err(CtlError::NotRunning(_)) => {}
+            Err(error @ CtlError::Silent { .. }) => text.push_str(&format!("{error}\n")),
+            Err(error) => text.push_str(&format!("{name}: {error}\n")),
+        }
     }
     say::print(if text.is_empty() { "nothing runs" } else { &text })?;
     of_root().into_iter().for_each(|note| say::tell(&format!("note: {note}")));
     let left = cleanup::leftovers(&directory);
-    left.iter().for_each(|left| say::tell(&format!("note: {}", to_clean(left))));
+    left.iter().for_each(|left| say::tell(&format!("note: {left}")));
     Ok(())
+}
+
+/// What runs, in a line.
+fn row(report: &Report) -> String {
+    let one = |d: &ctl::DirectionReport| {
+        format!("{}{} {} {}", d.name, dashboard::way(d), BitRate::from_bps(d.rate_bps), d.discipline)
+    };
+    let directions = report.directions.iter().map(one).collect::<Vec<_>>().join(", ");
+    format!("{}: {} of process {}, {directions}\n", report.name, report.kind, report.pid)
 }
 
 fn show(report: &Report, json: bool) -> Result<(), Failure> {
@@ -200,5 +218,26 @@ fn written(set: &[String]) -> Result<Map<String, Value>, Failure> {
     match serde_json::to_value(settings(set)?)? {
         Value::Object(table) => Ok(table),
         _ => Ok(Map::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_names_interfaces_and_rates() {
+        let direction = |name: &str, way: &str, rate_bps, discipline: &str| ctl::DirectionReport {
+            name: name.into(),
+            way: way.into(),
+            rate_bps,
+            discipline: discipline.into(),
+            ..ctl::DirectionReport::default()
+        };
+        let directions =
+            vec![direction("forth", "l1 to r1", 50_000_000, "codel"), direction("back", "r1 to l1", 2_000_000, "fifo")];
+        let report = Report { kind: "bridge".into(), name: "wan".into(), pid: 7, directions, ..Report::default() };
+        let expected = "wan: bridge of process 7, forth (l1 to r1) 50mbit codel, back (r1 to l1) 2mbit fifo\n";
+        assert_eq!(row(&report), expected);
     }
 }

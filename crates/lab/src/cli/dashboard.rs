@@ -16,7 +16,7 @@ use super::say;
 #[must_use]
 pub(super) fn draw(report: &Report, earlier: Option<&Report>) -> String {
     let span = report.at_s - earlier.map_or(0.0, |e| e.at_s);
-    let mut text = format!("{} {}, {} s\n", report.kind, say::bold(&report.name), fixed(report.at_s, 1));
+    let mut text = format!("{}, {} s\n", say::bold(&report.title()), fixed(report.at_s, 1));
     for direction in &report.directions {
         let before = earlier.and_then(|e| e.directions.iter().find(|d| d.name == direction.name));
         text.push_str(&one(direction, before, span));
@@ -35,12 +35,17 @@ pub(super) fn draw(report: &Report, earlier: Option<&Report>) -> String {
 fn one(direction: &DirectionReport, before: Option<&DirectionReport>, span: f64) -> String {
     let rate = BitRate::from_bps(direction.rate_bps);
     let mut text = format!(
-        "\n{}: {} at {rate}, {} packets ({} bytes) wait\n",
+        "\n{}{}: {} at {rate}, {} packets ({} bytes) wait\n",
         say::bold(&direction.name),
+        way(direction),
         direction.discipline,
         thousands(direction.backlog_packets),
         thousands(direction.backlog_bytes),
     );
+    if !direction.link.is_empty() {
+        let settings: Vec<String> = direction.link.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let _ = writeln!(text, "link: {}", settings.join(", "));
+    }
     let mut table = Table::new();
     table.load_style(NOTHING).force_no_tty();
     table.set_header(["", "Mbit/s", "packets/s", "dropped", "marked", "delay ms p50", "p90", "p99"]);
@@ -87,6 +92,17 @@ fn one(direction: &DirectionReport, before: Option<&DirectionReport>, span: f64)
     text
 }
 
+/// Where the packets of a direction come from and go to, in parentheses.
+#[must_use]
+pub(super) fn way(direction: &DirectionReport) -> String {
+    if direction.way.is_empty() { String::new() } else { format!(" ({})", direction.way) }
+}
+
+/// A delay in milliseconds. Queues of fast links are measured in microseconds.
+fn milliseconds(ms: f64) -> String {
+    if ms < 1e-3 { "<0.001".to_owned() } else { significant(ms, 3) }
+}
+
 fn reasons(counts: &BTreeMap<String, u64>, earlier: Option<&BTreeMap<String, u64>>) -> String {
     let since = |name: &String, n: u64| n - earlier.and_then(|e| e.get(name)).copied().unwrap_or(0).min(n);
     let list = counts.iter().map(|(name, n)| (name, since(name, *n))).filter(|(_, n)| *n > 0);
@@ -98,7 +114,7 @@ fn row(name: &str, now: &Counted, before: Option<&Counted>, span: f64) -> Vec<St
     let per_second = |n: u64, m: u64| if span > 0.0 { n.saturating_sub(m) as f64 / span } else { 0.0 };
     let sum = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>();
     let waited: Buckets = now.waited.since(&before.waited);
-    let ms = |part| waited.quantile_ms(part).map_or_else(|| "–".to_owned(), |ms| fixed(ms, 2));
+    let ms = |part| waited.quantile_ms(part).map_or_else(|| "–".to_owned(), milliseconds);
     vec![
         name.to_owned(),
         fixed(per_second(now.sent_bytes, before.sent_bytes) * 8e-6, 2),
@@ -109,4 +125,40 @@ fn row(name: &str, now: &Counted, before: Option<&Counted>, span: f64) -> Vec<St
         ms(0.9),
         ms(0.99),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_page_tells_the_way_the_link_and_short_delays() {
+        let mut waited = Buckets::default();
+        waited.record(Duration::from_micros(37));
+        let link = [("delay", "20ms"), ("loss", "1%")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let direction = DirectionReport {
+            name: "forth".into(),
+            way: "l1 to r1".into(),
+            link: BTreeMap::from(link),
+            discipline: "codel".into(),
+            rate_bps: 1_000_000_000,
+            total: Counted { waited, ..Counted::default() },
+            ..DirectionReport::default()
+        };
+        let report = Report {
+            kind: "bridge".into(),
+            name: "bridge".into(),
+            interfaces: vec!["l1".into(), "r1".into()],
+            directions: vec![direction],
+            ..Report::default()
+        };
+        let text = draw(&report, None);
+        assert!(text.starts_with("bridge between l1 and r1, 0.0 s\n"), "{text}");
+        assert!(text.contains("\nforth (l1 to r1): codel at 1gbit, 0 packets"), "{text}");
+        assert!(text.contains("\nlink: delay 20ms, loss 1%\n"), "{text}");
+        assert!(text.contains(" 0.03"), "the delay of 37 µs is not 0.00: {text}");
+        assert_eq!([4e-7, 0.0372, 4.56, 12.3, 1234.5].map(milliseconds), ["<0.001", "0.0372", "4.56", "12.3", "1234"]);
+    }
 }

@@ -165,20 +165,42 @@ pub fn remove_kernel_bridge(name: &str) -> io::Result<()> {
     netlink.delete(index)
 }
 
+/// A bridge device of the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelDevice {
+    /// Its name.
+    pub name: String,
+    /// Whether `--fail-open` made it.
+    pub made_here: bool,
+    /// The interfaces between which it forwards.
+    pub ports: Vec<String>,
+}
+
+/// The bridge devices of the calling thread's namespace.
+///
+/// # Errors
+/// When the kernel does not answer.
+pub fn kernel_bridges() -> io::Result<Vec<KernelDevice>> {
+    Ok(devices(&Netlink::open()?.interfaces()?))
+}
+
+/// The bridge devices among all interfaces: those that have ports, and those that were made here.
+fn devices(all: &[Interface]) -> Vec<KernelDevice> {
+    let of = |bridge: &Interface| {
+        let ports = all.iter().filter(|i| i.controller == bridge.index).map(|i| i.name.clone()).collect();
+        KernelDevice { name: bridge.name.clone(), made_here: bridge.name.starts_with(PREFIX), ports }
+    };
+    all.iter().map(of).filter(|device| device.made_here || !device.ports.is_empty()).collect()
+}
+
 /// Removes the bridge devices that were made here, but those of which one of the interfaces `in_use` is a port, and
 /// returns their names.
 ///
 /// # Errors
 /// When the kernel does not answer, or the process may not.
 pub fn remove_kernel_bridges(in_use: &[String]) -> io::Result<Vec<String>> {
-    let mut netlink = Netlink::open()?;
-    let all = netlink.interfaces()?;
-    let used = |bridge: &Interface| all.iter().any(|i| i.controller == bridge.index && in_use.contains(&i.name));
-    let made_here = all.iter().filter(|i| i.name.starts_with(PREFIX));
-    let mut removed = Vec::new();
-    for bridge in made_here.filter(|b| !used(b)) {
-        netlink.delete(bridge.index)?;
-        removed.push(bridge.name.clone());
-    }
-    Ok(removed)
+    let unused = |device: &KernelDevice| device.made_here && !device.ports.iter().any(|port| in_use.contains(port));
+    let names: Vec<String> = kernel_bridges()?.into_iter().filter(unused).map(|device| device.name).collect();
+    names.iter().try_for_each(|name| remove_kernel_bridge(name))?;
+    Ok(names)
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use crate::capabilities::keep_only_packets;
 use crate::confinement::Needs;
 use crate::ctl::Control;
+use crate::ctl::control::Shown;
 use crate::error::LiveError;
 use crate::measured::Measured;
 use crate::offload::{SwitchedOff, WriteDown};
@@ -33,7 +34,7 @@ use aqmkit_packets::wire::{Classes, Encapsulation};
 
 pub use crate::port::Counts;
 use fail_open::KernelBridge;
-pub use fail_open::{kernel_bridge_of, remove_kernel_bridge, remove_kernel_bridges};
+pub use fail_open::{KernelDevice, kernel_bridge_of, kernel_bridges, remove_kernel_bridge, remove_kernel_bridges};
 use interface::Opening;
 pub use interface::{Interface, Io, Outlet};
 
@@ -77,8 +78,8 @@ impl Bridge {
     /// As [`Bridge::open`].
     pub fn open_noting(setup: &BridgeSetup, name: &str, note: WriteDown) -> Result<Self, LiveError> {
         let classes = setup.classes.names();
-        let shown = setup.directions.each_ref().map(|s| Setup { classes: classes.to_vec(), ..s.clone() });
-        running::check(&shown)?;
+        let setups = setup.directions.each_ref().map(|s| Setup { classes: classes.to_vec(), ..s.clone() });
+        running::check(&setups)?;
         let clock = Clock::start();
         let kernel = setup.fail_open.then(|| KernelBridge::between(&setup.interfaces)).transpose()?;
         let opening = Opening { io: setup.io, kernel_bridge: kernel.as_ref().map(|k| k.index), note };
@@ -86,7 +87,7 @@ impl Bridge {
         let [first, second] = [open(&setup.interfaces[0])?, open(&setup.interfaces[1])?];
         let (to_first, to_second) = (first.outlet(), second.outlet());
         let directions =
-            vec![Unbuilt::whole(&shown[0], (first, to_second)), Unbuilt::whole(&shown[1], (second, to_first))];
+            vec![Unbuilt::whole(&setups[0], (first, to_second)), Unbuilt::whole(&setups[1], (second, to_first))];
         let common = Common {
             reader: Reader::new(Encapsulation::Ethernet, setup.classes.clone(), setup.salt),
             clock,
@@ -94,7 +95,10 @@ impl Bridge {
             keep: keep_only_packets,
             needs: if setup.io == Io::Xdp || setup.fail_open { Needs::Bpf } else { Needs::Nothing },
         };
-        let running = Running::start(("bridge", name), shown.to_vec(), setup.threads, directions, &common)?;
+        let [a, b] = &setup.interfaces;
+        let ways = vec![format!("{a} to {b}"), format!("{b} to {a}")];
+        let shown = Shown { kind: "bridge", name: name.to_owned(), interfaces: setup.interfaces.to_vec(), ways };
+        let running = Running::start(shown, setups.to_vec(), setup.threads, directions, &common)?;
         if let Some(kernel) = kernel {
             kernel.keep();
         }

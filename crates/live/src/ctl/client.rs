@@ -5,10 +5,17 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
 use super::{Answer, Change, Question, Report};
+use crate::cleanup::records;
 
 /// The timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The timeout of a connection that asks nothing.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// The longest answer, in bytes.
 const LONGEST: u64 = 16 << 20;
@@ -22,6 +29,14 @@ pub enum CtlError {
     /// The change was refused.
     #[error("{0}")]
     Refused(String),
+    /// It runs, but does not answer: its process is stopped, or hangs.
+    #[error("{name}: {} does not answer", process(*pid))]
+    Silent {
+        /// The name of the bridge or link.
+        name: String,
+        /// Its process, if that has a record.
+        pid: Option<u32>,
+    },
     /// The socket belongs to someone else, or failed.
     #[error("{}: {error}", path.display())]
     Io {
@@ -37,13 +52,20 @@ pub enum CtlError {
 pub struct Client {
     name: String,
     path: PathBuf,
+    patience: Duration,
 }
 
 impl Client {
     /// The client of the bottleneck `name`.
     #[must_use]
     pub fn new(directory: &Path, name: &str) -> Self {
-        Client { name: name.to_owned(), path: directory.join(format!("{name}.sock")) }
+        Client { name: name.to_owned(), path: directory.join(format!("{name}.sock")), patience: PATIENCE }
+    }
+
+    /// The same with another timeout of answers.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Client { patience, ..self }
     }
 
     /// The state of the bottleneck.
@@ -63,9 +85,15 @@ impl Client {
     }
 
     fn ask(&self, question: &Question) -> Result<Report, CtlError> {
-        let answer = self.exchange(question).map_err(|error| match error.kind() {
+        let failed = |error| CtlError::Io { path: self.path.clone(), error };
+        let stream = reach(&self.path, self.patience).map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => CtlError::NotRunning(self.name.clone()),
-            _ => CtlError::Io { path: self.path.clone(), error },
+            ErrorKind::WouldBlock => self.silent(),
+            _ => failed(error),
+        })?;
+        let answer = exchange(&stream, question).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => self.silent(),
+            _ => failed(error),
         })?;
         match answer {
             Answer::Report(report) => Ok(*report),
@@ -73,15 +101,39 @@ impl Client {
         }
     }
 
-    fn exchange(&self, question: &Question) -> io::Result<Answer> {
-        let mut stream = UnixStream::connect(&self.path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(&serde_json::to_vec(question)?)?;
-        stream.write_all(b"\n")?;
-        let mut line = String::new();
-        BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
-        Ok(serde_json::from_str(&line)?)
+    fn silent(&self) -> CtlError {
+        let running = records(self.path.parent().unwrap_or(Path::new("/"))).into_iter().filter(|found| found.running);
+        let pid = running.map(|found| found.record).find(|record| record.name() == self.name).map(|record| record.pid);
+        CtlError::Silent { name: self.name.clone(), pid }
     }
+}
+
+fn process(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "its process".to_owned(), |pid| format!("process {pid}"))
+}
+
+fn exchange(mut stream: &UnixStream, question: &Question) -> io::Result<Answer> {
+    stream.write_all(&serde_json::to_vec(question)?)?;
+    stream.write_all(b"\n")?;
+    let mut line = String::new();
+    BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+/// Connects to a socket. Its timeout is also that of requests and answers: where a process hangs, the kernel lets only so many clients wait,
+/// and the next one would wait for ever.
+fn reach(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    for which in [Timeout::Send, Timeout::Recv] {
+        set_socket_timeout(&socket, which, Some(patience))?;
+    }
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
+/// Whether nobody listens at a socket, because its process was killed. One that hangs listens.
+pub(crate) fn is_dead(path: &Path) -> bool {
+    reach(path, GLANCE).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused)
 }
 
 /// The names of running bridges and links.
@@ -94,8 +146,42 @@ pub fn running(directory: &Path) -> io::Result<Vec<String>> {
         entries => entries?.flatten(),
     };
     let sockets = entries.filter_map(|e| e.file_name().to_str()?.strip_suffix(".sock").map(str::to_owned));
-    let mut names: Vec<String> =
-        sockets.filter(|name| UnixStream::connect(directory.join(format!("{name}.sock"))).is_ok()).collect();
+    let listens = |name: &String| match reach(&directory.join(format!("{name}.sock")), GLANCE) {
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::WouldBlock,
+    };
+    let mut names: Vec<String> = sockets.filter(listens).collect();
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::cleanup::{Held, Record, Taken};
+    use crate::ctl::prepare;
+
+    /// Nobody answers at the socket, as of a process that is stopped. At last the kernel lets no more clients wait.
+    #[test]
+    fn a_process_that_hangs_is_named_however_many_have_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("run");
+        prepare(&run).unwrap();
+        let taken = Taken { name: "wan".into(), interfaces: vec!["a".into(), "b".into()], ..Taken::default() };
+        let _held = Held::new(&run, &Record { pid: 4711, bridge: Some(taken), ..Record::default() }).unwrap();
+        let path = run.join("wan.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 2).unwrap();
+        let patience = Duration::from_millis(20);
+        let client = Client::new(&run, "wan").with_patience(patience);
+        let ask = || client.report().unwrap_err().to_string();
+        assert_eq!(ask(), "wan: process 4711 does not answer");
+        let waiting: Vec<_> = (0..20).map_while(|_| reach(&path, patience).ok()).collect();
+        assert!(waiting.len() < 20);
+        assert_eq!(ask(), "wan: process 4711 does not answer");
+        assert_eq!(running(&run).unwrap(), ["wan"]);
+        assert!(!is_dead(&path));
+    }
 }

@@ -30,30 +30,42 @@ pub(crate) struct OfThread<D: Port> {
     pub(crate) directions: usize,
 }
 
+/// What a bottleneck is, for its reports.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// `bridge`, `link` or `shape`.
+    pub(crate) kind: &'static str,
+    /// Its name.
+    pub(crate) name: String,
+    /// The interfaces that it uses.
+    pub(crate) interfaces: Vec<String>,
+    /// For each direction, where its packets come from and go to.
+    pub(crate) ways: Vec<String>,
+}
+
 /// Shows and changes a bottleneck, from any thread.
 pub struct Control<D: Port> {
-    kind: &'static str,
-    name: String,
+    shown: Shown,
     setups: Mutex<Vec<Setup>>,
     threads: Vec<OfThread<D>>,
 }
 
 impl<D: Port> std::fmt::Debug for Control<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Control").field("kind", &self.kind).field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Control").field("shown", &self.shown).finish_non_exhaustive()
     }
 }
 
 impl<D: Port + 'static> Control<D> {
     /// The handle of a bottleneck with these settings, and the threads that run its directions.
-    pub(crate) fn new(kind: &'static str, name: &str, setups: Vec<Setup>, threads: Vec<OfThread<D>>) -> Self {
-        Control { kind, name: name.to_owned(), setups: Mutex::new(setups), threads }
+    pub(crate) fn new(shown: Shown, setups: Vec<Setup>, threads: Vec<OfThread<D>>) -> Self {
+        Control { shown, setups: Mutex::new(setups), threads }
     }
 
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.shown.name
     }
 
     /// A snapshot of its directions, at most a tenth of a second old.
@@ -67,7 +79,7 @@ impl<D: Port + 'static> Control<D> {
     #[must_use]
     pub fn report(&self) -> Report {
         let setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
-        Report::of(self.kind, &self.name, &setups, &self.look())
+        Report::of(&self.shown, &setups, &self.look())
     }
 
     /// Executes a function with a direction, by its place, in the thread that moves its packets. `None` if that thread does not

@@ -8,9 +8,11 @@ pub(crate) mod control;
 mod place;
 mod report;
 mod server;
+mod settings;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use client::is_dead;
 pub use client::{Client, CtlError, running};
 pub use control::Control;
 pub use place::{DIRECTORY, OF_ROOT, directory, is_safe, prepare};

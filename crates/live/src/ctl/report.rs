@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use aqmkit_aqm::registry::Link;
 use serde::{Deserialize, Serialize};
 
+use super::control::Shown;
+use super::settings;
 use crate::measured::{DirectionLook, Look, Trouble};
 use crate::port::Counts;
 use aqmkit_measure::by_reason;
@@ -20,6 +22,9 @@ pub struct Report {
     pub kind: String,
     /// Its name.
     pub name: String,
+    /// The interfaces that it uses; empty for a link, whose devices are its own.
+    #[serde(default)]
+    pub interfaces: Vec<String>,
     /// The id of its process.
     pub pid: u32,
     /// The time of the report, in seconds since the start.
@@ -39,6 +44,12 @@ pub struct Report {
 pub struct DirectionReport {
     /// Its name.
     pub name: String,
+    /// Where its packets come from and go to, in words.
+    #[serde(default)]
+    pub way: String,
+    /// The settings of its link other than the rate, as far as there are any: delay, losses and framing, by the names of their options.
+    #[serde(default)]
+    pub link: BTreeMap<String, String>,
     /// Its discipline.
     pub discipline: String,
     /// The parameters, including derived ones.
@@ -99,25 +110,42 @@ impl From<&Counters> for Counted {
 
 impl Report {
     /// The report of a snapshot of a bottleneck with these settings.
-    pub(super) fn of(kind: &str, name: &str, setups: &[Setup], look: &Look) -> Report {
+    pub(super) fn of(shown: &Shown, setups: &[Setup], look: &Look) -> Report {
         let Trouble { refused, failed_reads } = look.trouble;
+        let directions = setups.iter().zip(&shown.ways).zip(&look.directions);
+        let directions = directions.map(|((setup, way), seen)| direction(setup, way, seen)).collect();
         Report {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
+            kind: shown.kind.to_owned(),
+            name: shown.name.clone(),
+            interfaces: shown.interfaces.clone(),
             pid: std::process::id(),
             at_s: look.at.as_secs_f64(),
-            directions: setups.iter().zip(&look.directions).map(|(s, d)| direction(s, d)).collect(),
+            directions,
             late: look.late,
             refused,
             failed_reads,
         }
     }
+
+    /// What it is, in words: `bridge wan between eth1 and eth2`. The name of a link says what it is; so does that of a bridge without one of
+    /// its own.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let named = |what: &str| if self.name == self.kind { what.to_owned() } else { format!("{what} {}", self.name) };
+        match (self.kind.as_str(), &self.interfaces[..]) {
+            ("bridge", [a, b]) => format!("{} between {a} and {b}", named("bridge")),
+            ("shape", [interface]) => format!("{} of {interface}", named("shaper")),
+            _ => self.name.clone(),
+        }
+    }
 }
 
-fn direction(setup: &Setup, look: &DirectionLook) -> DirectionReport {
+fn direction(setup: &Setup, way: &str, look: &DirectionLook) -> DirectionReport {
     let classes = setup.classes.iter().cloned().zip(look.classes.iter().map(Counted::from));
     DirectionReport {
         name: setup.name.clone(),
+        way: way.to_owned(),
+        link: settings::of(setup),
         discipline: setup.aqm.name().to_owned(),
         parameters: parameters(setup),
         rate_bps: setup.rate.as_bps(),
@@ -136,4 +164,22 @@ fn parameters(setup: &Setup) -> serde_json::Value {
     let link = Link { rate: setup.rate, mean_packet: setup.mean_packet, classes: setup.classes.clone() };
     let effective = setup.aqm.effective(&link).unwrap_or_else(|_| setup.aqm.clone());
     serde_json::to_value(effective).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_says_what_it_is_and_its_name_once() {
+        let title = |kind: &str, name: &str, interfaces: &[&str]| {
+            let interfaces = interfaces.iter().map(|interface| (*interface).to_owned()).collect();
+            Report { kind: kind.into(), name: name.into(), interfaces, ..Report::default() }.title()
+        };
+        assert_eq!(title("bridge", "bridge", &["l1", "r1"]), "bridge between l1 and r1");
+        assert_eq!(title("bridge", "wan", &["l1", "r1"]), "bridge wan between l1 and r1");
+        assert_eq!(title("shape", "shape", &["eth0"]), "shaper of eth0");
+        assert_eq!(title("shape", "home", &["eth0"]), "shaper home of eth0");
+        assert_eq!(title("link", "link-7", &[]), "link-7");
+    }
 }

@@ -1,7 +1,7 @@
 //! The server of the control socket.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::Control;
-use super::{Answer, prepare};
+use super::{Answer, is_dead, prepare};
 use crate::capabilities::keep_none;
 use crate::confinement::{Needs, confine};
 use crate::port::Port;
@@ -49,7 +49,7 @@ pub fn serve<D: Port + 'static>(directory: &Path, control: Arc<Control<D>>) -> i
     prepare(directory)?;
     let path = directory.join(format!("{}.sock", control.name()));
     // A socket without a listener belongs to a killed process.
-    if UnixStream::connect(&path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+    if is_dead(&path) {
         fs::remove_file(&path)?;
     }
     let listener = UnixListener::bind(&path)?;

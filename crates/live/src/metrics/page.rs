@@ -31,10 +31,7 @@ type Labels<'a> = Vec<(&'static str, &'a str)>;
 
 impl Page {
     fn directions(&self) -> impl Iterator<Item = (Labels<'_>, &DirectionReport)> {
-        self.0
-            .directions
-            .iter()
-            .map(|d| (vec![("name", self.0.name.as_str()), ("direction", &d.name)], d))
+        self.0.directions.iter().map(|d| (vec![("name", self.0.name.as_str()), ("direction", &d.name)], d))
     }
 
     /// The discipline of each direction. Nothing else has it as a label: a counter counts on when `aqmkit ctl` replaces the discipline, and
@@ -202,7 +199,8 @@ mod tests {
         let of = |discipline: &str| {
             let (name, discipline) = ("forth".to_owned(), discipline.to_owned());
             let gauges = BTreeMap::from([("average".to_owned(), 1.0)]);
-            let direction = DirectionReport { name, discipline, gauges, classes: counted.clone(), ..DirectionReport::default() };
+            let direction =
+                DirectionReport { name, discipline, gauges, classes: counted.clone(), ..DirectionReport::default() };
             page(Report { name: "wan".into(), directions: vec![direction], ..Report::default() }).unwrap()
         };
         let red = of("red");

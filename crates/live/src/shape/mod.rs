@@ -21,6 +21,7 @@ use aqmkit_packets::wire::{Classes, Encapsulation};
 
 use crate::capabilities::keep_only_packets;
 use crate::confinement::Needs;
+use crate::ctl::control::Shown;
 use crate::error::LiveError;
 use crate::running::{self, Common, Running, Threads, Unbuilt};
 use crate::timing::Clock;
@@ -66,5 +67,8 @@ pub fn open(setup: &ShapeSetup, name: &str) -> Result<Running<End>, LiveError> {
         keep: keep_only_packets,
         needs: Needs::Bpf,
     };
-    Running::start(("shape", name), queues, setup.threads, directions, &common)
+    let interface = &setup.interface;
+    let ways = vec![format!("leaves {interface}"), format!("arrives at {interface}")];
+    let shown = Shown { kind: "shape", name: name.to_owned(), interfaces: vec![interface.clone()], ways };
+    Running::start(shown, queues, setup.threads, directions, &common)
 }
