@@ -6,16 +6,16 @@
 //! a record without a lock is one of a process that was killed.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::ctl::{is_safe, prepare};
+use crate::ctl::{is_dead, is_safe, prepare};
+use crate::handover;
 use crate::netns::{Netns, processes};
 use crate::offload::SwitchedOff;
 
@@ -50,12 +50,19 @@ pub struct Taken {
     pub interfaces: Vec<String>,
     /// The offloads that it disabled.
     pub off: Vec<SwitchedOff>,
+    /// Whether a bridge of the kernel forwards between them when the process ends.
+    pub fail_open: bool,
 }
 
 impl Taken {
-    /// What uses them: a bridge has two interfaces, a shaper one.
-    fn kind(&self) -> &'static str {
-        if self.interfaces.len() == 1 { "shaper" } else { "bridge" }
+    /// What uses them, in words: a bridge has two interfaces, a shaper one.
+    fn title(&self) -> String {
+        let named =
+            |kind: &str, usual| if self.name == usual { kind.to_owned() } else { format!("{kind} {}", self.name) };
+        match &self.interfaces[..] {
+            [interface] => format!("{} of {interface}", named("shaper", "shape")),
+            several => format!("{} between {}", named("bridge", "bridge"), several.join(" and ")),
+        }
     }
 }
 
@@ -172,29 +179,55 @@ pub fn bridge_at(directory: &Path, place: u64, interfaces: &[String]) -> Option<
     })
 }
 
-/// The remains of killed links, bridges and shapers, one sentence for each.
+/// Forgets killed processes that used one of these interfaces, because another one uses them now.
+pub fn forget(directory: &Path, place: u64, interfaces: &[String]) {
+    let same = |taken: &Taken| taken.place == place && taken.interfaces.iter().any(|name| interfaces.contains(name));
+    for found in records(directory).into_iter().filter(|f| !f.running && f.record.bridge.as_ref().is_some_and(same)) {
+        // Another process may have removed it.
+        let _ = std::fs::remove_file(found.path);
+    }
+}
+
+/// The remains of killed links, bridges and shapers, and bridges of the kernel that forward in place of ended ones: one sentence for each,
+/// with what ends it.
 #[must_use]
 pub fn leftovers(directory: &Path) -> Vec<String> {
+    let all = records(directory);
+    let forwarding = handover::forwarding(&all);
+    let forwarded = |taken: &Taken| forwarding.iter().any(|device| device.is_between(taken));
     let left = |record: &Record| match &record.bridge {
+        Some(taken) if taken.off.is_empty() && forwarded(taken) => None,
         Some(taken) => {
             let off = taken.off.iter().map(|o| format!("{} of {}", o.offload, o.interface)).collect::<Vec<_>>();
-            let off = if off.is_empty() { "nothing".to_owned() } else { format!("{} switched off", off.join(", ")) };
-            format!("the {} {} was killed and left {off}", taken.kind(), taken.name)
+            let (off, right) = match off.is_empty() {
+                true => ("nothing but its record".to_owned(), "removes that"),
+                false => (format!("{} switched off", off.join(", ")), "switches them on again"),
+            };
+            Some(format!("the {} was killed and left {off}; aqmkit link --cleanup {right}", taken.title()))
         }
         None => {
-            let many = inside(&record.cookies).len();
-            format!("link {} was killed and left {many} processes in its namespaces", record.pid)
+            let many = counted(inside(&record.cookies).len(), "process", "processes");
+            Some(format!(
+                "link {} was killed and left {many} in its namespaces; aqmkit link --cleanup cleans up",
+                record.pid
+            ))
         }
     };
-    records(directory).iter().filter(|f| !f.running).map(|f| left(&f.record)).collect()
+    let killed = all.iter().filter(|f| !f.running).filter_map(|f| left(&f.record));
+    killed.chain(forwarding.iter().filter_map(handover::Forwarding::told)).collect()
+}
+
+/// A number of things.
+fn counted(many: usize, one: &str, more: &str) -> String {
+    format!("{many} {}", if many == 1 { one } else { more })
 }
 
 /// The result of a cleanup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Records of links and bridges that were killed.
-    pub records: usize,
-    /// The number of records of bridges among them.
+    /// Links that were killed, whose records are gone now.
+    pub links: usize,
+    /// The same of bridges and shapers.
     pub bridges: usize,
     /// Processes that were left in the namespaces of links.
     pub processes: usize,
@@ -202,22 +235,54 @@ pub struct Cleaned {
     pub offloads: usize,
 }
 
+impl std::fmt::Display for Cleaned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [
+            (self.links, "killed link cleaned up", "killed links cleaned up"),
+            (self.processes, "process ended", "processes ended"),
+            (self.bridges, "killed bridge or shaper cleaned up", "killed bridges or shapers cleaned up"),
+            (self.offloads, "offload switched on again", "offloads switched on again"),
+        ];
+        let parts = parts.into_iter().filter(|(many, ..)| *many > 0).map(|(many, one, more)| counted(many, one, more));
+        let text = parts.collect::<Vec<_>>().join(", ");
+        f.write_str(if text.is_empty() { "nothing to clean up" } else { &text })
+    }
+}
+
 /// Ends remaining processes of killed links, and restores the settings that killed bridges changed. Running ones are
-/// not affected.
+/// not affected. A bridge of the kernel that forwards in place of a killed bridge goes on, and so does the record, which tells of it.
 #[must_use]
 pub fn clean(directory: &Path) -> Cleaned {
     let mut cleaned = Cleaned::default();
-    for found in records(directory).into_iter().filter(|f| !f.running) {
+    let all = records(directory);
+    let forwarding = handover::forwarding(&all);
+    for found in all.into_iter().filter(|f| !f.running) {
         cleaned.processes += end_processes(&found.record.cookies);
         cleaned.offloads += found.record.bridge.as_ref().map_or(0, switch_on_again);
+        let stays = |taken: &Taken| forwarding.iter().any(|device| device.made_here() && device.is_between(taken));
+        if found.record.bridge.as_ref().is_some_and(stays) {
+            keep_without_offloads(&found);
+            continue;
+        }
         let _ = std::fs::remove_file(found.path.with_extension("look"));
         if std::fs::remove_file(&found.path).is_ok() {
-            cleaned.records += 1;
-            cleaned.bridges += usize::from(found.record.bridge.is_some());
+            match found.record.bridge {
+                Some(_) => cleaned.bridges += 1,
+                None => cleaned.links += 1,
+            }
         }
     }
     remove_dead_sockets(directory);
     cleaned
+}
+
+/// Takes the offloads, which are switched on again, out of a record.
+fn keep_without_offloads(found: &Found) {
+    let mut record = found.record.clone();
+    let Some(taken) = record.bridge.as_mut().filter(|taken| !taken.off.is_empty()) else { return };
+    taken.off.clear();
+    // If it cannot be written, they are switched on once more at the next start.
+    let _ = serde_json::to_vec(&record).map(|text| std::fs::write(&found.path, text));
 }
 
 /// Removes sockets without a listener, whose processes were killed.
@@ -227,7 +292,7 @@ fn remove_dead_sockets(directory: &Path) {
     }
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.path());
     for socket in entries.filter(|path| path.extension().is_some_and(|e| e == "sock")) {
-        if UnixStream::connect(&socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+        if is_dead(&socket) {
             // Another process may have removed it.
             let _ = std::fs::remove_file(socket);
         }
@@ -283,7 +348,7 @@ mod tests {
     fn a_bridge_is_found_by_its_interfaces_while_it_runs() {
         let dir = tempfile::tempdir().unwrap();
         let mut taken =
-            Taken { name: "wan".into(), place: 7, interfaces: vec!["a".into(), "b".into()], off: Vec::new() };
+            Taken { name: "wan".into(), place: 7, interfaces: vec!["a".into(), "b".into()], ..Taken::default() };
         let record = |bridge: &Taken| Record { pid: 9, bridge: Some(bridge.clone()), ..Record::default() };
         let mut held = Held::new(dir.path(), &record(&taken)).unwrap();
         let at =
@@ -300,24 +365,42 @@ mod tests {
         drop(held);
         std::fs::write(path, text).unwrap();
         assert_eq!(at(7, ["a", "b"]), None);
-        assert_eq!(leftovers(dir.path()), ["the bridge wan was killed and left gro of b switched off"]);
         assert_eq!(
-            clean(dir.path()),
-            Cleaned { records: 1, bridges: 1, ..Cleaned::default() },
-            "there is no namespace 7"
+            leftovers(dir.path()),
+            [
+                "the bridge wan between a and b was killed and left gro of b switched off; aqmkit link --cleanup switches them on again"
+            ]
         );
+        assert_eq!(clean(dir.path()), Cleaned { bridges: 1, ..Cleaned::default() }, "there is no namespace 7");
     }
 
     #[test]
     fn what_has_one_interface_is_called_a_shaper() {
         let dir = tempfile::tempdir().unwrap();
-        let taken = Taken { name: "home".into(), place: 7, interfaces: vec!["eth0".into()], off: Vec::new() };
+        let taken = Taken { name: "shape".into(), place: 7, interfaces: vec!["eth0".into()], ..Taken::default() };
         let held = Held::new(dir.path(), &Record { pid: 9, bridge: Some(taken), ..Record::default() }).unwrap();
         let text = std::fs::read(&held.path).unwrap();
         let path = held.path.clone();
         drop(held);
         std::fs::write(path, text).unwrap();
-        assert_eq!(leftovers(dir.path()), ["the shaper home was killed and left nothing"]);
+        assert_eq!(
+            leftovers(dir.path()),
+            ["the shaper of eth0 was killed and left nothing but its record; aqmkit link --cleanup removes that"]
+        );
+        forget(dir.path(), 8, &["eth0".to_owned()]);
+        assert_eq!(leftovers(dir.path()).len(), 1, "another namespace has another eth0");
+        forget(dir.path(), 7, &["eth0".to_owned()]);
+        assert!(leftovers(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn a_cleanup_tells_what_it_did_and_no_more() {
+        let told = |links, processes, bridges, offloads| Cleaned { links, bridges, processes, offloads }.to_string();
+        assert_eq!(told(0, 0, 0, 0), "nothing to clean up");
+        assert_eq!(told(0, 0, 1, 0), "1 killed bridge or shaper cleaned up");
+        assert_eq!(told(1, 1, 0, 0), "1 killed link cleaned up, 1 process ended");
+        let all = "2 killed links cleaned up, 3 processes ended, 2 killed bridges or shapers cleaned up, 2 offloads switched on again";
+        assert_eq!(told(2, 3, 2, 2), all);
     }
 
     #[test]
@@ -355,7 +438,7 @@ mod tests {
         std::fs::write(dir.path().join("7.json"), serde_json::to_vec(&Record::default()).unwrap()).unwrap();
         std::fs::write(dir.path().join("8.json"), "not json").unwrap();
         assert!(records(dir.path()).iter().all(|f| !f.running));
-        assert_eq!(clean(dir.path()), Cleaned { records: 2, ..Cleaned::default() });
+        assert_eq!(clean(dir.path()), Cleaned { links: 2, ..Cleaned::default() });
         assert!(records(dir.path()).is_empty());
     }
 }

@@ -20,6 +20,7 @@ pub mod congestion;
 pub mod ctl;
 pub mod doctor;
 pub mod error;
+pub mod handover;
 pub mod kernel;
 pub mod link;
 pub mod measured;

@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aqmkit_aqm::Catalogue;
 use aqmkit_live::LiveError;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Io, kernel_bridge_of, remove_kernel_bridge};
-use aqmkit_live::cleanup;
+use aqmkit_live::cleanup::{self, Cleaned, Taken};
 use aqmkit_live::ctl;
+use aqmkit_live::handover;
 use aqmkit_live::netns::cookie;
 use aqmkit_live::offload::WriteDown;
 use aqmkit_packets::shaper::Setup;
 
 use super::args::wire;
 use super::fail::{Failure, wrong};
-use super::link::{note, tidied};
+use super::link::note;
 use super::progress::Talk;
 use super::queue;
 use super::say;
@@ -28,8 +29,7 @@ use super::stop;
 pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -> Result<(), Failure> {
     let directory = ctl::directory();
     if args.cleanup {
-        say::print(&tidied(cleanup::clean(&directory)))?;
-        return remove_kernel_bridges(&directory);
+        return clean_up(&directory);
     }
     let setup = setup(args, disciplines)?;
     standing::exist(&setup.interfaces)?;
@@ -43,37 +43,45 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
     }
     // The bridge restores the interfaces at its end; a second Ctrl-C must not prevent this.
     stop::listen_once()?;
-    let ledger = Arc::new(Mutex::new(Ledger::open(&directory, setup.interfaces.to_vec(), &args.name, place)));
-    let note = {
+    let taken = Taken {
+        name: args.name.clone(),
+        place,
+        interfaces: setup.interfaces.to_vec(),
+        fail_open: setup.fail_open,
+        off: Vec::new(),
+    };
+    let ledger = Arc::new(Mutex::new(Ledger::open(&directory, taken, talk)));
+    let noting = {
         let ledger = Arc::clone(&ledger);
         WriteDown::with(move |off| ledger.lock().unwrap_or_else(PoisonError::into_inner).add(off))
     };
-    let bridge = Bridge::open_noting(&setup, &args.name, note)?;
+    let bridge = Bridge::open_noting(&setup, &args.name, noting)?;
     let [a, b] = &setup.interfaces;
     let attended = Attended { directory: &directory, name: &args.name, watched: args.watched };
     standing::attend(bridge.running(), attended, &format!("bridging {a} and {b}"), talk)?;
     let interfaces = bridge.interfaces();
     let report = bridge.control().report();
     let measured = bridge.close()?;
-    if setup.fail_open && talk != Talk::Quiet {
-        say::tell(&format!(
-            "note: from now on the kernel forwards between {a} and {b}; aqmkit bridge --cleanup ends that"
-        ));
+    if setup.fail_open {
+        talk.note(&format!("from now on the kernel forwards between {a} and {b}; aqmkit bridge --cleanup ends that"));
     }
     let interfaces = interfaces.into_iter().flatten().map(|(name, _, counts)| (name, counts)).collect();
     Ended { report: &report, measured: &measured, interfaces }.print(args.json)
 }
 
-/// Removes the kernel's bridges that took over for bridges which have ended.
-fn remove_kernel_bridges(directory: &Path) -> Result<(), Failure> {
-    let place = cookie().unwrap_or_default();
-    let running = cleanup::records(directory).into_iter().filter(|f| f.running).filter_map(|f| f.record.bridge);
-    let in_use: Vec<String> = running.filter(|taken| taken.place == place).flat_map(|t| t.interfaces).collect();
+/// Restores what killed bridges have changed, and removes the kernel's bridges that took over for bridges which have ended.
+fn clean_up(directory: &Path) -> Result<(), Failure> {
     let cannot = LiveError::while_doing("cannot remove the kernel's bridges");
-    for name in aqmkit_live::bridge::remove_kernel_bridges(&in_use).map_err(cannot)? {
-        say::print(&format!("the kernel's bridge {name} removed"))?;
+    let made_here = handover::all(directory).into_iter().filter(handover::Forwarding::made_here);
+    let removed =
+        made_here.map(|device| device.remove().map(|()| format!("the kernel's bridge {} removed", device.name())));
+    let mut lines = removed.collect::<Result<Vec<_>, _>>().map_err(cannot)?;
+    // Comes last: a record stays as long as its device.
+    let cleaned = cleanup::clean(directory);
+    if cleaned != Cleaned::default() || lines.is_empty() {
+        lines.push(cleaned.to_string());
     }
-    Ok(())
+    Ok(say::print(&lines.join("\n"))?)
 }
 
 /// Without --fail-open, no bridge of the kernel may forward between the interfaces: every frame would arrive twice. Those
@@ -86,9 +94,7 @@ fn leave_kernel_bridges(interfaces: &[String; 2], talk: Talk) -> Result<(), Fail
             Some((bridge, true)) => {
                 let failed = LiveError::while_doing("cannot remove the kernel's bridge");
                 remove_kernel_bridge(&bridge).map_err(failed)?;
-                if talk != Talk::Quiet {
-                    say::tell(&format!("note: the kernel's bridge {bridge} is removed"));
-                }
+                talk.note(&format!("the kernel's bridge {bridge} is removed"));
             }
             Some((bridge, false)) => {
                 return wrong(

@@ -14,7 +14,7 @@ use super::say;
 struct Findings {
     checks: Vec<Check>,
     links: Vec<Patient>,
-    /// Remains of killed links and bridges.
+    /// Remains of killed links and bridges, and bridges of the kernel in place of ended ones.
     leftovers: Vec<String>,
 }
 
@@ -37,11 +37,6 @@ pub(super) fn doctor(args: &args::Doctor) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Environment(format!("aqmkit link cannot run here: {} missing", missing.join(", "))))
-}
-
-/// A remain of a killed link, and the command that removes it.
-pub(super) fn to_clean(left: &str) -> String {
-    format!("{left}; aqmkit link --cleanup cleans up")
 }
 
 fn lacks(checks: &[Check], name: &str) -> bool {
@@ -69,6 +64,6 @@ fn text(findings: &Findings) -> String {
         text += &format!("\n{}: {}\n", say::bold(&format!("link {}", link.pid)), link.title);
         text.extend(link.findings.iter().map(|f| format!("  {f}\n")));
     }
-    text.extend(findings.leftovers.iter().map(|left| format!("\n{}\n", to_clean(left))));
+    text.extend(findings.leftovers.iter().map(|left| format!("\n{left}\n")));
     text
 }

@@ -44,11 +44,12 @@ pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Re
     let directory = ctl::directory();
     let cleaned = cleanup::clean(&directory);
     if args.cleanup {
-        return Ok(say::print(&tidied(cleaned))?);
+        let forwarding = cleanup::leftovers(&directory);
+        return Ok(say::print(&[vec![cleaned.to_string()], forwarding].concat().join("\n"))?);
     }
     note(cleaned, talk);
     let setup = ask::setup(args, disciplines)?;
-    unmarked(args, &setup);
+    unmarked(args, &setup, talk);
     if args.command.is_empty() {
         return wrong("no command given", "give it after --, for example aqmkit link --rate 10mbit -- bash");
     }
@@ -59,17 +60,15 @@ pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Re
     let title = ask::title(&setup);
     let held = Held::new(&directory, &record(&link, &setup));
     if let Err(e) = &held {
-        say::tell(&format!(
-            "note: no record can be kept in {}: {e}; doctor will not see this link",
-            directory.display()
-        ));
+        let why = format!("no record can be kept in {}: {e}; doctor will not see this link", directory.display());
+        talk.note(&why);
     }
     let held = held.ok();
     // A missing socket only prevents changes from outside.
     let socket = ctl::serve(&directory, std::sync::Arc::clone(&link.control)).ok();
     match (args.play, &socket) {
         (Some(access), Some(_)) => page::start(link.control.name(), access)?,
-        (Some(_), None) => say::tell("note: there is no control socket, which --play needs"),
+        (Some(_), None) => talk.note("there is no control socket, which --play needs"),
         (None, _) => {}
     }
     let mut children = Children::adopt()?;
@@ -106,16 +105,14 @@ pub(super) fn describe(args: &args::Link, disciplines: &Catalogue) -> Result<Str
 }
 
 /// Warns if ECN is enabled for TCP, but a discipline does not mark: some never do, and several do not by default.
-fn unmarked(args: &args::Link, setup: &LinkSetup) {
+fn unmarked(args: &args::Link, setup: &LinkSetup, talk: Talk) {
     for direction in [&setup.down, &setup.up].into_iter().filter(|_| args.ecn) {
         let parameters = serde_json::to_value(&direction.aqm).unwrap_or_default();
         let (name, aqm) = (&direction.name, direction.aqm.name());
         if !direction.aqm.marks() {
-            say::tell(&format!(
-                "note: {name}: {aqm} never marks: --ecn needs a discipline that does, as --aqm fq-codel"
-            ));
+            talk.note(&format!("{name}: {aqm} never marks: --ecn needs a discipline that does, as --aqm fq-codel"));
         } else if parameters.get("ecn").is_some_and(|ecn| ecn == false) {
-            say::tell(&format!("note: {name}: {aqm} drops and does not mark: --ecn needs --aqm {aqm}:ecn=true"));
+            talk.note(&format!("{name}: {aqm} drops and does not mark: --ecn needs --aqm {aqm}:ecn=true"));
         }
     }
 }
@@ -130,21 +127,10 @@ fn user(name: &str) -> Result<User, Failure> {
     })
 }
 
-/// The result of a cleanup, in a sentence.
-#[must_use]
-pub(super) fn tidied(cleaned: Cleaned) -> String {
-    let Cleaned { records, bridges, processes, offloads } = cleaned;
-    let links = format!("{} killed links cleaned up, {processes} processes ended", records - bridges);
-    match bridges {
-        0 => links,
-        _ => format!("{links}; {bridges} killed bridges or shapers, {offloads} offloads switched on again"),
-    }
-}
-
 /// Reports a cleanup at the start.
 pub(super) fn note(cleaned: Cleaned, talk: Talk) {
-    if cleaned.records > 0 && talk != Talk::Quiet {
-        say::tell(&format!("note: {}", tidied(cleaned)));
+    if cleaned != Cleaned::default() {
+        talk.note(&cleaned.to_string());
     }
 }
 
@@ -235,11 +221,9 @@ impl Servers<'_> {
         let talk = self.talk;
         self.running.retain(|(pid, command)| {
             let ended = children.ended(*pid);
-            if let Some(code @ 1..) = ended
-                && talk != Talk::Quiet
-            {
+            if let Some(code @ 1..) = ended {
                 let hint = if talk == Talk::Verbose { "" } else { "; -v shows its output" };
-                say::tell(&format!("note: the server {command:?} has ended with exit code {code}{hint}"));
+                talk.note(&format!("the server {command:?} has ended with exit code {code}{hint}"));
             }
             ended.is_none()
         });

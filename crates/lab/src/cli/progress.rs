@@ -23,6 +23,16 @@ pub enum Talk {
     Verbose,
 }
 
+impl Talk {
+    /// Prints a note, unless nothing is to be printed.
+    #[cfg_attr(not(live), allow(dead_code, reason = "only live commands have such notes"))]
+    pub(super) fn note(self, text: &str) {
+        if self != Talk::Quiet {
+            say::tell(&format!("note: {text}"));
+        }
+    }
+}
+
 /// The interval of progress lines without a bar.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 

@@ -1,7 +1,7 @@
 //! `shape`: a queue in front of an interface of this machine.
 
 use aqmkit_aqm::Catalogue;
-use aqmkit_live::cleanup;
+use aqmkit_live::cleanup::{self, Taken};
 use aqmkit_live::ctl;
 use aqmkit_live::netns::cookie;
 use aqmkit_live::shape::{ShapeSetup, open};
@@ -12,7 +12,6 @@ use super::fail::{Failure, wrong};
 use super::link::note;
 use super::progress::Talk;
 use super::queue;
-use super::say;
 use super::standing::{self, Attended, Ended, Ledger};
 use super::stop;
 
@@ -30,16 +29,15 @@ pub(super) fn shape(args: &wire::Shape, disciplines: &Catalogue, talk: Talk) -> 
     let place = cookie().unwrap_or_default();
     standing::alone(&directory, place, &interfaces)?;
     stop::listen_once()?;
-    let _ledger = Ledger::open(&directory, interfaces, &args.name, place);
+    let _ledger =
+        Ledger::open(&directory, Taken { name: args.name.clone(), place, interfaces, ..Taken::default() }, talk);
     let running = open(&setup, &args.name)?;
     let what = if setup.ingress.is_some() { "what leaves and enters" } else { "what leaves" };
     let attended = Attended { directory: &directory, name: &args.name, watched: args.watched };
     standing::attend(&running, attended, &format!("shaping {what} {}", setup.interface), talk)?;
     let report = running.control.report();
     let measured = running.close()?;
-    if talk != Talk::Quiet {
-        say::tell(&format!("note: from now on {} has no queue of aqmkit", setup.interface));
-    }
+    talk.note(&format!("from now on {} has no queue of aqmkit", setup.interface));
     let counts = report.directions.first().map(|d| (setup.interface.clone(), d.device));
     Ended { report: &report, measured: &measured, interfaces: counts.into_iter().collect() }.print(args.json)
 }

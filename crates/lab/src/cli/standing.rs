@@ -79,7 +79,7 @@ pub(super) fn attend<D: Port + Send + 'static>(
         say::tell(&format!("{doing}{page}; Ctrl-C ends it, aqmkit ctl --to {name} watch shows it"));
     }
     let manager = Manager::of_this_process().unwrap_or_else(|e| {
-        say::tell(&format!("note: the service manager cannot be notified: {e}"));
+        talk.note(&format!("the service manager cannot be notified: {e}"));
         None
     });
     wait(running, manager.as_ref());
@@ -117,19 +117,20 @@ fn serve<D: Port + 'static>(address: SocketAddr, control: Arc<Control<D>>) -> Re
 pub(super) struct Ledger {
     record: Record,
     held: Option<Held>,
+    talk: Talk,
 }
 
 impl Ledger {
     /// Writes the record, before anything is changed.
-    pub(super) fn open(directory: &Path, interfaces: Vec<String>, name: &str, place: u64) -> Self {
-        let title = interfaces.join(" and ");
-        let taken = Taken { name: name.to_owned(), place, interfaces, off: Vec::new() };
+    pub(super) fn open(directory: &Path, taken: Taken, talk: Talk) -> Self {
+        cleanup::forget(directory, taken.place, &taken.interfaces);
+        let title = taken.interfaces.join(" and ");
         let record = Record { pid: std::process::id(), title, bridge: Some(taken), ..Record::default() };
         let held = Held::new(directory, &record);
         if let Err(e) = &held {
-            say::tell(&format!("note: no record can be kept in {}: {e}", directory.display()));
+            talk.note(&format!("no record can be kept in {}: {e}", directory.display()));
         }
-        Ledger { record, held: held.ok() }
+        Ledger { record, held: held.ok(), talk }
     }
 
     /// Adds an offload that is about to be disabled.
@@ -138,7 +139,7 @@ impl Ledger {
         if !taken.off.contains(off) {
             taken.off.push(off.clone());
             if let Err(e) = held.update(&self.record) {
-                say::tell(&format!("note: {} of {} is disabled without a record: {e}", off.offload, off.interface));
+                self.talk.note(&format!("{} of {} is disabled without a record: {e}", off.offload, off.interface));
             }
         }
     }

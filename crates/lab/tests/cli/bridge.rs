@@ -288,9 +288,18 @@ fn what_a_killed_bridge_switched_off_is_told_and_switched_on() {
     };
     let first = killed();
     let said = text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr);
-    assert!(said.contains("the bridge bridge was killed and left gro of m1 switched off"), "{said}");
+    assert!(
+        said.contains(
+            "the bridge between m1 and m2 was killed and left gro of m1 switched off; aqmkit link --cleanup switches"
+        ),
+        "{said}"
+    );
     let told = place.inside(|| aqmkit(&desk).args(["bridge", "--cleanup"]).output()).unwrap();
-    assert!(text(&told.stdout).ends_with("1 offloads switched on again\n") && joins(&place), "{told:?}");
+    assert!(
+        text(&told.stdout).ends_with("1 killed bridge or shaper cleaned up, 1 offload switched on again\n")
+            && joins(&place),
+        "{told:?}"
+    );
     assert!(!record(first).exists() && !desk.path().join("run/bridge.sock").exists());
     // The next bridge does not take what the killed one left for how the interface was.
     killed();
@@ -357,6 +366,7 @@ fn after_a_kill_the_kernel_forwards(threads: &str) {
     signal(&bridge, "-KILL");
     bridge.wait().unwrap();
     assert!(reaches(&hosts, 10), "the kernel forwards");
+    forwarding_is_told(&desk, &place);
     // One that forwards for two other interfaces is left alone below.
     let ip = |line: &str| Command::new("ip").args(line.split(' ')).status().map(|told| told.success());
     assert!(place.inside(|| ip("link add aqmkit-900 type bridge")).unwrap());
@@ -376,6 +386,23 @@ fn after_a_kill_the_kernel_forwards(threads: &str) {
     assert!(reaches(&hosts, 10));
     let told = place.inside(|| aqmkit(&desk).args(["bridge", "--cleanup"]).output()).unwrap();
     assert!(text(&told.stdout).contains(" removed\n") && !reaches(&hosts, 1), "{told:?}");
+}
+
+/// While the kernel forwards in place of a killed bridge, everything says so; a cleanup of links does not forget it.
+fn forwarding_is_told(desk: &Desk, place: &Netns) {
+    let run = |line: &str| aqmkit(desk).args(line.split(' ')).output().unwrap();
+    let told = "the kernel forwards between m1 and m2 without a queue (aqmkit-";
+    let right = "start the bridge again, or aqmkit bridge --cleanup removes it, which cuts the connection";
+    let tells = |said: &str| assert!(said.contains(told) && said.contains(right), "{said}");
+    tells(&text(&run("ctl list").stderr));
+    // The command prints each sentence in a line; doctor may as well.
+    tells(&text(&run("doctor").stdout));
+    let cleaned = text(&run("link --cleanup").stdout);
+    tells(&cleaned);
+    assert!(cleaned.starts_with("1 offload switched on again\n") && joins(place), "{cleaned}");
+    let again = text(&run("link --cleanup").stdout);
+    tells(&again);
+    assert!(again.starts_with("nothing to clean up\n"), "{again}");
 }
 
 #[test]

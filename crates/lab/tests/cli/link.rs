@@ -154,12 +154,44 @@ fn what_a_killed_link_leaves_is_told_and_ended() {
     started.wait().unwrap();
     assert!(alive(), "what the shell had started lives on");
     let said = text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr);
-    let left = format!("link {} was killed and left 1 processes in its namespaces", started.id());
+    let left = format!("link {} was killed and left 1 process in its namespaces", started.id());
     assert!(said.contains(&left) && said.contains("aqmkit link --cleanup"), "{said}");
     let told = aqmkit(&desk).args(["link", "--cleanup"]).output().unwrap();
-    assert_eq!(text(&told.stdout), "1 killed links cleaned up, 1 processes ended\n");
+    assert_eq!(text(&told.stdout), "1 killed link cleaned up, 1 process ended\n");
     until("it ends", || !alive());
     assert_eq!(text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr), "");
+}
+
+/// Rows of other processes are shown all the same.
+#[test]
+fn a_process_that_is_stopped_is_a_row_of_the_list() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let start = || {
+        let mut command = aqmkit(&desk);
+        command.args(["link", "--rate", "5mbit", "--", "sleep", "100"]).stderr(std::process::Stdio::null());
+        command.spawn().unwrap()
+    };
+    let mut links = [start(), start()];
+    let [stopped, other] = [links[0].id(), links[1].id()];
+    let socket = |pid: u32| desk.path().join(format!("run/link-{pid}.sock")).exists();
+    until("both run", || socket(stopped) && socket(other));
+    signal(&links[0], "-STOP");
+    let started = aqmkit_runs::clock::now();
+    let told = aqmkit(&desk).args(["ctl", "list"]).output().unwrap();
+    let took = aqmkit_runs::clock::now().duration_since(started);
+    signal(&links[0], "-CONT");
+    let said = text(&told.stdout);
+    assert!(said.contains(&format!("link-{stopped}: process {stopped} does not answer\n")), "{said}");
+    let row = "down (server to client) 5mbit fifo, up (client to server) 5mbit fifo\n";
+    assert!(said.contains(&format!("link-{other}: link of process {other}, {row}")), "{said}");
+    assert!(told.status.success() && took < Duration::from_secs(5), "{took:?}");
+    for child in &mut links {
+        signal(child, "-TERM");
+        child.wait().unwrap();
+    }
 }
 
 /// The server's head start, and what the end takes, are not part of what was measured.
@@ -192,6 +224,25 @@ fn marks_that_cannot_be_are_told_of() {
     let never = said("drr");
     assert!(never.contains("down: drr never marks: --ecn needs a discipline that does, as --aqm fq-codel"), "{never}");
     assert!(!said("codel:ecn=true").contains("does not mark") && !said("dualpi2").contains("does not mark"));
+}
+
+#[test]
+fn a_quiet_link_prints_no_notes() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    // There is a file where the records would be.
+    desk.write("file", "");
+    let command = |options: &[&str]| {
+        let mut command = aqmkit(&desk);
+        command.env("AQMKIT_RUNTIME_DIR", desk.path().join("file")).args(options);
+        command.args(["link", "--rate", "20mbit", "--ecn", "--aqm", "codel", "--server", "exit 7", "--", "true"]);
+        text(&command.output().unwrap().stderr)
+    };
+    let (loud, quiet) = (command(&[]), command(&["-q"]));
+    assert!(loud.matches("note: ").count() >= 4, "{loud}");
+    assert!(!quiet.contains("note: ") && quiet.contains("down codel 20mbit, up codel 20mbit, "), "{quiet}");
 }
 
 #[test]

@@ -84,7 +84,8 @@ fn what_a_killed_bridge_has_switched_off_is_switched_on_again() {
     place.middle.inside(|| switch("m1", gro, false)).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let killed = |left: Vec<SwitchedOff>| {
-        let taken = Taken { name: "test".into(), place: place.middle.cookie(), interfaces: Vec::new(), off: left };
+        let place_of = place.middle.cookie();
+        let taken = Taken { name: "test".into(), place: place_of, off: left, ..Taken::default() };
         let record = Record { pid: 1, bridge: Some(taken), ..Record::default() };
         std::fs::write(directory.path().join("1.json"), serde_json::to_vec(&record).unwrap()).unwrap();
     };
@@ -93,7 +94,7 @@ fn what_a_killed_bridge_has_switched_off_is_switched_on_again() {
     let mut holder = holder.unwrap();
     killed(off.clone());
     let cleaned = clean(directory.path());
-    assert_eq!((cleaned.records, cleaned.offloads, on("m1"), on("m2")), (1, 1, true, false));
+    assert_eq!((cleaned.bridges, cleaned.offloads, on("m1"), on("m2")), (1, 1, true, false));
     // Another interface of the name is left alone.
     let other = off.into_iter().map(|o| SwitchedOff { index: o.index + 1000, ..o }).collect();
     place.middle.inside(|| switch("m1", gro, false)).unwrap();

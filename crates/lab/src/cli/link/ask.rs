@@ -70,6 +70,7 @@ fn read_trace(file: &Path) -> Result<Arc<Trace>, Failure> {
 
 /// The link in a line.
 pub(super) fn title(setup: &LinkSetup) -> String {
-    let one = |s: &Setup| format!("{} {} {}", s.aqm.name(), s.rate, s.delay);
+    let delay = |s: &Setup| if s.delay.is_zero() { String::new() } else { format!(" {}", s.delay) };
+    let one = |s: &Setup| format!("{} {}{}", s.aqm.name(), s.rate, delay(s));
     format!("down {}, up {}", one(&setup.down), one(&setup.up))
 }

@@ -1,0 +1,140 @@
+//! Bridges of the kernel that forward in place of a bridge that has ended (`--fail-open`).
+
+use std::io;
+
+use crate::bridge::{KernelDevice, kernel_bridges, remove_kernel_bridge};
+use crate::cleanup::{Found, Taken, records};
+use crate::netns::{Netns, cookie};
+
+/// A bridge device of the kernel that no process attends: frames pass without a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forwarding {
+    device: KernelDevice,
+    /// The cookie of its namespace.
+    place: u64,
+}
+
+impl Forwarding {
+    /// The name of the device.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.device.name
+    }
+
+    /// Whether `--fail-open` made it.
+    #[must_use]
+    pub fn made_here(&self) -> bool {
+        self.device.made_here
+    }
+
+    /// Whether it forwards between the interfaces of a bridge.
+    pub(crate) fn is_between(&self, taken: &Taken) -> bool {
+        let joined =
+            !taken.interfaces.is_empty() && taken.interfaces.iter().all(|name| self.device.ports.contains(name));
+        self.place == taken.place && joined
+    }
+
+    /// What it does, and what ends that; nothing if it does not forward.
+    pub(crate) fn told(&self) -> Option<String> {
+        let KernelDevice { name, made_here, ports } = &self.device;
+        let between = ports.join(" and ");
+        let right = match made_here {
+            true => "start the bridge again, or aqmkit bridge --cleanup removes it, which cuts the connection",
+            false => "start the bridge again",
+        };
+        (ports.len() > 1).then(|| format!("the kernel forwards between {between} without a queue ({name}); {right}"))
+    }
+
+    /// Removes the device, in its namespace.
+    ///
+    /// # Errors
+    /// When it or its namespace is gone, or the process may not.
+    pub fn remove(&self) -> io::Result<()> {
+        if self.place == here() {
+            return remove_kernel_bridge(self.name());
+        }
+        let place = Netns::find(self.place).ok_or(io::ErrorKind::NotFound)?;
+        place.inside(|| remove_kernel_bridge(self.name()))
+    }
+}
+
+/// The cookie of the calling thread's namespace; zero where the kernel has none.
+fn here() -> u64 {
+    cookie().unwrap_or_default()
+}
+
+/// The devices that forward in place of the bridges of a directory of records.
+#[must_use]
+pub fn all(directory: &std::path::Path) -> Vec<Forwarding> {
+    forwarding(&records(directory))
+}
+
+/// The devices that forward in place of bridges that have ended: in the calling thread's namespace also those without a record, elsewhere those
+/// between the interfaces of a record.
+pub(crate) fn forwarding(records: &[Found]) -> Vec<Forwarding> {
+    let bridges =
+        |running: bool| records.iter().filter(move |f| f.running == running).filter_map(|f| f.record.bridge.as_ref());
+    let killed: Vec<&Taken> = bridges(false).filter(|taken| taken.fail_open).collect();
+    let in_use: Vec<&Taken> = bridges(true).collect();
+    let own = here();
+    let devices = kernel_bridges().unwrap_or_default();
+    let mut found = unattended(devices, own, &killed, &in_use, |device| device.made_here);
+    let mut others: Vec<u64> =
+        killed.iter().map(|taken| taken.place).filter(|place| *place != own && *place != 0).collect();
+    others.sort_unstable();
+    others.dedup();
+    for place in others {
+        let there = Netns::find(place).and_then(|n| n.inside(kernel_bridges).ok()).unwrap_or_default();
+        found.extend(unattended(there, place, &killed, &in_use, |_| false));
+    }
+    found
+}
+
+/// Of the devices of a namespace, those that forward in place of a killed bridge, or satisfy a condition, and that no running bridge attends.
+fn unattended(
+    devices: Vec<KernelDevice>,
+    place: u64,
+    killed: &[&Taken],
+    in_use: &[&Taken],
+    ours: impl Fn(&KernelDevice) -> bool,
+) -> Vec<Forwarding> {
+    let uses =
+        |taken: &Taken, ports: &[String]| taken.place == place && taken.interfaces.iter().any(|i| ports.contains(i));
+    let attended = |ports: &[String]| in_use.iter().any(|taken| uses(taken, ports));
+    let all = devices.into_iter().map(|device| Forwarding { device, place });
+    let left = all.filter(|f| ours(&f.device) || killed.iter().any(|taken| f.is_between(taken)));
+    left.filter(|f| !attended(&f.device.ports)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(name: &str, ports: &[&str]) -> KernelDevice {
+        let ports = ports.iter().map(|port| (*port).to_owned()).collect();
+        KernelDevice { name: name.into(), made_here: name.starts_with("aqmkit-"), ports }
+    }
+
+    fn taken(place: u64, interfaces: [&str; 2]) -> Taken {
+        let interfaces = interfaces.map(str::to_owned).to_vec();
+        Taken { name: "bridge".into(), place, interfaces, fail_open: true, ..Taken::default() }
+    }
+
+    #[test]
+    fn a_device_that_nobody_attends_is_told_of_with_what_ends_it() {
+        let devices =
+            || vec![device("aqmkit-2", &["l1", "r1"]), device("br0", &["l2", "r2"]), device("br1", &["l3", "r3"])];
+        let (first, second) = (taken(7, ["l1", "r1"]), taken(7, ["l2", "r2"]));
+        let told = |killed: &[&Taken], in_use: &[&Taken], own: bool| -> Vec<String> {
+            let found = unattended(devices(), 7, killed, in_use, |device| own && device.made_here);
+            found.iter().filter_map(Forwarding::told).collect()
+        };
+        let ours = "the kernel forwards between l1 and r1 without a queue (aqmkit-2); start the bridge again, or aqmkit bridge --cleanup \
+                    removes it, which cuts the connection";
+        let users = "the kernel forwards between l2 and r2 without a queue (br0); start the bridge again";
+        assert_eq!(told(&[], &[], true), [ours], "it is found without a record, too");
+        assert_eq!(told(&[&first, &second], &[], false), [ours, users]);
+        assert_eq!(told(&[&first], &[&first], true), [""; 0], "the next bridge attends it");
+        assert_eq!(told(&[&taken(8, ["l1", "r1"])], &[], false), [""; 0], "those are interfaces of another namespace");
+    }
+}
