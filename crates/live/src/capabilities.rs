@@ -11,6 +11,22 @@ pub fn may_make_links() -> bool {
     NEEDED.iter().all(|c| caps::has_cap(None, CapSet::Effective, *c).unwrap_or(false))
 }
 
+/// Whether the calling thread may load programs into the kernel and register them there. Rights inside a user namespace do not count.
+#[must_use]
+pub fn may_load_programs() -> bool {
+    let has = |one| caps::has_cap(None, CapSet::Effective, one).unwrap_or(false);
+    let bpf = has(Capability::CAP_BPF) || has(Capability::CAP_SYS_ADMIN);
+    bpf && has(Capability::CAP_NET_ADMIN) && in_first_user_namespace()
+}
+
+/// Whether this process is in the user namespace with which the machine started.
+fn in_first_user_namespace() -> bool {
+    /// `PROC_USER_INIT_INO` of Linux's `include/linux/proc_ns.h`.
+    const FIRST: &str = "user:[4026531837]";
+    // A kernel without user namespaces has no such file.
+    std::fs::read_link("/proc/self/ns/user").map_or(true, |place| place.as_os_str() == FIRST)
+}
+
 /// Drops every capability of the calling thread.
 pub fn keep_none() {
     keep(&CapsHashSet::new());
@@ -25,8 +41,9 @@ pub fn keep_only_packets() {
     keep(&has.collect());
 }
 
-/// Drops every capability of the calling thread except that of ending processes, because a command may have changed its
-/// user.
+/// Drops every capability of the calling thread except that of ending processes: a command may run as another user (`--user`), and what it
+/// starts may change its user (`sudo`). A file descriptor of a process, which could be opened before, does not help: the kernel looks at the
+/// rights of whoever sends a signal through it.
 pub fn keep_only_kill() {
     let has = caps::has_cap(None, CapSet::Permitted, Capability::CAP_KILL).unwrap_or(false);
     keep(&CapsHashSet::from_iter(has.then_some(Capability::CAP_KILL)));

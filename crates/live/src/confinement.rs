@@ -15,6 +15,10 @@ pub enum Needs {
     Nothing,
     /// Loading a BPF program: if an interface returns, `AF_XDP` needs its program again.
     Bpf,
+    /// Sending signals to the processes of a command.
+    Signals,
+    /// Open files, and connections to sockets: no file by its name. For root without capabilities, whom all of root's files belong to.
+    Connections,
 }
 
 /// System calls that are refused with `EPERM`.
@@ -55,6 +59,45 @@ const REFUSED: [libc::c_long; 34] = [
     libc::SYS_setresuid,
 ];
 
+/// The same for threads that open no files.
+const WITH_NAMES: &[libc::c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_mkdirat,
+    libc::SYS_mknodat,
+    libc::SYS_unlinkat,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_renameat2,
+    libc::SYS_fchmodat,
+    libc::SYS_fchownat,
+    libc::SYS_truncate,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+];
+
+/// Those that only older architectures have.
+#[cfg(target_arch = "x86_64")]
+const WITH_OLD_NAMES: &[libc::c_long] = &[
+    libc::SYS_open,
+    libc::SYS_creat,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_mknod,
+    libc::SYS_unlink,
+    libc::SYS_link,
+    libc::SYS_symlink,
+    libc::SYS_rename,
+    libc::SYS_renameat,
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const WITH_OLD_NAMES: &[libc::c_long] = &[];
+
 /// The architecture in the filter's data (`linux/audit.h`); `None` if it is unknown here.
 const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xc000_003e)
@@ -85,6 +128,19 @@ pub fn confine(needs: Needs) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// The system calls that are refused.
+fn refused(needs: Needs) -> Vec<libc::c_long> {
+    let needed = |number: &libc::c_long| needs == Needs::Signals && *number == libc::SYS_kill;
+    let mut refused: Vec<libc::c_long> = REFUSED.into_iter().filter(|number| !needed(number)).collect();
+    if needs != Needs::Bpf {
+        refused.push(libc::SYS_bpf);
+    }
+    if needs == Needs::Connections {
+        refused.extend(WITH_NAMES.iter().chain(WITH_OLD_NAMES));
+    }
+    refused
+}
+
 /// The filter, in the instructions of the classic BPF.
 fn filter(architecture: u32, needs: Needs) -> Vec<libc::sock_filter> {
     /// The offsets of the number of the call and of the architecture in `struct seccomp_data`.
@@ -94,8 +150,7 @@ fn filter(architecture: u32, needs: Needs) -> Vec<libc::sock_filter> {
     let jump =
         |kind: u32, k, jt, jf| libc::sock_filter { code: (libc::BPF_JMP | kind | libc::BPF_K) as u16, jt, jf, k };
     let end = |k| libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k };
-    let more = if needs == Needs::Bpf { None } else { Some(libc::SYS_bpf) };
-    let refused: Vec<u32> = REFUSED.into_iter().chain(more).map(|number| number as u32).collect();
+    let refused: Vec<u32> = refused(needs).into_iter().map(|number| number as u32).collect();
     // The permission follows all comparisons, then the refusal.
     let rest = refused.len() as u8;
     let mut program = vec![
@@ -131,5 +186,31 @@ mod tests {
             assert_eq!(run, Err(io::ErrorKind::PermissionDenied));
         }
         std::process::Command::new("true").status().unwrap();
+    }
+
+    /// In threads of their own, too.
+    #[test]
+    fn a_thread_keeps_what_it_needs() {
+        if ARCHITECTURE.is_none() {
+            return;
+        }
+        let own = rustix::process::getpid();
+        // Signal 0 is only asked for.
+        let signals = move |needs| {
+            let ask = move || confine(needs).is_ok() && rustix::process::test_kill_process(own).is_ok();
+            std::thread::spawn(ask).join().unwrap()
+        };
+        assert_eq!([Needs::Signals, Needs::Nothing, Needs::Connections].map(signals), [true, false, false]);
+        let dir = tempfile::tempdir().unwrap();
+        let (socket, file) = (dir.path().join("socket"), dir.path().join("file"));
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::fs::write(&file, "precious").unwrap();
+        let confined = std::thread::spawn(move || {
+            confine(Needs::Connections).unwrap();
+            let connected = std::os::unix::net::UnixStream::connect(&socket).is_ok();
+            let read = std::fs::read(&file).map(drop).map_err(|e| e.kind());
+            (connected, read, std::fs::remove_file(&file).is_err(), std::thread::spawn(|| ()).join().is_ok())
+        });
+        assert_eq!(confined.join().unwrap(), (true, Err(io::ErrorKind::PermissionDenied), true, true));
     }
 }

@@ -14,6 +14,7 @@ use aqmkit_aqm::Catalogue;
 use aqmkit_live::capabilities::keep_only_kill;
 use aqmkit_live::children::{Children, Pid};
 use aqmkit_live::cleanup::{self, Cleaned, Held, Record};
+use aqmkit_live::confinement::{Needs, confine};
 use aqmkit_live::ctl;
 use aqmkit_live::link::{BASE, BASE6, Link, LinkSetup};
 use aqmkit_live::user::User;

@@ -1,7 +1,7 @@
 //! `ctl play`, and `--play` of `link` and `bridge`: a running bottleneck in the page of `aqmkit play`.
 //!
 //! The page is served by a process of its own, a client of the control socket like any other:
-//! it has no privileges, and it cannot delay packets.
+//! it has no privileges, can gain none, opens no files, and cannot delay packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use aqmkit_live::capabilities::keep_none;
+use aqmkit_live::confinement::{Needs, confine};
 use aqmkit_live::ctl::{Client, DirectionReport, Report};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Serialize;
@@ -44,6 +45,8 @@ pub(super) fn serve(client: &Client, access: Access, port: u16, no_open: bool) -
     if !no_open && open::that_detached(&address).is_err() {
         say::tell("No browser could be started: open the address above.");
     }
+    // The user stays the same, since only root may connect to a socket of root; so no file can be opened any more. Older kernels ignore this.
+    let _ = confine(Needs::Connections);
     std::thread::spawn(move || site.serve());
     while client.report().is_ok() {
         std::thread::sleep(PULSE);
