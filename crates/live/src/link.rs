@@ -16,6 +16,7 @@ mod side;
 
 use std::fs::File;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use aqmkit_base::Instant;
@@ -30,6 +31,7 @@ use crate::error::LiveError;
 use crate::kernel::{Decisions, Place};
 use crate::measured::Measured;
 use crate::nat::Nat;
+use crate::netlink::Netlink;
 use crate::netns::{Netns, sysctl, sysctl_path};
 use crate::running::{self, Common, Running, Threads, Unbuilt};
 use crate::timing::Clock;
@@ -234,7 +236,7 @@ fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
 }
 
 /// Advice if the rights to create links are missing.
-pub(crate) const WITHOUT_ROOT: &str =
+const WITHOUT_ROOT: &str =
     "run it as root, for example with sudo; or without root in a user namespace: unshare -Urn aqmkit link …";
 
 fn no_namespace(error: io::Error) -> LiveError {
@@ -265,14 +267,31 @@ fn no_tun(error: io::Error) -> LiveError {
 
 /// Enables the translation of the addresses of links in the calling thread's namespace, which must forward packets.
 fn way_outside() -> io::Result<Nat> {
+    let addresses = Netlink::open()?.addresses()?;
+    if !addresses.iter().any(leads_out) {
+        return Err(io::ErrorKind::AddrNotAvailable.into());
+    }
     if sysctl("net.ipv4.ip_forward")? != "1" {
         return Err(io::ErrorKind::NetworkUnreachable.into());
     }
     Nat::open()
 }
 
+/// Whether an address is one by which others are reached.
+fn leads_out(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => !v4.is_loopback(),
+        // Every interface has an address that leads to its own link only.
+        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
+    }
+}
+
 fn no_way_outside(error: &io::Error) -> LiveError {
     match error.raw_os_error() {
+        None if error.kind() == io::ErrorKind::AddrNotAvailable => LiveError::lacks(
+            "this network namespace has no address but that of the loopback, so a link leads nowhere outside",
+            "start it in the namespace with the interfaces of the machine, as root: unshare -n makes an empty one",
+        ),
         None if error.kind() == io::ErrorKind::NetworkUnreachable => LiveError::lacks(
             "this machine does not forward packets, so a link leads nowhere outside",
             "sysctl -w net.ipv4.ip_forward=1; a firewall has to let 198.18.0.0/16 through",

@@ -57,6 +57,19 @@ impl User {
         })
     }
 
+    /// Why no process of this user namespace can become this user, if so. In the namespaces of `unshare -Ur` there is one user alone, and its
+    /// groups cannot be changed.
+    #[must_use]
+    pub fn unreachable(&self) -> Option<String> {
+        let known = [("uid", self.id), ("gid", self.group)].iter().all(|(of, id)| in_map(&map(of), *id).is_some());
+        let fixed = std::fs::read_to_string("/proc/self/setgroups").is_ok_and(|text| text.trim() == "deny");
+        match (known, fixed) {
+            (false, _) => Some(format!("this user namespace has no user {}", self.name)),
+            (true, true) => Some("this user namespace does not let processes change their groups".to_owned()),
+            (true, false) => None,
+        }
+    }
+
     /// Changes the user of the calling process, for good. It allocates nothing, so that it can be called between fork
     /// and exec.
     ///
@@ -71,6 +84,26 @@ impl User {
         };
         if done { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
+}
+
+/// The id, outside of this user namespace, of one of its users.
+pub(crate) fn outside(user: u32) -> Option<u32> {
+    in_map(&map("uid"), user)
+}
+
+/// The map of ids of this user namespace; one that changes nothing where the kernel has no such namespaces.
+fn map(of: &str) -> String {
+    std::fs::read_to_string(format!("/proc/self/{of}_map")).unwrap_or_else(|_| format!("0 0 {}", u32::MAX))
+}
+
+/// The id outside of one inside.
+fn in_map(map: &str, id: u32) -> Option<u32> {
+    let ranges = map.lines().filter_map(|line| {
+        let mut numbers = line.split_whitespace().map_while(|word| word.parse::<u32>().ok());
+        Some((numbers.next()?, numbers.next()?, numbers.next()?))
+    });
+    let mut inside = ranges.filter(|(first, _, count)| id.checked_sub(*first).is_some_and(|n| n < *count));
+    inside.next().map(|(first, out, _)| out.saturating_add(id - first))
 }
 
 /// All groups of a user.
@@ -89,6 +122,15 @@ fn groups(name: &CStr, main: libc::gid_t) -> Vec<libc::gid_t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_map_of_ids_has_ranges() {
+        let map = "         0       1000          1\n         1     100000      65536\n";
+        let found = [0, 1, 65_534, 65_536, 65_537].map(|id| in_map(map, id));
+        assert_eq!(found, [Some(1000), Some(100_000), Some(165_533), Some(165_535), None]);
+        assert_eq!(in_map("0 0 4294967295", 65_534), Some(65_534));
+        assert_eq!(User::named("root").unwrap().unreachable(), None);
+    }
 
     #[test]
     fn a_user_is_found_by_name_and_number() {

@@ -120,12 +120,18 @@ fn unmarked(args: &args::Link, setup: &LinkSetup, talk: Talk) {
 
 /// The user of `--user`.
 fn user(name: &str) -> Result<User, Failure> {
-    User::named(name).or_else(|error| match error.kind() {
+    let found = User::named(name).or_else(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             wrong(format!("there is no user {name}"), "give the name or the number of a user")
         }
         _ => Err(Failure::Environment(format!("cannot look up the user {name}: {error}"))),
-    })
+    })?;
+    match found.unreachable() {
+        Some(why) => {
+            wrong(why, "leave out --user: outside of the namespace, the command has the rights of the user who made it")
+        }
+        None => Ok(found),
+    }
 }
 
 /// Reports a cleanup at the start.
@@ -179,6 +185,8 @@ fn run(
         Err(error) => return not_started(&args.command[0].to_string_lossy(), &error),
     };
     keep_only_kill();
+    // The commands run already, and are not confined. Older kernels ignore this.
+    let _ = confine(Needs::Signals);
     let mut watch = Watch::new(link, held, args.watch);
     loop {
         children.reap();

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, fstat, open};
 
+use crate::user::outside;
+
 /// The environment variable that names another directory for sockets.
 pub const DIRECTORY: &str = "AQMKIT_RUNTIME_DIR";
 
@@ -25,19 +27,8 @@ pub fn directory() -> PathBuf {
     if user.is_root() && std::fs::metadata("/run").is_ok_and(|run| run.uid() == 0) {
         return OF_ROOT.into();
     }
-    let fallback = || std::env::temp_dir().join(format!("aqmkit-{}", outside(user.as_raw())));
+    let fallback = || std::env::temp_dir().join(format!("aqmkit-{}", outside(user.as_raw()).unwrap_or(user.as_raw())));
     named("XDG_RUNTIME_DIR").map_or_else(fallback, |directory| directory.join("aqmkit"))
-}
-
-/// The id, outside of this user namespace, of one of its users.
-fn outside(user: u32) -> u32 {
-    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let ranges = map.lines().filter_map(|line| {
-        let mut numbers = line.split_whitespace().map_while(|word| word.parse::<u32>().ok());
-        Some((numbers.next()?, numbers.next()?, numbers.next()?))
-    });
-    let mut inside = ranges.filter(|(first, _, count)| user.checked_sub(*first).is_some_and(|n| n < *count));
-    inside.next().map_or(user, |(first, out, _)| out.saturating_add(user - first))
 }
 
 /// Creates the directory if it is missing.

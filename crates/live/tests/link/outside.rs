@@ -26,6 +26,20 @@ fn machines() -> std::io::Result<(Netns, Netns)> {
     Ok((machine, other))
 }
 
+/// As `unshare -n` makes it: the link would lead nowhere, and the command would wait for ever.
+#[test]
+fn a_namespace_without_a_way_out_is_refused() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let empty = Netns::create().unwrap();
+    empty.inside(|| set_sysctl("net.ipv4.ip_forward", "1")).unwrap();
+    let outside = LinkSetup { outside: true, ..setup(BitRate::from_mbps(20), Duration::ZERO, "fifo") };
+    let refused = empty.inside(|| Ok(Link::open(&outside))).unwrap().unwrap_err().to_string();
+    assert!(refused.contains("no address but that of the loopback") && refused.contains("unshare -n"), "{refused}");
+}
+
 #[test]
 fn a_client_reaches_what_its_machine_reaches_by_its_address() {
     let _alone = ALONE.lock();
