@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use crate::LiveError;
 use crate::bpf::kernel_types::tells_types;
 use crate::bpf::tcp::{OURS, register};
+use crate::capabilities::may_load_programs;
 use crate::netns::sysctl;
 
 /// The congestion controls that this process has registered; they are removed when it ends.
@@ -18,12 +19,12 @@ pub fn controls() -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Congestion controls that the kernel lacks and that can be loaded through BPF, as far as its types show; permission
-/// is not checked.
+/// Congestion controls that the kernel lacks and that the calling thread can load through BPF, as far as the kernel's types and the rights
+/// show.
 #[must_use]
 pub fn addable() -> Vec<&'static str> {
     let known = controls();
-    let can = tells_types();
+    let can = may_load_programs() && tells_types();
     OURS.into_iter().filter(|name| can && !known.iter().any(|k| k == name)).collect()
 }
 

@@ -11,11 +11,11 @@ use crate::capabilities::may_make_links;
 use crate::cleanup::{Record, records, short};
 use crate::congestion;
 use crate::kernel;
-use crate::link::WITHOUT_ROOT;
 use crate::measured::{DirectionLook, LATEST, Look, loses_too_much};
 use crate::netlink::Netlink;
 use crate::netns::{Netns, set_sysctl, sysctl};
 use crate::offload::{OFFLOADS, is_on};
+use crate::rootless::{self, Refused, Step};
 use crate::timing::{Clock, Granted, be_punctual, wait};
 use crate::tun::Tun;
 use aqmkit_measure::Times;
@@ -61,31 +61,69 @@ fn tried<T>(name: &str, result: io::Result<T>, good: impl Into<String>, right: &
 /// Performs all checks; it takes about a second, in which timers are measured.
 #[must_use]
 pub fn examine() -> Vec<Check> {
-    let mut checks = vec![rights()];
     let namespace = Netns::create();
-    let tun =
-        namespace.as_ref().map_err(|e| io::Error::from(e.kind())).and_then(|n| n.inside(|| Tun::create("aqmkit0")));
-    checks.push(tried(
-        "namespaces",
-        namespace.as_ref().map_err(|e| io::Error::from(e.kind())),
-        "can be created",
-        "root, and a kernel with CONFIG_NET_NS",
-    ));
-    checks.push(tried("TUN", tun, "devices can be created", "root, and the module tun: modprobe tun"));
+    let mut checks = match may_make_links() {
+        true => with_rights(&namespace),
+        false => without_rights(&rootless::tried()),
+    };
     checks.extend(sockets());
     checks.push(congestion());
     checks.push(ecn(namespace.ok().as_ref()));
     checks.push(programs());
     checks.extend(in_kernel());
     checks.extend(punctuality());
-    checks.extend(offloads());
+    checks.extend(merging());
     checks
 }
 
-fn rights() -> Check {
-    let state = if may_make_links() { State::Good } else { State::Missing };
-    let found = if state == State::Good { "links can be set up" } else { "CAP_SYS_ADMIN or CAP_NET_ADMIN is missing" };
-    check("rights", state, found, WITHOUT_ROOT)
+/// What links need, for a user who has the rights.
+fn with_rights(namespace: &io::Result<Netns>) -> Vec<Check> {
+    let there = || namespace.as_ref().map_err(|e| io::Error::from(e.kind()));
+    let tun = there().and_then(|n| n.inside(|| Tun::create("aqmkit0")));
+    vec![
+        check("rights", State::Good, "links can be set up", ""),
+        tried("namespaces", there(), "can be created", "a kernel with CONFIG_NET_NS"),
+        tried("TUN", tun, "devices can be created", "the module tun: modprobe tun"),
+    ]
+}
+
+/// The same for a user who lacks them, as far as a user namespace gives them.
+fn without_rights(tried: &Result<(), Refused>) -> Vec<Check> {
+    const LACKS: &str = "CAP_SYS_ADMIN or CAP_NET_ADMIN is missing";
+    const ROOT: &str = "run it as root, for example with sudo";
+    const INSIDE: &str = "can be created in a user namespace";
+    const FOR_ALL: &str = "root; or user namespaces for all users, by those of these settings that the machine has: sysctl -w user.max_user_namespaces=10000 \
+         kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0";
+    let rights = |state, right| check("rights", state, LACKS, right);
+    let missing = |name, refused: &Refused, right| check(name, State::Missing, refused.to_string(), right);
+    match tried {
+        Ok(()) => vec![
+            rights(
+                State::Poor,
+                "links need none in a user namespace: unshare -Urn aqmkit link …; bridge, shape and kernel need root",
+            ),
+            check("namespaces", State::Good, INSIDE, ""),
+            check("TUN", State::Good, format!("devices {INSIDE}"), ""),
+        ],
+        Err(refused) if matches!(refused.step, Step::Users | Step::Network) => vec![
+            rights(State::Missing, ROOT),
+            missing("namespaces", refused, FOR_ALL),
+            check("TUN", State::Missing, "not tried without a namespace", "first of all namespaces"),
+        ],
+        Err(refused) => {
+            let right = match refused.error.kind() {
+                io::ErrorKind::PermissionDenied if refused.step == Step::File => {
+                    "root; or the device file for all users, as usual: chmod 666 /dev/net/tun"
+                }
+                _ => "the module tun: modprobe tun",
+            };
+            vec![
+                rights(State::Missing, ROOT),
+                check("namespaces", State::Good, INSIDE, ""),
+                missing("TUN", refused, right),
+            ]
+        }
+    }
 }
 
 /// The sockets that a bridge between interfaces can use.
@@ -203,21 +241,17 @@ fn measure_timers() -> (Granted, Summary) {
     (granted, late.summary().unwrap_or_default())
 }
 
-/// Interfaces that merge packets before a bridge could see them.
-fn offloads() -> Vec<Check> {
+/// Interfaces that merge packets irreversibly. Other offloads do no harm: a bridge switches off those that do while it runs, and leaves
+/// segmentation to the interfaces, which is several times as fast.
+fn merging() -> Vec<Check> {
     let interfaces = Netlink::open().and_then(|mut n| n.interfaces()).unwrap_or_default();
-    let real = interfaces.into_iter().filter(|i| i.name != "lo");
-    let one = |name: String| {
-        let on: Vec<&str> = OFFLOADS.iter().filter(|o| is_on(&name, o).unwrap_or(false)).map(|o| o.name).collect();
-        let state = if on.is_empty() { State::Good } else { State::Poor };
-        let found = if on.is_empty() { "off".to_owned() } else { format!("{} on", on.join(", ")) };
-        let right = format!(
-            "only for a bridge: ethtool -K {name} {}",
-            on.iter().map(|o| format!("{o} off")).collect::<Vec<_>>().join(" ")
-        );
-        check(&format!("offloads of {name}"), state, found, &right)
-    };
-    real.map(|i| one(i.name)).collect()
+    let merges = |name: &str| OFFLOADS.iter().any(|o| o.name == "lro" && is_on(name, o).unwrap_or(false));
+    interfaces.iter().filter(|i| merges(&i.name)).map(|i| irreversible(&i.name)).collect()
+}
+
+fn irreversible(name: &str) -> Check {
+    let right = format!("only for shape, which refuses it: ethtool -K {name} lro off");
+    check(&format!("LRO of {name}"), State::Poor, "on: it merges packets in a way that cannot be undone", &right)
 }
 
 /// The last second of one direction of a running link.
@@ -345,6 +379,32 @@ fn lost_before(record: &Record) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Advice to switch segmentation off would make a bridge several times slower.
+    #[test]
+    fn only_what_hurts_is_advised_against() {
+        assert!(merging().iter().all(|c| c.name.starts_with("LRO of ")));
+        assert_eq!(irreversible("eth0").right, "only for shape, which refuses it: ethtool -K eth0 lro off");
+    }
+
+    #[test]
+    fn a_user_without_rights_is_told_what_works() {
+        let states = |tried: Result<(), Refused>| -> Vec<_> {
+            without_rights(&tried).into_iter().map(|c| (c.state, c.found, c.right)).collect()
+        };
+        let works = states(Ok(()));
+        assert!(works.iter().all(|(state, ..)| *state != State::Missing), "{works:?}");
+        assert!(works[0].2.contains("unshare -Urn aqmkit link") && works[1].1.ends_with("in a user namespace"));
+        let refused = |step, kind: io::ErrorKind| states(Err(Refused { step, error: kind.into() }));
+        let none = refused(Step::Users, io::ErrorKind::PermissionDenied);
+        assert!(none.iter().all(|(state, ..)| *state == State::Missing), "{none:?}");
+        assert!(none[1].1.starts_with("a user namespace cannot be created: ") && none[1].2.contains("sysctl -w user."));
+        assert!(!none[0].2.contains("unshare"), "what does not work is not advised");
+        let closed = refused(Step::File, io::ErrorKind::PermissionDenied);
+        assert_eq!((closed[1].0, closed[2].0), (State::Good, State::Missing));
+        assert!(closed[2].2.ends_with("chmod 666 /dev/net/tun"), "{closed:?}");
+        assert!(refused(Step::File, io::ErrorKind::NotFound)[2].2.ends_with("modprobe tun"));
+    }
 
     #[test]
     fn the_bottleneck_is_where_the_link_is_busy() {

@@ -31,6 +31,7 @@ pub mod netns;
 pub mod offload;
 mod packet_socket;
 pub mod port;
+pub mod rootless;
 pub mod running;
 pub mod service;
 pub mod shape;

@@ -62,11 +62,9 @@ impl Tun {
     }
 
     fn of_kind(name: &str, kind: libc::c_int) -> io::Result<Self> {
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::open(DEVICE, flags, Mode::empty())?;
+        let file = open()?;
         let mut request = Request::new(name, kind)?;
-        // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, which is what `Request` lays out.
-        unsafe { ioctl(&file, SetInterface(&mut request)) }?;
+        attach(&file, &mut request)?;
         Ok(Tun { file, name: request.name(), room: Room::new(), too_long: 0, dropped: None })
     }
 
@@ -151,6 +149,27 @@ impl Outlet for Tun {
     fn is_gone(&self, error: &io::Error) -> bool {
         is_gone(error)
     }
+}
+
+fn open() -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Makes the device of a file.
+fn attach(file: &OwnedFd, request: &mut Request) -> rustix::io::Result<()> {
+    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, which is what `Request` lays out.
+    unsafe { ioctl(file, SetInterface(request)) }
+}
+
+/// Opens the device file, for a process that may not allocate memory.
+pub(crate) fn try_open() -> rustix::io::Result<OwnedFd> {
+    open()
+}
+
+/// Makes a device that goes with its file, for a process that may not allocate memory.
+pub(crate) fn try_attach(file: &OwnedFd) -> rustix::io::Result<()> {
+    let mut request = Request::new("aqmkit0", libc::IFF_TUN).map_err(|_| rustix::io::Errno::INVAL)?;
+    attach(file, &mut request)
 }
 
 /// The kernel's table of the devices of a network namespace. Unlike a question over netlink, it can be read without the lock that

@@ -10,9 +10,10 @@ use aqmkit_live::tun::Tun;
 use serde_json::Value;
 
 use super::Desk;
+use super::bridge::threads;
 
 /// Whether links can be made here.
-fn ready() -> bool {
+pub(super) fn ready() -> bool {
     let tried = Netns::create().and_then(|n| n.inside(|| Tun::create("aqmkit0")));
     if let Err(e) = &tried {
         eprintln!("skipped: network namespaces or TUN devices cannot be made here ({e})");
@@ -82,6 +83,8 @@ fn wrong_arguments_are_named() {
         "at 10mbit that would be 1192092 MiB in flight",
         "below 1 GiB",
     ]);
+    desk.run("link --rate 5mbit --trace x -- true")
+        .wrong(&["cannot be used with", "aqmkit link [OPTIONS] --trace <FILE> --"]);
     desk.run("link --rate 9999gbit -- true").wrong(&["rate cannot be", "at most 1tbit"]);
 }
 
@@ -291,39 +294,57 @@ fn the_command_runs_as_the_user_who_is_named() {
     assert!(ended.status.success() && left.is_ok_and(|o| o.stdout.is_empty()), "{}", text(&ended.stderr));
 }
 
-/// In a user namespace, where one is root over a network of one's own.
+/// While the command runs. The page of `--play` is a process of its own.
 #[test]
-fn a_link_needs_no_root() {
+fn no_thread_of_a_link_has_more_rights_than_it_needs() {
     if !ready() {
         return;
     }
+    const KILL: u64 = 1 << 5;
     let desk = Desk::new();
-    let copy = desk.path().join("aqmkit");
-    super::copy(&assert_cmd::cargo::cargo_bin("aqmkit"), &copy);
-    for path in [desk.path(), &copy] {
-        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    }
-    let user = |program: &[&str]| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]).args(program);
-        command
-            .current_dir("/")
-            .env_remove("AQMKIT_BASE")
-            .env_remove("XDG_RUNTIME_DIR")
-            .env_remove("AQMKIT_RUNTIME_DIR");
-        command.env("TMPDIR", desk.path()).output()
+    let mut command = aqmkit(&desk);
+    let script = "grep NoNewPrivs /proc/self/status > bare; exec sleep 100";
+    command.args(["link", "--rate", "5mbit", "--play", "--", "sh", "-c", script]).stderr(std::process::Stdio::piped());
+    let mut link = command.spawn().unwrap();
+    let mut said = std::io::BufReader::new(link.stderr.take().unwrap());
+    let mut address = String::new();
+    std::io::BufRead::read_line(&mut said, &mut address).unwrap();
+    assert!(address.starts_with("http://127.0.0.1:"), "{address}");
+    let safe = |(name, rights, bare, filtered): &(String, u64, bool, bool)| {
+        let main = name.starts_with("aqmkit") && name != "aqmkit-ctl";
+        rights & !(if main { KILL } else { 0 }) == 0 && *bare && *filtered
     };
-    if !user(&["unshare", "-Urn", "true"]).is_ok_and(|told| told.status.success()) {
-        return eprintln!("skipped: user namespaces cannot be made here");
-    }
-    let link = ["link", "--rate", "20mbit", "--", "sh", "-c", "ping -q -c 2 -i 0.2 $AQMKIT_BASE; exit 7"];
-    let program = copy.to_str().unwrap();
-    let told = user(&[&["unshare", "-Urn", program][..], &link].concat()).unwrap();
-    let said = text(&told.stderr);
-    if said.contains("/dev/net/tun") || said.contains("TUN devices") {
-        return eprintln!("skipped: {said}");
-    }
-    assert!(told.status.code() == Some(7) && !said.contains("no record can be kept"), "{said}");
-    let bare = user(&[&[program][..], &link].concat()).unwrap();
-    assert!(text(&bare.stderr).contains("unshare -Urn aqmkit link"), "{}", text(&bare.stderr));
+    until("every thread has given up its rights", || {
+        let all = threads(link.id());
+        all.len() >= 3 && all.iter().all(safe)
+    });
+    let children = || std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", link.id())).unwrap();
+    until("the page has given up its rights", || {
+        let children = children();
+        let pages = children.split_whitespace().filter_map(|pid| pid.parse().ok()).map(threads);
+        let pages: Vec<_> = pages.filter(|all| all[0].0 == "aqmkit").collect();
+        pages.len() == 1 && pages[0].len() >= 2 && pages[0].iter().all(|t| t.1 == 0 && t.2 && t.3)
+    });
+    assert!(desk.read("bare").ends_with("\t0\n"), "the command itself may use sudo");
+    assert!(tells_a_state(address.trim()), "the page still tells the states");
+    signal(&link, "-TERM");
+    assert_eq!(link.wait().unwrap().code(), Some(143));
+}
+
+/// Whether the page at this address tells the state of a link.
+fn tells_a_state(address: &str) -> bool {
+    let token = address.split("#live=").nth(1).unwrap();
+    let host = address.trim_start_matches("http://").split('/').next().unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    std::io::Write::write_all(
+        &mut stream,
+        format!("GET /live?token={token} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes(),
+    )
+    .unwrap();
+    let mut states = std::io::BufReader::new(stream);
+    (0..20).any(|_| {
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut states, &mut line).unwrap();
+        line.contains("\"kind\":\"link\"")
+    })
 }

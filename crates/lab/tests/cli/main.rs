@@ -19,6 +19,8 @@ mod null_test;
 mod pcap;
 mod play;
 mod replay;
+#[cfg(live)]
+mod rootless;
 mod setup;
 #[cfg(live)]
 mod shape;

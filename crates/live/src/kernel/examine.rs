@@ -1,6 +1,6 @@
 //! What this kernel can do for disciplines inside it.
 
-use std::fs;
+use std::{fs, io};
 
 use aqmkit_base::BitRate;
 use aqmkit_kernel::CLASSIFIERS;
@@ -8,6 +8,7 @@ use aqmkit_packets::wire::Classes;
 
 use super::qdisc::WRAPPER;
 use super::{Place, program};
+use crate::LiveError;
 use crate::capabilities::may_make_links;
 use crate::netns::Netns;
 use crate::tun::Tun;
@@ -27,18 +28,17 @@ pub struct Found {
 #[must_use]
 pub fn examine() -> Vec<Found> {
     let types = fs::metadata("/sys/kernel/btf/vmlinux").map(|m| format!("available, {} KiB", m.len() / 1024));
-    let jit = fs::read_to_string("/proc/sys/net/core/bpf_jit_enable").unwrap_or_default();
-    let jit = match jit.trim() {
-        "0" | "" => Err("off: each decision takes several times as long".to_owned()),
-        _ => Ok("on".to_owned()),
-    };
     vec![
         Found {
             name: "kernel types",
             what: types.map_err(|e| e.to_string()),
             right: "a kernel with CONFIG_DEBUG_INFO_BTF",
         },
-        Found { name: "BPF JIT", what: jit, right: "sysctl net.core.bpf_jit_enable=1" },
+        Found {
+            name: "BPF JIT",
+            what: jit(&fs::read_to_string("/proc/sys/net/core/bpf_jit_enable")),
+            right: "sysctl net.core.bpf_jit_enable=1",
+        },
         Found {
             name: "kernel classifier",
             what: installs(Place::Classifier).map(|()| format!("works: {}", names())),
@@ -46,6 +46,18 @@ pub fn examine() -> Vec<Found> {
         },
         queue_discipline(),
     ]
+}
+
+/// What the setting of the compiler of BPF programs means.
+fn jit(setting: &io::Result<String>) -> Result<String, String> {
+    match setting.as_deref().map(str::trim) {
+        Ok("0") => Err("off: each decision takes several times as long".to_owned()),
+        Ok(_) => Ok("on".to_owned()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Ok("unknown here: only the first network namespace of the machine tells".to_owned())
+        }
+        Err(e) => Ok(format!("unknown here: {e}")),
+    }
 }
 
 /// What the machine or the user's rights lack for any classifier, if anything; refusals of single programs are not included.
@@ -97,7 +109,7 @@ fn installs(place: Place) -> Result<(), String> {
     let namespace = Netns::create().map_err(|e| e.to_string())?;
     let tried = namespace.inside(|| {
         let _device = Tun::create("aqmkit0")?;
-        let spec = aqmkit_aqm::registry::Spec::named("red").ok_or(std::io::ErrorKind::NotFound)?;
+        let spec = aqmkit_aqm::registry::Spec::named("red").ok_or(io::ErrorKind::NotFound)?;
         let wanted = super::Wanted {
             spec,
             rate: BitRate::from_mbps(10),
@@ -105,19 +117,48 @@ fn installs(place: Place) -> Result<(), String> {
             classes: Classes::default(),
             place,
         };
-        super::install("aqmkit0", &wanted).map_err(std::io::Error::other)?;
-        super::remove("aqmkit0").map_err(std::io::Error::other)
+        super::install("aqmkit0", &wanted).map_err(|e| io::Error::other(without_advice(e)))?;
+        super::remove("aqmkit0").map_err(|e| io::Error::other(without_advice(e)))
     });
     tried.map_err(|e| e.to_string())
+}
+
+/// What is missing. The advice of the error is to look here.
+fn without_advice(error: LiveError) -> String {
+    match error {
+        LiveError::Lacks { what, .. } => what,
+        other => other.to_string(),
+    }
 }
 
 /// Whether the kernel verifies a discipline's program.
 ///
 /// # Errors
 /// When the kernel refuses; the error gives its reason.
-pub fn verifies(name: &str) -> Result<(), crate::LiveError> {
+pub fn verifies(name: &str) -> Result<(), LiveError> {
     let classifier = aqmkit_kernel::classifier(name)
-        .map_err(|error| crate::LiveError::Parameter { direction: "kernel".to_owned(), error })?;
+        .map_err(|error| LiveError::Parameter { direction: "kernel".to_owned(), error })?;
     let mut loaded = program::load(classifier.object(), program::Room::default())?;
     program::verified(&mut loaded, "classify").map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_cannot_be_read_is_unknown() {
+        assert_eq!(jit(&Ok("1\n".into())), Ok("on".to_owned()));
+        assert!(jit(&Ok("0\n".into())).is_err_and(|why| why.starts_with("off")));
+        let unknown = |kind: io::ErrorKind| jit(&Err(kind.into())).unwrap();
+        assert!(unknown(io::ErrorKind::NotFound).starts_with("unknown here: only the first network namespace"));
+        assert_eq!(unknown(io::ErrorKind::PermissionDenied), "unknown here: permission denied");
+    }
+
+    /// That of an error of `aqmkit kernel` is to run doctor, which prints this.
+    #[test]
+    fn what_is_missing_is_told_without_the_advice_to_look_here() {
+        let error = LiveError::lacks("the program cannot be loaded: no", "root; aqmkit doctor says what is there");
+        assert_eq!(without_advice(error), "the program cannot be loaded: no");
+    }
 }
