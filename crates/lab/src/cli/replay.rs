@@ -2,6 +2,7 @@
 
 mod fates;
 mod input;
+mod networks;
 mod places;
 mod summary;
 
@@ -18,6 +19,7 @@ use aqmkit_packets::replay::{
 use aqmkit_runs::clock;
 use fates::Fates;
 use indicatif::{ProgressBar, ProgressStyle};
+use networks::Networks;
 use summary::ReplaySummary;
 
 use super::args::wire;
@@ -51,10 +53,17 @@ pub(super) fn replay(args: &wire::Replay, disciplines: &Catalogue, talk: Talk) -
         }
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.report(&args.input)),
     };
-    outputs.finish()?;
     // If reading was stopped, an incomplete packet is not damage.
     let stopped = cut.load(Ordering::Relaxed);
     replayed.damage = replayed.damage.filter(|_| !stopped);
+    let nothing = replayed.window.total.offered_packets == 0 && replayed.left_out > 0;
+    if nothing && !stopped && replayed.damage.is_none() {
+        return wrong(
+            format!("no packet of {} is selected by --from and --to", args.input.display()),
+            outputs.networks.text(),
+        );
+    }
+    outputs.finish()?;
     let wall_s = clock::now().duration_since(start).as_secs_f64();
     let name = args.input.display().to_string();
     let told = ReplaySummary { input: name, setup: &setup, replayed: &replayed, mtu: args.mtu, top: args.top, wall_s };
@@ -80,6 +89,8 @@ struct Outputs {
     pcap: Option<(PathBuf, PcapWriter<BufWriter<Temporary>>)>,
     fates: Option<(PathBuf, Fates)>,
     bar: ProgressBar,
+    /// What a selection could take.
+    networks: Networks,
 }
 
 /// Why a replay stopped.
@@ -140,7 +151,7 @@ impl Outputs {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {bytes_per_sec}  {eta} left") {
             bar.set_style(style);
         }
-        Ok(Outputs { classes, pcap, fates, bar })
+        Ok(Outputs { classes, pcap, fates, bar, networks: Networks::default() })
     }
 
     fn finish(self) -> Result<(), Failure> {
@@ -168,6 +179,7 @@ impl Follow for Outputs {
         if record.number.is_multiple_of(PULSE) {
             self.bar.set_position(record.offset);
         }
+        self.networks.note(record);
         Ok(())
     }
 

@@ -47,7 +47,10 @@ fn one_direction_can_be_replayed() {
         (json["link"]["offered_packets"].as_u64().unwrap(), json["left_out"].as_u64().unwrap())
     };
     assert_eq!(told("--to 10.0.0.2 --from 10.0.0.0/31"), (21, 0));
-    assert_eq!(told("--to 10.0.0.1"), (0, 21));
+    // What is not there is said, and nothing is written.
+    let none = desk.run("replay in.pcap --rate 8mbit --to 10.0.0.1 --out out.pcap");
+    none.wrong(&["no packet of in.pcap is selected by --from and --to", "packets from 10.0.0.0/24 to 10.0.0.0/24"]);
+    assert!(!desk.path().join("out.pcap").exists());
     desk.run("replay in.pcap --rate 8mbit --to 10.0.0.0/40").wrong(&["\"10.0.0.0/40\" is not a network"]);
     // Longer than the link carries, and not of TCP.
     desk.run("replay in.pcap --rate 8mbit --mtu 600").wrong(&["packet 1 has 986 bytes", "--mtu"]);
