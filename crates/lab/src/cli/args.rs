@@ -372,6 +372,9 @@ pub struct Bench {
 #[derive(Debug, Args)]
 #[command(
     args_override_self = true,
+    override_usage = "aqmkit link [OPTIONS] --rate <RATE> -- <COMMAND>...
+       aqmkit link [OPTIONS] --trace <FILE> -- <COMMAND>...
+       aqmkit link --cleanup",
     after_help = "Examples:
   aqmkit link --rate 40mbit --delay 5ms --aqm dualpi2 --ecn --server 'iperf3 -s -1' -- sh -c 'iperf3 -Rc $AQMKIT_BASE'
   aqmkit link --rate 10mbit --delay 20ms --aqm codel:target=5ms --up-rate 1mbit -- ping -c 5 198.18.0.1

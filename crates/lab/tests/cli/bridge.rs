@@ -15,7 +15,8 @@ fn wrong_arguments_are_named() {
     desk.run("bridge lo no-such-if --rate 8mbit").wrong(&["no interface no-such-if", "This machine has"]);
     desk.run("bridge lo eth9").wrong(&["--rate"]);
     desk.run("bridge lo eth9 --rate 8mbit --aqm coddel").wrong(&["did you mean codel?"]);
-    desk.run("bridge lo eth9 --rate 8mbit --metrics here").wrong(&["here"]);
+    desk.run("bridge lo eth9 --rate 8mbit --metrics here:9000").wrong(&["here:9000", "write 127.0.0.1:9000"]);
+    desk.run("bridge lo eth9 --rate 8mbit --metrics localhost:9000").wrong(&["no interface eth9"]);
     desk.run("bridge lo eth9 --rate 8mbit --name a/b").wrong(&["is not a valid name"]);
     desk.run("bridge lo eth9 --rate 8mbit --threads 3").wrong(&["3 is not in 1..=2"]);
 }
@@ -190,7 +191,7 @@ fn puts_its_interfaces_back(threads: &str) {
 }
 
 /// Of each thread of a process its name and, as the kernel tells of them, its capabilities, `no_new_privs` and whether it has a filter.
-fn threads(pid: u32) -> Vec<(String, u64, bool, bool)> {
+pub(super) fn threads(pid: u32) -> Vec<(String, u64, bool, bool)> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let one = |task: std::fs::DirEntry| {
         let status = std::fs::read_to_string(task.path().join("status")).unwrap();
@@ -390,13 +391,14 @@ fn after_a_kill_the_kernel_forwards(threads: &str) {
 
 /// While the kernel forwards in place of a killed bridge, everything says so; a cleanup of links does not forget it.
 fn forwarding_is_told(desk: &Desk, place: &Netns) {
-    let run = |line: &str| aqmkit(desk).args(line.split(' ')).output().unwrap();
+    let run = |line: &str| place.inside(|| aqmkit(desk).args(line.split(' ')).output()).unwrap();
     let told = "the kernel forwards between m1 and m2 without a queue (aqmkit-";
     let right = "start the bridge again, or aqmkit bridge --cleanup removes it, which cuts the connection";
     let tells = |said: &str| assert!(said.contains(told) && said.contains(right), "{said}");
     tells(&text(&run("ctl list").stderr));
-    // The command prints each sentence in a line; doctor may as well.
-    tells(&text(&run("doctor").stdout));
+    let examined = text(&run("doctor").stdout);
+    tells(&examined);
+    assert!(!examined.contains("tso off"), "a bridge wants segmentation: {examined}");
     let cleaned = text(&run("link --cleanup").stdout);
     tells(&cleaned);
     assert!(cleaned.starts_with("1 offload switched on again\n") && joins(place), "{cleaned}");

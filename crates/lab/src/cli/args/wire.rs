@@ -240,11 +240,19 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Watched {
     /// Serve metrics for Prometheus at this address
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = parse_address)]
     pub metrics: Option<SocketAddr>,
     /// Show the queues in the browser: prints the address of a page on this machine. --play=change lets the page change parameters and rates
     #[arg(long, value_name = "ACCESS", num_args = 0..=1, require_equals = true, default_missing_value = "look")]
     pub play: Option<Access>,
+}
+
+/// An address with a port. Of names only that of this machine is known: others may have many addresses, or none while the machine starts.
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    numbers.as_deref().unwrap_or(text).parse().map_err(|_| {
+        "it is not the number of an address and a port: write 127.0.0.1:9000, or [::1]:9000 for IPv6".to_owned()
+    })
 }
 
 /// The rights of a page on a running bottleneck.
