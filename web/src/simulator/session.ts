@@ -55,9 +55,8 @@ export class Session {
   private series: Series;
   private gatherings: Gathering[] = [];
   private points: Point[] = [];
-  private happenings: Happening[] = [];
-  private moves = 0;
-  private incidents = 0;
+  private moves: Happening[] = [];
+  private incidents: Happening[] = [];
   private now: number;
   private finished = false;
   private nextLook: number;
@@ -93,7 +92,8 @@ export class Session {
     this.now = this.nextLook = this.opened.start;
     this.finished = false;
     this.points = [];
-    this.happenings = [];
+    this.moves = [];
+    this.incidents = [];
     this.series = this.newSeries();
     this.startGathering();
   }
@@ -108,8 +108,10 @@ export class Session {
   advance(until: number, budget: number): void {
     const stop = performance.now() + budget;
     const gathers = this.gatherings.some((g) => !g.complete);
-    while (this.now < until && !this.finished) {
-      const pause = Math.min(until, this.series.due(), gathers ? this.nextLook : until);
+    // The simulator counts whole nanoseconds: it would never come to an instant between two of them.
+    const end = Math.round(until * 1e9) / 1e9;
+    while (this.now < end && !this.finished) {
+      const pause = Math.min(end, this.series.due(), gathers ? this.nextLook : end);
       if (pause > this.now) {
         const { handle } = this.opened;
         this.took(this.simulator.call("advance", { handle, until: pause, events: SLICE }));
@@ -135,9 +137,11 @@ export class Session {
       for (const gathering of this.gatherings) gathering.add(event);
       if (event.queue !== this.opened.watched) return;
       const moves = event.kind === ARRIVAL || event.kind === DEPARTURE;
-      if (moves ? this.moves++ >= MOVES : this.incidents++ >= INCIDENTS) return;
       const { time, kind, flow, group, bytes, delay } = event;
-      this.happenings.push({ time, kind, flow, group, bytes, delay });
+      const [kept, most] = moves ? [this.moves, MOVES] : [this.incidents, INCIDENTS];
+      kept.push({ time, kind, flow, group, bytes, delay });
+      // The latest are those that a picture of now shows.
+      if (kept.length >= 2 * most) kept.splice(0, kept.length - most);
     });
   }
 
@@ -172,13 +176,13 @@ export class Session {
       finished: this.finished,
       look: this.look(PACKETS, FLOWS),
       points: this.points,
-      happenings: this.happenings,
+      happenings: [...this.moves.slice(-MOVES), ...this.incidents.slice(-INCIDENTS)],
       measured: this.gatherings.map((g) => ({ value: g.value(), complete: g.complete })),
       spent,
     };
     this.points = [];
-    this.happenings = [];
-    this.moves = this.incidents = 0;
+    this.moves = [];
+    this.incidents = [];
     return frame;
   }
 
