@@ -7,7 +7,7 @@ import { DEPARTURE, DROP, MARK } from "../simulator/log";
 import type { Frame, Happening } from "../simulator/session";
 import { quantity } from "../units";
 import { Colours, type Theme } from "./colours";
-import { capacity, rows, ticks } from "./scale";
+import { capacity, places, rows, ticks } from "./scale";
 
 /** A packet on the wire, by when it began to leave. */
 interface OnWire {
@@ -21,7 +21,7 @@ interface OnWire {
 
 /** A drop or mark that is being shown. */
 interface Incident extends Happening {
-  /** When it was first drawn, ms of the wall clock. */
+  /** When it happened at the speed of then, ms of the wall clock. */
   seen: number;
   /** Where along the drawing it starts, so that several can be told apart. */
   jitter: number;
@@ -83,8 +83,8 @@ export class Picture {
     this.colours = this.newColours();
   }
 
-  /** Takes in a new state; called once for every frame of the simulation. */
-  take(opened: Opened, frame: Frame): void {
+  /** Takes in a new state; called once for every frame of the simulation, with the simulated seconds that pass in one. */
+  take(opened: Opened, frame: Frame, speed: number): void {
     if (frame.now < this.last) this.clear();
     this.last = frame.now;
     const few =
@@ -99,8 +99,10 @@ export class Picture {
     const marks = new Set<string>();
     for (const h of frame.happenings) {
       if (h.kind === MARK) marks.add(`${h.flow}/${h.time}`);
-      if (h.kind === MARK || h.kind === DROP)
-        this.incidents.push({ ...h, seen: performance.now(), jitter: Math.random() });
+      if (h.kind !== MARK && h.kind !== DROP) continue;
+      // What happened before is over: a run that was brought to an instant shows what is going on there.
+      const since = ((frame.now - h.time) / speed) * 1000;
+      if (since < FALL) this.incidents.push({ ...h, seen: performance.now() - since, jitter: Math.random() });
     }
     for (const h of frame.happenings) {
       if (h.kind !== DEPARTURE) continue;
@@ -138,7 +140,7 @@ export class Picture {
     const lengths = this.lengths(queue);
     const limit = this.limit(queue);
     this.shown = capacity(this.shown, queue.packets, [...lengths.map((l) => l.at)], limit);
-    this.drawTrack(context, layout, limit);
+    this.drawTrack(context, layout, limit, queue.packets);
     this.drawLanes(context, layout, queue, speed, runs);
     this.drawLengths(context, layout, lengths);
     this.drawWire(context, layout, frame, speed);
@@ -196,7 +198,12 @@ export class Picture {
     return layout.right - (packets / this.shown) * (layout.right - layout.left);
   }
 
-  private drawTrack(context: CanvasRenderingContext2D, l: Layout, limit: number | null): void {
+  private drawTrack(
+    context: CanvasRenderingContext2D,
+    l: Layout,
+    limit: number | null,
+    packets: number,
+  ): void {
     const { theme } = this;
     context.fillStyle = theme.track;
     context.fillRect(l.left, l.top, l.right - l.left, l.tall);
@@ -223,7 +230,13 @@ export class Picture {
     }
     context.textAlign = "left";
     const full = limit !== null && limit <= this.shown;
-    context.fillText("packets waiting", l.left, l.top + l.tall + 20);
+    // Written here, so that it is the number of the blocks at every frame.
+    const number = packets.toLocaleString("en");
+    context.fillText(
+      `${number} ${packets === 1 ? "packet" : "packets"} waiting`,
+      l.left,
+      l.top + l.tall + 20,
+    );
     if (full) {
       context.fillStyle = theme.ink;
       context.fillRect(Math.round(this.x(l, limit)) - 1, l.top, 2, l.tall);
@@ -274,13 +287,13 @@ export class Picture {
     const deep = tall / high;
     const gap = cell > 5 ? 1 : cell > 2.5 ? 0.5 : 0;
     // A packet that has just come is on its way to its place, for no longer than a few others take to leave.
-    const entry = Math.min((ENTER / 1000) * speed, 4 * this.takes);
-    lane.packets.forEach(([flow, , ecn, age], i) => {
-      const place = l.right - (Math.floor(i / high) + 1) * cell;
-      if (place < l.left - cell) return;
+    const entry = Math.min((ENTER / 1000) * speed, 2 * this.takes);
+    const ages = lane.packets.map(([, , , age]) => age);
+    const from = places(ages, runs && speed < 0.5 ? entry : 0, high, cell, l.left, l.right);
+    lane.packets.forEach(([flow, , ecn], i) => {
+      const x = from[i] ?? l.left;
+      if (x < l.left - cell) return;
       const y = top + (i % high) * deep;
-      const entered = runs && speed < 0.5 ? Math.min(1, age / entry) : 1;
-      const x = l.left - cell + (place - l.left + cell) * easeOut(entered);
       context.fillStyle = this.colours.flow(flow, this.groupOf(flow));
       context.fillRect(x, y, Math.max(1, cell - gap), Math.max(1, deep - (deep > 4 ? 1 : 0)));
       if (ecn === 3) this.drawNotch(context, x, y, cell - gap, deep);
@@ -411,8 +424,4 @@ export class Picture {
     context.lineTo(x - 6, y);
     context.fill();
   }
-}
-
-function easeOut(part: number): number {
-  return 1 - (1 - part) * (1 - part);
 }

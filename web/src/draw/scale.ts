@@ -34,3 +34,26 @@ export function ticks(capacity: number): number[] {
   for (let at = 0; at <= capacity + 1e-9; at += step) marks.push(at);
   return marks;
 }
+
+/**
+ * The left edges of the packets of a lane, the head first. A packet that has just come is on its way from the left end to its place, where
+ * it is after `entry` seconds. All of them are seen at every instant: none overtakes the one before it, and each starts behind it.
+ */
+export function places(
+  ages: readonly number[],
+  entry: number,
+  high: number,
+  cell: number,
+  left: number,
+  right: number,
+): number[] {
+  const columns = Math.ceil(ages.length / high);
+  let entered = 1;
+  return ages.map((age, i) => {
+    const column = Math.floor(i / high);
+    const place = right - (column + 1) * cell;
+    if (entry > 0) entered = Math.min(entered, age / entry);
+    const from = Math.min(place, left + (columns - 1 - column) * cell);
+    return from + (place - from) * entered * (2 - entered);
+  });
+}

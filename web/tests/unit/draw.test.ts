@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { Colours } from "../../src/draw/colours";
-import { capacity, rows, ticks } from "../../src/draw/scale";
+import { Colours, type Theme } from "../../src/draw/colours";
+import { Picture } from "../../src/draw/picture";
+import { capacity, places, rows, ticks } from "../../src/draw/scale";
+import type { Opened } from "../../src/simulator/contract";
+import type { Frame } from "../../src/simulator/session";
 import { position, valueAt } from "../../src/view/field";
 import { range, reading } from "../../src/view/parameter";
 
@@ -25,9 +28,116 @@ describe("the scale of the queue", () => {
     expect(rows(1e6, 600, 100)).toBe(33);
   });
 
+  it("shows every packet at every instant, also those on their way to their place", () => {
+    const [cell, left, right] = [20, 44, 844];
+    for (const [ages, high] of [
+      [[0, 0, 0, 0], 1],
+      [[9, 0.004, 0.003, 0.003, 0.001, 0], 1],
+      // A queue that is not first in, first out.
+      [[0, 3, 0.001, 3, 0.002, 0, 0.004, 0], 2],
+      [Array.from({ length: 40 }, (_, i) => (40 - i) / 10_000), 1],
+    ] as const) {
+      const at = places(ages, 0.005, high, cell, left, right);
+      expect(Math.min(...at)).toBeGreaterThanOrEqual(left);
+      expect(Math.max(...at)).toBeLessThanOrEqual(right - cell);
+      at.slice(high).forEach((x, i) => {
+        expect((at[i] ?? 0) - x).toBeGreaterThanOrEqual(cell - 1e-9);
+      });
+    }
+    expect(places([1, 1, 1], 0.005, 2, cell, left, right)).toEqual([824, 824, 804]);
+    expect(places([0, 0, 0], 0, 2, cell, left, right)).toEqual([824, 824, 804]);
+  });
+
   it("has a few round marks", () => {
     expect(ticks(40)).toEqual([0, 10, 20, 30, 40]);
     for (const size of [1, 25, 160, 1280]) expect(ticks(size).length).toBeLessThan(9);
+  });
+});
+
+/** A canvas that notes the rectangles that are filled, and the crosses of drops. */
+function canvas(theme: Theme) {
+  const drawn = {
+    blocks: [] as { x: number; wide: number; colour: string }[],
+    crosses: 0,
+    texts: [] as string[],
+  };
+  const context = {
+    fillStyle: "",
+    strokeStyle: "",
+    fillRect(x: number, _y: number, wide: number, tall: number) {
+      if (tall > 30 && wide > 3) drawn.blocks.push({ x, wide, colour: this.fillStyle });
+    },
+    stroke() {
+      if (this.strokeStyle === theme.drop) drawn.crosses += 1;
+    },
+    fillText(text: string) {
+      drawn.texts.push(text);
+    },
+    measureText: () => ({ width: 20 }),
+  };
+  const nothing = () => undefined;
+  const methods = ["clearRect", "beginPath", "moveTo", "lineTo", "fill", "setLineDash"];
+  Object.assign(context, Object.fromEntries(methods.map((name) => [name, nothing])));
+  return { context: context as unknown as CanvasRenderingContext2D, drawn };
+}
+
+describe("the picture", () => {
+  const theme: Theme = {
+    dark: false,
+    ink: "ink",
+    faint: "faint",
+    line: "line",
+    track: "track",
+    surface: "surface",
+    drop: "drop",
+    mark: "mark",
+  };
+  const opened = {
+    watched: 0,
+    groups: [{ name: "downloads", responsive: true }],
+    queues: [{ gauges: [], parameters: {} }],
+  } as unknown as Opened;
+  /** A run at 5 s, whose drops were at these times, with packets that have waited for so long. */
+  function frame(drops: number[], ages: number[]): Frame {
+    const packets = ages.map((age, flow) => [flow % 3, 1500, 0, age]);
+    const queue = {
+      packets: ages.length,
+      bytes: 1500 * ages.length,
+      rate: 1e7,
+      limit_packets: 240,
+      limit_bytes: null,
+      thresholds: {},
+      gauges: {},
+      lanes: [{ name: "", packets }],
+    };
+    const happenings = drops.map((time) => ({ time, kind: 2, flow: 1, group: 0, bytes: 1500, delay: 0 }));
+    return { now: 5, look: { queues: [queue], flows: [], flows_total: 3 }, happenings } as unknown as Frame;
+  }
+
+  it("shows the drops of its moment, and none that were before", () => {
+    const picture = new Picture(opened, theme);
+    const long = Array.from({ length: 40 }, (_, i) => i / 10);
+    const shown = frame([...long, 4.97, 4.99], []);
+    picture.take(opened, shown, 0.05);
+    const { context, drawn } = canvas(theme);
+    picture.draw(context, 900, 210, shown, 0.05, true);
+    expect(drawn.crosses).toBe(2);
+  });
+
+  it("shows as many packets as it says are waiting, also while they come in", () => {
+    for (const ages of [[0, 0, 0, 0], [0.004, 0.001, 0.001, 0], [1, 0.5, 0.2], []]) {
+      const picture = new Picture(opened, theme);
+      const shown = frame([], ages);
+      picture.take(opened, shown, 0.05);
+      const { context, drawn } = canvas(theme);
+      picture.draw(context, 900, 210, shown, 0.05, true);
+      const blocks = drawn.blocks.filter(({ colour }) => colour !== theme.track && colour !== theme.ink);
+      expect(blocks).toHaveLength(ages.length);
+      blocks.slice(1).forEach(({ x, wide }, i) => {
+        expect(x + wide).toBeLessThanOrEqual((blocks[i]?.x ?? 0) + 1e-9);
+      });
+      expect(drawn.texts).toContain(`${ages.length} packets waiting`);
+    }
   });
 });
 
