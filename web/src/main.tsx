@@ -6,23 +6,20 @@ import { App } from "./app";
 import { LESSONS } from "./lessons";
 import * as live from "./live";
 import * as player from "./player";
-import { FIRST } from "./scenario";
 import { embedded } from "./simulator/embedded";
 import * as source from "./source";
 import { LiveView } from "./view/live";
 
-/** Where the first link is first seen, simulated s. */
-const SEEN_FROM = 5;
+/** What `aqmkit play … --save` has written into the page, as an address has it. */
+function inside(): string {
+  return document.querySelector<HTMLMetaElement>('meta[name="aqmkit-open"]')?.content ?? "";
+}
 
 /** Opens what the address asks for, or the first link. */
 async function start(): Promise<void> {
-  const asked = await source.openAddress(location.hash, LESSONS);
+  const asked = await source.openAddress(location.hash || inside(), LESSONS);
   const problem = player.problem.value;
-  if (!asked && (await source.openScenario(FIRST))) {
-    // The first thing to be seen is a queue at work.
-    await player.forward(SEEN_FROM);
-    player.problem.value = problem;
-  }
+  if (!asked && (await source.openFirst())) player.problem.value = problem;
   // A file that was opened stands still until its reader starts it.
   player.playing.value =
     !(asked && source.file.value) && !matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,14 +1,21 @@
-/** Experiments in the fragment of an address: `#e=…&e=…&speed=0.1`, each deflated and in base64url. Shorter ones name a lesson
- * (`#lesson=red`), disciplines (`#d=red,codel`), or a cell of a published table (`#cell=cbt/blast&run=3&…`). */
+/** Experiments in the fragment of an address: `#e=…&e=…&speed=0.1`, each deflated and in base64url; of a single one with several runs,
+ * `run=3` chooses one, and `set=topology.rate%3D3mbit` changes it as `--set` of the command. Shorter ones name a lesson (`#lesson=red`),
+ * disciplines (`#d=red,codel`), or a cell of a published table (`#cell=cbt/blast&run=3&…`). */
 import { type Cell, readCell } from "./cell";
 
 /** An experiment larger than this is refused, whether it was pasted or came in a link. */
 export const LONGEST = 256 * 1024;
 /** Runs side by side. */
 export const MOST_COLUMNS = 3;
+/** Settings of a link, and letters of one. */
+const MOST_SETTINGS = 50;
+const LONGEST_SETTING = 10_000;
 
 export interface Shared {
   experiments: string[];
+  /** The run of a single experiment, by its index in the plan, and settings on top of it. */
+  run: number;
+  set: string[];
   /** Simulated seconds per second. */
   speed: number | null;
   lesson: string | null;
@@ -115,7 +122,12 @@ export async function read(hash: string): Promise<Shared | null> {
     throw new Error(
       `This link has ${packed.length} experiments; at most ${MOST_COLUMNS} can run side by side.`,
     );
+  const set = asked.getAll("set");
+  if (set.length > MOST_SETTINGS || set.some((setting) => setting.length > LONGEST_SETTING))
+    throw new Error(`This link has more settings, or longer ones, than ${MOST_SETTINGS} that can be read.`);
   return {
+    run: Math.floor(positive(asked.get("run"), 1e6) ?? 0),
+    set,
     experiments: await Promise.all(packed.map(unpack)),
     speed: positive(asked.get("speed"), 1000),
     lesson,

@@ -15,8 +15,9 @@ import { rateText, timeText } from "./units";
 export interface File {
   text: string;
   checked: Checked;
-  /** The runs that are shown. */
+  /** The runs that are shown, and the settings on top of the text. */
   runs: number[];
+  set: string[];
 }
 
 export const scenario = signal<Scenario>(FIRST);
@@ -49,18 +50,18 @@ export async function openScenario(next: Scenario): Promise<boolean> {
 }
 
 /** Opens runs of an experiment file. */
-export async function openFile(text: string, runs: number[] = [0]): Promise<boolean> {
+export async function openFile(text: string, runs: number[] = [0], set: string[] = []): Promise<boolean> {
   if (text.length > LONGEST) {
     player.complain(new Error(`An experiment of more than ${LONGEST / 1024} KiB cannot be opened here.`));
     return false;
   }
   try {
-    const checked = await player.check(text);
+    const checked = await player.check(text, set);
     if (checked.runs.length === 0) throw new Error("This experiment has no run that sends packets.");
     const shown = runs.slice(0, MOST_COLUMNS);
-    const opened = await player.open(shown.map((run) => ({ toml: text, run, set: [], measures: [] })));
+    const opened = await player.open(shown.map((run) => ({ toml: text, run, set, measures: [] })));
     if (!opened) return false;
-    file.value = { text, checked, runs: shown };
+    file.value = { text, checked, runs: shown, set };
     lesson.value = null;
     cell.value = null;
     measured.value = null;
@@ -71,14 +72,14 @@ export async function openFile(text: string, runs: number[] = [0]): Promise<bool
   }
 }
 
-/** Opens experiments of one run each beside each other, as a link has them. */
-async function openSeveral(texts: string[]): Promise<boolean> {
+/** Opens a run of an experiment, or experiments of one run each beside each other, as a link has them. */
+async function openShared(texts: string[], run: number, set: string[]): Promise<boolean> {
   const [first] = texts;
-  if (first !== undefined && texts.length === 1) return openFile(first);
+  if (first !== undefined && texts.length === 1) return openFile(first, [run], set);
   const opened = await player.open(texts.map((toml) => ({ toml, run: 0, set: [], measures: [] })));
   if (opened && first !== undefined) {
     const runs = player.columns.value.map((c) => c.opened.run);
-    file.value = { text: first, checked: { title: "", duration: 0, runs, warnings: [] }, runs: [0] };
+    file.value = { text: first, checked: { title: "", duration: 0, runs, warnings: [] }, runs: [0], set: [] };
     lesson.value = null;
   }
   return opened;
@@ -98,12 +99,25 @@ export async function openLesson(next: Lesson): Promise<boolean> {
   return opened;
 }
 
-/** The first link, with these disciplines beside each other. */
-async function openDisciplines(names: string[]): Promise<boolean> {
+/** Where a link that was not made by its reader is first seen, simulated s: the first thing to be seen is a queue at work. */
+const SEEN_FROM = 5;
+
+/** The first link, at work. */
+export async function openFirst(): Promise<boolean> {
+  if (!(await openScenario(FIRST))) return false;
+  await player.forward(SEEN_FROM);
+  return true;
+}
+
+/** The first link, with these disciplines beside each other, at work. */
+async function openDisciplines(names: string[], at: number | null): Promise<boolean> {
   const known = new Set(player.catalogue.value?.disciplines.map((d) => d.name));
   const unknown = names.find((name) => !known.has(name));
   if (unknown !== undefined) throw new Error(`There is no discipline "${unknown.slice(0, 40)}".`);
-  return openScenario({ ...FIRST, columns: names.map((discipline) => ({ discipline, parameters: {} })) });
+  const columns = names.map((discipline) => ({ discipline, parameters: {} }));
+  if (!(await openScenario({ ...FIRST, columns }))) return false;
+  await player.forward(at ?? SEEN_FROM);
+  return true;
 }
 
 /** The run of a published cell, from its start. */
@@ -134,9 +148,9 @@ export async function openAddress(hash: string, lessons: readonly Lesson[]): Pro
       return await openLesson(found);
     }
     if (shared.cell) return await openCell(shared.cell);
-    if (shared.disciplines.length > 0) return await openDisciplines(shared.disciplines);
+    if (shared.disciplines.length > 0) return await openDisciplines(shared.disciplines, shared.at);
     const texts = shared.beside ? [await besidePage()] : shared.experiments;
-    const opened = await openSeveral(texts);
+    const opened = await openShared(texts, shared.run, shared.set);
     if (opened && shared.speed !== null) player.speed.value = shared.speed;
     if (opened && shared.at !== null) await player.forward(shared.at);
     return opened;
@@ -146,10 +160,15 @@ export async function openAddress(hash: string, lessons: readonly Lesson[]): Pro
   }
 }
 
+/** Whether this page is inside a report, where it has no address that another person can open. */
+export function isInside(): boolean {
+  return location.protocol === "blob:";
+}
+
 /** The link to what is shown now, with everything that was changed. */
 export async function link(): Promise<string> {
   const at = Math.round(player.now.value * 1000) / 1000;
-  const base = location.href.split("#")[0] ?? "";
+  const base = isInside() ? "play.html" : (location.href.split("#")[0] ?? "");
   return base + (await fragment(await player.experiments(), player.speed.value, at > 0 ? at : null));
 }
 
@@ -248,6 +267,7 @@ async function reopen(how: (all: Setup[]) => Setup[]): Promise<void> {
         text: first.toml,
         checked: { title: lesson.value?.title ?? "", duration: 0, runs, warnings: [] },
         runs: [0],
+        set: [],
       };
     lesson.value = null;
   }

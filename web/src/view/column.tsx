@@ -25,18 +25,45 @@ export function ColumnView({ column, index }: { column: Column; index: number })
   return (
     <article class="column" aria-label={`${info.discipline}`}>
       <ColumnHeader column={column} index={index} />
-      <canvas
-        ref={picture.canvas}
-        class="picture"
-        role="img"
-        aria-label={`${queue.packets} packets wait in the queue of ${info.discipline}`}
-        style={{ height: `${PICTURE_HEIGHT}px` }}
-      />
+      <div class="picture-place">
+        <canvas
+          ref={picture.canvas}
+          class="picture"
+          role="img"
+          aria-label={`${queue.packets} packets wait in the queue of ${info.discipline}`}
+          style={{ height: `${PICTURE_HEIGHT}px` }}
+        />
+        {index === 0 ? <Standing column={column} /> : null}
+      </div>
       <Numbers queue={queue} gauges={info.gauges} />
       <Plots column={column} picture={picture.current} />
       <Flows column={column} picture={picture.current} />
       <DigestLine column={column} />
     </article>
+  );
+}
+
+/** What an opened run says before its reader starts it. */
+function Standing({ column }: { column: Column }) {
+  const { start } = column.opened;
+  const waits = !player.playing.value && player.working.value === null && player.now.value <= start;
+  if (!waits || column.frame.finished) return null;
+  return (
+    <div class="standing" role="status">
+      <button
+        type="button"
+        class="main"
+        onClick={() => {
+          player.playing.value = true;
+        }}
+      >
+        Start the run
+      </button>
+      <p class="small">
+        Play or the space bar starts it, too.
+        {start < 0 ? " Times before 0 s are its warm-up." : ""}
+      </p>
+    </div>
   );
 }
 
@@ -54,10 +81,10 @@ function usePicture(column: Column) {
     const unwatch = player.watch((changed) => {
       if (changed !== column) return;
       current.learn(column.frame);
-      current.take(column.opened, column.frame);
+      current.take(column.opened, column.frame, player.speed.peek());
     });
     current.learn(column.frame);
-    current.take(column.opened, column.frame);
+    current.take(column.opened, column.frame, player.speed.peek());
     let request = 0;
     const draw = () => {
       request = requestAnimationFrame(draw);
@@ -108,7 +135,6 @@ function ColumnHeader({ column, index }: { column: Column; index: number }) {
 
 function Numbers({ queue, gauges }: { queue: QueueLook; gauges: Gauge[] }) {
   const items: Item[] = [
-    ["queue", `${queue.packets} packets`],
     ["delay", showTime(queue.delay)],
     ["link used", showShare(queue.counters.utilisation)],
     ...losses(queue.counters),

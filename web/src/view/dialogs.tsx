@@ -46,21 +46,26 @@ export function OpenDialog({ open, onClose }: { open: boolean; onClose: () => vo
     if (open && experiments.length === 0) library().then(setExperiments, player.complain);
   }, [open, experiments]);
 
+  /** The settings that came with the experiment that is open. */
+  function settings(toml: string): string[] {
+    return toml === source.file.value?.text ? source.file.value.set : [];
+  }
+
   async function offer(toml: string) {
     setText(toml);
     setChecked(null);
     player.problem.value = null;
     try {
-      const found = await player.check(toml);
+      const found = await player.check(toml, settings(toml));
       if (found.runs.length > 1) setChecked(found);
-      else if (await source.openFile(toml)) onClose();
+      else if (await source.openFile(toml, [0], settings(toml))) onClose();
     } catch (e) {
       player.complain(e);
     }
   }
 
   async function choose(runs: number[]) {
-    if (await source.openFile(text, runs)) onClose();
+    if (await source.openFile(text, runs, settings(text))) onClose();
   }
 
   return (
@@ -214,6 +219,12 @@ export function ShareDialog({ open, onClose }: { open: boolean; onClose: () => v
             A link to what is shown now: the whole experiment is in it
             <input type="text" readOnly value={taken.link} onFocus={(e) => e.currentTarget.select()} />
           </label>
+          {source.isInside() ? (
+            <p class="small">
+              This page is inside a report. The link leads to a page of its own, which{" "}
+              <code>aqmkit play --save play.html</code> writes.
+            </p>
+          ) : null}
           <button
             type="button"
             class="main"

@@ -1,11 +1,13 @@
-import { readFileSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { LESSONS } from "../../src/lessons";
 import { toBase64Url } from "../../src/share";
 import { ADDRESS, clock, FILE, pause, reaches, slide, violations, withBrowser } from "./browser";
 
-const { open } = withBrowser();
+const { open, visit } = withBrowser();
 
 async function packed(text: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
@@ -56,6 +58,75 @@ describe("the file", () => {
       return (window as unknown as { ran?: boolean }).ran ?? false;
     });
     expect(ran).toBe(false);
+    await page.context().close();
+  });
+});
+
+it("a link to disciplines shows queues at work, as the first link does", async () => {
+  const { page, errors } = await open("#d=codel,fq-codel");
+  await reaches(page, 5.001);
+  expect(await page.locator(".picture").first().getAttribute("aria-label")).toMatch(/queue of codel$/);
+  await expect
+    .poll(() => page.locator(".picture").first().getAttribute("aria-label"))
+    .toMatch(/^[1-9]\d* packets wait/);
+  await page.getByRole("button", { name: "Start again" }).click();
+  await expect.poll(() => clock(page)).toBeLessThan(5);
+  expect(errors).toEqual([]);
+  await page.context().close();
+});
+
+describe("a run that was opened", () => {
+  const SWEEP = LINK.replace('aqm = "red"', "").replace(
+    "[topology]",
+    'warmup = "1s"\nrepeat = 2\n[sweep]\naqm = ["fifo", "red"]\n[topology]',
+  );
+  for (const viewport of [
+    { width: 1300, height: 1000 },
+    { width: 390, height: 800 },
+  ])
+    it(`stands at its start and says what starts it, ${viewport.width} pixels wide`, async () => {
+      const { page, errors } = await open(await packed(SWEEP), { viewport });
+      expect(await clock(page)).toBe(-1);
+      const told = page.locator(".standing[role=status]");
+      expect(await told.innerText()).toMatch(
+        /Play or the space bar starts it.*Times before 0 s are its warm-up/s,
+      );
+      expect(await violations(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      await told.getByRole("button", { name: "Start the run" }).click();
+      await reaches(page, -0.99);
+      expect(await told.count()).toBe(0);
+      await page.getByRole("button", { name: "Pause" }).click();
+      await page.getByRole("button", { name: "Start again" }).click();
+      await told.waitFor();
+      expect(errors).toEqual([]);
+      await page.context().close();
+    });
+
+  it("is the one that the link chooses, with its settings", async () => {
+    const { page } = await open(`${await packed(SWEEP)}&run=3&set=topology.rate%3D7mbit`);
+    expect(await page.locator(".column").getAttribute("aria-label")).toBe("red");
+    expect(await page.getByLabel("Rate, exact value").inputValue()).toBe("7 Mbit/s");
+    await page.getByRole("button", { name: "Link and save" }).click();
+    await page.getByText("Show it").click();
+    expect(await page.getByLabel("Experiment of red").inputValue()).toMatch(/repeat = 2.*7mbit/s);
+    await page.context().close();
+  });
+
+  it("may be inside the page itself", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "aqmkit-")), "saved.html");
+    const meta = `<meta name="aqmkit-open" content="${await packed(SWEEP)}" /></head>`;
+    writeFileSync(
+      file,
+      readFileSync(FILE, "utf8").replace("</head>", () => meta),
+    );
+    const { page, errors } = await visit(`file://${file}`);
+    await page.locator(".standing").waitFor();
+    expect(await page.locator(".column").getAttribute("aria-label")).toBe("fifo");
+    await page.goto("about:blank");
+    await page.goto(`file://${file}#d=pie`);
+    await reaches(page, 5.001);
+    expect(errors).toEqual([]);
     await page.context().close();
   });
 });

@@ -7,6 +7,8 @@ describe("a link", () => {
     const asked = await read(await fragment(texts, 0.5, 12.25));
     expect(asked).toEqual({
       experiments: texts,
+      run: 0,
+      set: [],
       speed: 0.5,
       at: 12.25,
       lesson: null,
@@ -14,6 +16,15 @@ describe("a link", () => {
       disciplines: [],
       cell: null,
     });
+  });
+
+  it("chooses a run of an experiment, and changes it", async () => {
+    const packed = await pack("title = 1");
+    const asked = await read(`#e=${packed}&set=topology.rate%3D3mbit&set=aqm%3Dred%2Bfifo&run=7`);
+    expect([asked?.experiments, asked?.run]).toEqual([["title = 1"], 7]);
+    expect(asked?.set).toEqual(["topology.rate=3mbit", "aqm=red+fifo"]);
+    expect((await read(`#e=${packed}&run=-1`))?.run).toBe(0);
+    await expect(read(`#e=${packed}${"&set=a%3D1".repeat(51)}`)).rejects.toThrow("more settings");
   });
 
   it("names a cell of a published table", async () => {
