@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { OutputAsset, OutputChunk } from "rolldown";
 import { defineConfig, type Plugin } from "vite";
+import { sourcesHash } from "./sources";
 import { instantiate } from "./src/simulator/module";
 import { join, separate } from "./src/simulator/streams";
 
@@ -55,11 +56,13 @@ function simulator(): string {
   return block("simulator", streams, 2);
 }
 
-/** What the module says of itself: version, simulator and hash of its catalogue. A test of crates/play compares it with the code. */
+/** What the module says of itself (version, simulator and hash of its catalogue), and the hash of the other sources. A test of crates/play
+ * compares both with the code. */
 async function stamp(): Promise<string> {
   const module = await instantiate(await WebAssembly.compile(readFileSync(MODULE)));
   const { version, simulator, digest } = module.call("catalogue", {});
-  return `<meta name="aqmkit" content="${version} ${simulator} ${digest}" />`;
+  return `<meta name="aqmkit" content="${version} ${simulator} ${digest}" />
+    <meta name="aqmkit-sources" content="${sourcesHash("../")}" />`;
 }
 
 /** The experiments that need no other file, by id. Captures and traces are beside an experiment and not in the page. */
