@@ -167,7 +167,8 @@ export function isInside(): boolean {
 
 /** The link to what is shown now, with everything that was changed. */
 export async function link(): Promise<string> {
-  const at = Math.round(player.now.value * 1000) / 1000;
+  // To the nanosecond, so that it leads to the same instant with the same digest.
+  const at = Math.round(player.now.value * 1e9) / 1e9;
   const base = isInside() ? "play.html" : (location.href.split("#")[0] ?? "");
   return base + (await fragment(await player.experiments(), player.speed.value, at > 0 ? at : null));
 }
