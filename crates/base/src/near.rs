@@ -21,6 +21,23 @@ pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>)
     candidates.into_iter().filter_map(rank).min().map(|(.., name)| name)
 }
 
+/// All candidates, the closest to `written` first, regardless of case: by the part of their letters that is wrong, where a part of a name
+/// with several, such as `cbt/blast`, may stand for it.
+pub fn ranked<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+    let written = written.to_lowercase();
+    let wrong = |name: &str| {
+        let longer = written.chars().count().max(name.chars().count()).max(1);
+        strsim::osa_distance(&written, name) as f64 / longer as f64
+    };
+    let rank = |candidate: &str| {
+        let lower = candidate.to_lowercase();
+        lower.split('/').map(wrong).fold(wrong(&lower), f64::min)
+    };
+    let mut all: Vec<(f64, &str)> = candidates.into_iter().map(|name| (rank(name), name)).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
+    all.into_iter().map(|(_, name)| name)
+}
+
 /// The help for an unknown name: the closest known name, and all known names.
 pub fn suggest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -65,6 +82,14 @@ mod tests {
         assert_eq!(closest("minimum", names), Some("min"));
         assert_eq!(closest("maximum", names), Some("max"));
         assert_eq!(closest("pints", ["pi", "p"]), None, "two letters are the beginning of too many words");
+    }
+
+    #[test]
+    fn the_closest_come_first_by_any_part() {
+        let first = |written| ranked(written, ["cbt/blast", "red/fig3", "red-pd/fig11", "fred/table1"]).next();
+        let wanted = [Some("cbt/blast"), Some("cbt/blast"), Some("red/fig3")];
+        assert_eq!([first("blast"), first("cbt/blats"), first("RED")], wanted);
+        assert_eq!(ranked("x", ["b", "a"]).collect::<Vec<_>>(), ["a", "b"], "the alphabet decides between equals");
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::embedded::{self, slashed};
-use super::problem::{Problem, suggest};
+use super::problem::Problem;
+use aqmkit_base::near::ranked;
 use aqmkit_files::bounded::{self, Unread};
 
 /// The name of the directory.
@@ -100,14 +101,17 @@ pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     }
 }
 
-/// The help for an unknown experiment: those of its study, or of all if the study is unknown as well.
+/// As many experiments are offered in place of an unknown one.
+const OFFERED: usize = 3;
+
+/// The help for an unknown experiment: the closest ones, of its study if that is known.
 fn nearest(name: &str, known: &[CatalogueEntry]) -> String {
     let study = name.split_once('/').map(|(study, _)| format!("{study}/"));
     let all = || known.iter().map(|e| e.id.as_str());
-    match study.filter(|study| all().any(|id| id.starts_with(study.as_str()))) {
-        Some(study) => suggest(name, all().filter(|id| id.starts_with(&study))),
-        None => suggest(name, all()),
-    }
+    let study = study.filter(|study| all().any(|id| id.starts_with(study.as_str()))).unwrap_or_default();
+    let offered: Vec<&str> = ranked(name, all().filter(|id| id.starts_with(&study))).take(OFFERED).collect();
+    let list = "`aqmkit list experiments` lists them";
+    if offered.is_empty() { list.to_owned() } else { format!("the closest are {}; {list}", offered.join(", ")) }
 }
 
 /// An embedded file, by its path from `experiments/` on, which may contain `..`.

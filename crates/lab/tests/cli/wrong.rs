@@ -49,7 +49,10 @@ fn shares_above_all_there_is() {
 fn what_does_not_exist() {
     let desk = Desk::new();
     desk.run("run missing.toml").wrong(&["missing.toml cannot be read"]);
-    desk.run("run cbt/blats").wrong(&["no experiment is called \"cbt/blats\""]);
+    desk.run("run cbt/blats").wrong(&["no experiment is called \"cbt/blats\"", "the closest are cbt/blast"]);
+    let told = desk.run("play nosuch --no-open");
+    told.wrong(&["no experiment is called \"nosuch\"", "the closest are ", "`aqmkit list experiments` lists them"]);
+    assert!(told.err.lines().count() < 6, "{}", told.err);
     desk.run("reproduce cbt/blats").wrong(&["no experiment is called"]);
     desk.run("compare fifo rde").wrong(&["there is no discipline \"rde\"", "did you mean red?"]);
     desk.run("describe rde").wrong(&["nothing is called \"rde\"", "did you mean red?"]);
