@@ -1,6 +1,5 @@
 //! A run that a user changes while it is simulated. The changes can be saved as `[[changes]]`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aqmkit_base::Instant;
@@ -15,7 +14,7 @@ use super::problem::{Origin, Problem, Text};
 use super::resolve::{Resolved, resolve};
 use super::scenario::steps;
 use super::tree::{Entry, Node, Value};
-use super::{Experiment, Overrides, Variant};
+use super::{Experiment, Overrides, Scale, Variant, shortened};
 
 /// One run of an experiment, which can be changed while it is simulated.
 pub struct EditableRun {
@@ -206,27 +205,55 @@ impl EditableRun {
     }
 }
 
-/// A single run as an experiment.
-pub struct Single {
-    /// Its labels in the original experiment.
-    pub labels: BTreeMap<String, String>,
-    /// The text of an experiment with this run only.
+/// An experiment without its file: a text and settings that have the same runs in the same order wherever they are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Portable {
+    /// The text.
     pub text: String,
+    /// Settings on top of it, as `--set` takes them.
+    pub set: Vec<String>,
 }
 
 impl Experiment {
-    /// The first run of each combination as a separate experiment.
+    /// The experiment with the changes of the command line, to be read where its directory is not.
     ///
     /// # Errors
-    /// When the experiment uses models or disciplines that a program has added.
-    pub fn first_runs(&self) -> Result<Vec<Single>, Problem> {
-        let variant = self.variant()?;
-        let plan = self.plan().into_iter().enumerate().step_by(self.repeat as usize);
-        let single = |(i, spec): (usize, RunSpec)| Single {
-            labels: spec.labels.clone(),
-            text: EditableRun::of(self, &variant, i, spec).text(None),
+    /// When it reads other files, or uses models or disciplines that a program has added.
+    pub fn portable(&self) -> Result<Portable, Problem> {
+        let (text, overrides) = &*self.origin;
+        let set = overrides.set.clone();
+        let as_written = overrides.scale == Scale::Full && overrides.seed.is_none() && overrides.repeat.is_none();
+        if as_written && self.is_read_anywhere(text, &set).is_ok() {
+            return Ok(Portable { text: text.clone(), set });
+        }
+        let written = self.without_results()?;
+        self.is_read_anywhere(&written, &set)?;
+        Ok(Portable { text: written, set })
+    }
+
+    /// Checks that a text has the runs of this experiment, read in a directory that does not exist.
+    fn is_read_anywhere(&self, text: &str, set: &[String]) -> Result<(), Problem> {
+        let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
+        let read = Experiment::parse("no such directory/experiment.toml", text, &overrides)?;
+        if read.hash() == self.hash() { Ok(()) } else { Err(Problem::new("its text alone has other runs")) }
+    }
+
+    /// The text of the experiment at its scale, seed and repeats, without what concerns its results.
+    fn without_results(&self) -> Result<String, Problem> {
+        let (text, overrides) = &*self.origin;
+        let document = Node::document(&Text::new(&self.file, text))?;
+        let document = match (overrides.scale, document.get("quick")) {
+            (Scale::Quick, Some(changes)) => shortened(&document, changes)?,
+            _ => document,
         };
-        Ok(plan.map(single).collect())
+        let others: Vec<&str> = OF_ALL.iter().copied().filter(|key| *key != "sweep").collect();
+        let mut table = match document.without(&others).plain() {
+            toml::Value::Table(table) => table,
+            _ => toml::Table::new(),
+        };
+        table.insert("seed".to_owned(), toml::Value::Integer(i64::try_from(self.seed).unwrap_or(i64::MAX)));
+        table.insert("repeat".to_owned(), toml::Value::Integer(self.repeat.into()));
+        Ok(toml::to_string_pretty(&table).unwrap_or_default())
     }
 
     fn variant(&self) -> Result<Variant, Problem> {

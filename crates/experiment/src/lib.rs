@@ -78,7 +78,7 @@ pub use calibration::{Calibration, Trial};
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
 pub use catalogues::Catalogues;
 pub use digest::digest;
-pub use editable::{AppliedChange, EditableRun, Single};
+pub use editable::{AppliedChange, EditableRun, Portable};
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
 pub use metric::{OVER, PLUS};

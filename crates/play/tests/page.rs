@@ -31,7 +31,11 @@ fn the_built_page_has_the_simulator_of_this_source() {
     let answer: Value = serde_json::from_str(&Player::default().call(r#"{"do": "catalogue"}"#)).unwrap();
     let ok = &answer["ok"];
     let wanted = [&ok["version"], &ok["simulator"], &ok["digest"]].map(|v| v.to_string().trim_matches('"').to_owned());
-    assert_eq!(meta(&page, "aqmkit"), wanted.join(" "), "crates/lab/assets/play.html is of another version: run make web");
+    assert_eq!(
+        meta(&page, "aqmkit"),
+        wanted.join(" "),
+        "crates/lab/assets/play.html is of another version: run make web"
+    );
 }
 
 /// Files and directories that the page is built from besides the module, as `web/sources.ts` has them.

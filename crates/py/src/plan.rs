@@ -12,9 +12,10 @@ use aqmkit_lab::cli::compare::idle;
 use aqmkit_lab::cli::fail::Failure;
 use aqmkit_lab::cli::library;
 use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, queues, write};
+use aqmkit_results::Player;
 use aqmkit_runs::calibrate::{Failed, calibrated};
 use aqmkit_runs::run::{self, Done, How, Stop, Work};
-use aqmkit_runs::store::{Kept, Players, Store};
+use aqmkit_runs::store::{Kept, Store};
 use aqmkit_sim::{Control as Next, Error, Output, Progress};
 use aqmkit_study::run_all;
 use pyo3::exceptions::PyIndexError;
@@ -98,7 +99,7 @@ impl Plan {
         null_test.mark(&experiment.id, &mut results.expectations);
         let parameters = parameters(&experiment);
         results.queues = queues(&parameters);
-        write(&store, &results, &outcome, &parameters, &Players::new())?;
+        write(&store, &results, &outcome, &parameters, &Player::default())?;
         if outcome.cancelled {
             return Err(Failure::Stopped(format!(
                 "Stopped. {} of {} runs are done and kept in {}; the same call resumes.",

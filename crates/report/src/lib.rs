@@ -13,4 +13,4 @@ pub mod scoreboard;
 pub mod terminal;
 mod verdict;
 
-pub use html::{ReportInput, write_advice, write_card, write_html};
+pub use html::{PlayerPage, ReportInput, write_advice, write_card, write_html};

@@ -7,6 +7,7 @@
 //! | `standing` | the basis of a claim, and the line of the scoreboard where it counts |
 //! | `skill`, [`statistics`] | how well the cells of published tables agree; means and correlations |
 //! | `metrics` | the numbers of an entry by their paths, and their statistics over the repeats |
+//! | `player` | how the page of `aqmkit play` opens the runs |
 //! | `ruler` | labels of an axis as numbers of one unit |
 
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@
 pub mod advice;
 pub mod card;
 mod metrics;
+mod player;
 mod ruler;
 mod shape;
 mod skill;
@@ -21,6 +23,7 @@ mod standing;
 pub mod statistics;
 
 pub use metrics::{Stat, flatten};
+pub use player::Player;
 pub use ruler::Ruler;
 pub use shape::{
     Agreement, Axis, Cells, Curve, Entry, Expectation, Figure, FigureKind, Law, Overlay, Overview, PublishedPoint,

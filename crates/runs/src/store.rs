@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use aqmkit_files::bounded::{self, Bound, Unread};
 use aqmkit_measure::Output;
-use aqmkit_results::{Results, RunData};
+use aqmkit_results::{Player, Results, RunData};
 use checksum::Seal;
 use serde::{Deserialize, Serialize};
 
@@ -52,9 +52,6 @@ pub enum Kept {
     /// Its file cannot be read, and why.
     Broken(String),
 }
-
-/// For the first run of each combination, by its labels: the fragment of the address that opens it in the page of `aqmkit play`.
-pub type Players = Vec<(BTreeMap<String, String>, String)>;
 
 /// The parameters of each label of the compared axis, as name and value.
 pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
@@ -191,21 +188,21 @@ impl Store {
         }
     }
 
-    /// Keeps the addresses of runs in the page of `aqmkit play`, so that a report can be built again without the experiment.
+    /// Keeps how the page of `aqmkit play` opens the runs, so that a report can be built again without the experiment.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn save_players(&self, players: &Players) -> io::Result<()> {
-        self.replace(&self.dir.join("runs").join("players.json"), &serde_json::to_vec_pretty(players)?)
+    pub fn save_player(&self, player: &Player) -> io::Result<()> {
+        self.replace(&self.dir.join("runs").join("player.json"), &serde_json::to_vec(player)?)
     }
 
-    /// The stored addresses; empty if there are none.
+    /// What is kept of it; empty if there is nothing.
     ///
     /// # Errors
     /// When the file does not read.
-    pub fn players(&self) -> Result<Players, StoreError> {
-        match self.read_json("players.json", &bounded::NOTES) {
-            Err(StoreError::Unreadable(e)) if e.is_missing() => Ok(Players::default()),
+    pub fn player(&self) -> Result<Player, StoreError> {
+        match self.read_json("player.json", &bounded::NOTES) {
+            Err(StoreError::Unreadable(e)) if e.is_missing() => Ok(Player::default()),
             other => other,
         }
     }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use aqmkit_base::{Duration, Instant};
-use aqmkit_experiment::{EditableRun, Experiment, Overrides};
+use aqmkit_experiment::{EditableRun, Experiment, Overrides, RunSpec, Scale};
 
 use super::{SMALL, parse};
 
@@ -64,18 +64,33 @@ fn every_run_of_a_plan_is_one_of_its_own() {
     let (_, run) = EditableRun::open("held.toml", PLAIN, &set, 0).unwrap();
     assert_eq!(parse(&run.text(None)).unwrap().plan()[0].hash, run.spec().hash);
     assert_eq!(open(PLAIN).text(None), PLAIN, "unchanged, with its comments");
-    let singles = parse(SMALL).unwrap().first_runs().unwrap();
-    let first = |name: &str| singles.iter().map(|one| one.labels[name].clone()).collect::<Vec<_>>();
-    assert_eq!(
-        (first("aqm"), first("mix")),
-        (
-            vec!["fifo".into(), "fifo".into(), "red".into(), "red".into()],
-            vec!["bulk".into(), "both".into(), "bulk".into(), "both".into()] as Vec<String>
-        )
-    );
-    for (one, wanted) in singles.iter().zip(plan.iter().step_by(2)) {
-        assert_eq!((&parse(&one.text).unwrap().plan()[0].hash, &one.labels), (&wanted.hash, &wanted.labels));
-    }
+}
+
+/// An experiment without its directory, and without what only its results need, has the same runs; what reads other files is refused.
+#[test]
+fn an_experiment_is_taken_from_its_directory() {
+    let same = |overrides: &Overrides| {
+        let experiment = Experiment::parse("small.toml", SMALL, overrides).unwrap();
+        let taken = experiment.portable().unwrap();
+        let again = Overrides { set: taken.set.clone(), ..Overrides::default() };
+        let (plan, other) = (experiment.plan(), Experiment::parse("x.toml", &taken.text, &again).unwrap().plan());
+        let runs = |of: &[RunSpec]| of.iter().map(|run| (run.hash.clone(), run.labels.clone())).collect::<Vec<_>>();
+        assert_eq!(runs(&plan), runs(&other));
+        (taken.text == SMALL, plan.len())
+    };
+    assert_eq!(same(&Overrides::default()), (true, 8));
+    let set = ["topology.rate=7mbit", "aqm=red"].map(str::to_owned).to_vec();
+    assert_eq!(same(&Overrides { set, ..Overrides::default() }), (true, 4));
+    let (seed, repeat, scale) = (Some(7), Some(3), Scale::Quick);
+    assert_eq!(same(&Overrides { seed, repeat, scale, ..Overrides::default() }), (false, 12));
+
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("ms"), "10\n20\n30\n").unwrap();
+    let text =
+        PLAIN.replace("rate = \"10mbit\"", "rate = { trace = \"ms\" }").replace("topology.rate", "topology.loss");
+    let text = text.replace("\"5mbit\"", "0.1");
+    let traced = Experiment::parse(dir.path().join("x.toml").to_str().unwrap(), &text, &Overrides::default()).unwrap();
+    assert!(traced.portable().unwrap_err().in_one_line().contains("ms"));
 }
 
 /// The text of the file is kept, with changes at its end, where it has this run only and nothing else was set.

@@ -336,10 +336,18 @@ pub struct Scoreboard {
 
 /// `report`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  aqmkit report results/cbt/blast")]
+#[command(after_help = "Examples:
+  aqmkit report results/cbt/blast
+  aqmkit report results/cbt/blast --page-beside
+
+The report opens its runs in the page of `aqmkit play`, which is inside the report where both have less than 2 MB \
+together, and beside it as play.html otherwise.")]
 pub struct Report {
     /// A directory of results
     pub dir: PathBuf,
+    /// Put the page of `aqmkit play` beside the report even where it has room inside; the report is 1 MB smaller
+    #[arg(long)]
+    pub page_beside: bool,
 }
 
 /// `bench`.

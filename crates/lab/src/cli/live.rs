@@ -7,8 +7,7 @@ use aqmkit_live::capabilities::may_make_links;
 use aqmkit_live::kernel::{Place, examine};
 use aqmkit_report::format::significant;
 use aqmkit_report::terminal::{Screen, drawn, head, number};
-use aqmkit_results::{Agreement, Axis};
-use aqmkit_runs::store::Players;
+use aqmkit_results::{Agreement, Axis, Player};
 use aqmkit_study::agree::AXIS;
 use comfy_table::CellAlignment;
 use serde_json::json;
@@ -105,7 +104,7 @@ fn perform(exp: &Experiment, real: &[On], dir: &Path, talk: Talk) -> Result<Perf
     let labels = places.iter().map(|on| on.label().to_owned()).collect();
     let axis = Axis { name: AXIS.to_owned(), labels };
     // One at a time, for live runs would compete for the processor.
-    perform_plan(exp, |exp| plan(exp, &places, talk), &[axis], &Players::new(), dir, 1, talk)
+    perform_plan(exp, |exp| plan(exp, &places, talk), &[axis], &Player::default(), dir, 1, talk)
 }
 
 /// Every run of an experiment in the first place, then every one in the next.

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 use aqmkit_aqm::registry::Link;
 use aqmkit_experiment::Experiment;
 use aqmkit_report::terminal::{Screen, summary, verdicts};
-use aqmkit_report::{ReportInput, write_html};
-use aqmkit_results::{Axis, Results, RunData};
+use aqmkit_report::{PlayerPage, ReportInput, write_html};
+use aqmkit_results::{Axis, Player, Results};
 use aqmkit_runs::export;
 use aqmkit_runs::run::{Done, How, Outcome, Work};
-use aqmkit_runs::store::{Parameters, Players, Store, Stored, damage};
+use aqmkit_runs::store::{Parameters, Store, Stored, damage};
 use aqmkit_sim::Scenario;
 use aqmkit_study::run_all;
 
 use super::fail::Failure;
 use super::library;
-use super::play::links::{links, page_beside};
+use super::play::links::{page_beside, player};
+use super::play::page;
 use super::progress::{Bar, Talk};
 use super::say;
 use super::settle::settle;
@@ -42,24 +43,19 @@ pub struct Performed {
 /// # Errors
 /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
 pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
-    perform_plan(exp, |exp| Ok(exp.plan()), &[], &Players::new(), dir, jobs, talk)
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], &Player::default(), dir, jobs, talk)
 }
 
-/// As [`perform`], with the page of `aqmkit play` beside the report, which has a link to it for the first run of each combination.
+/// As [`perform`], with a report that opens every run in the page of `aqmkit play`.
 ///
 /// # Errors
 /// As [`perform`].
 pub fn perform_with_page(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
-    let players = links(exp);
-    let performed = perform_plan(exp, |exp| Ok(exp.plan()), &[], &players, dir, jobs, talk)?;
-    if !players.is_empty() {
-        page_beside(dir)?;
-    }
-    Ok(performed)
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], &player(exp), dir, jobs, talk)
 }
 
 /// Runs the plan that `plan` makes of an experiment, and writes its files into `dir`. `axes` are the axes that the plan
-/// adds to the experiment's own. The report links to `players`.
+/// adds to the experiment's own. The report opens its runs with `player`.
 ///
 /// # Errors
 /// As [`perform`], and those of `plan`.
@@ -67,7 +63,7 @@ pub fn perform_plan<W: Work>(
     exp: &Experiment,
     plan: impl FnOnce(&Experiment) -> Result<Vec<W>, Failure>,
     axes: &[Axis],
-    players: &Players,
+    player: &Player,
     dir: &Path,
     jobs: usize,
     talk: Talk,
@@ -87,7 +83,7 @@ pub fn perform_plan<W: Work>(
     null_test.mark(&exp.id, &mut results.expectations);
     let parameters = parameters(exp);
     results.queues = queues(&parameters);
-    write(&store, &results, &outcome, &parameters, players)?;
+    write(&store, &results, &outcome, &parameters, player)?;
     if outcome.cancelled {
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
@@ -127,13 +123,15 @@ pub fn write(
     results: &Results,
     outcome: &Outcome,
     parameters: &Parameters,
-    players: &Players,
+    player: &Player,
 ) -> Result<(), Failure> {
     let data = outcome.data();
     store.save_parameters(parameters)?;
-    store.save_players(players)?;
+    store.save_player(player)?;
     export::write(store.dir(), results, &data)?;
-    html(store.dir(), results, &data, parameters, players)
+    let input =
+        ReportInput { parameters: parameters.clone(), player: player.clone(), ..ReportInput::new(results, &data) };
+    html(store.dir(), &ReportInput { page: page(), ..input })
 }
 
 /// The parameters of the discipline of each label of `aqm`, including derived ones.
@@ -171,20 +169,14 @@ fn of_measured(scenario: &Scenario) -> Option<Vec<(String, String)>> {
     Some(table.iter().map(|(k, v)| (k.clone(), text(v))).collect())
 }
 
-/// Writes the report into `dir`.
+/// Writes the report into `dir`, and the page of `aqmkit play` beside it where its links lead there.
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn html(
-    dir: &Path,
-    results: &Results,
-    data: &[RunData<'_>],
-    parameters: &Parameters,
-    players: &Players,
-) -> Result<(), Failure> {
-    let input =
-        ReportInput { parameters: parameters.clone(), players: players.clone(), ..ReportInput::new(results, data) };
-    write_html(&dir.join("report.html"), &input)?;
+pub(super) fn html(dir: &Path, input: &ReportInput<'_>) -> Result<(), Failure> {
+    if write_html(&dir.join("report.html"), input)? == PlayerPage::Beside {
+        page_beside(dir)?;
+    }
     Ok(())
 }
 

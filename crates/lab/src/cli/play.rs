@@ -10,7 +10,7 @@ use aqmkit_experiment::{Experiment, Overrides, find};
 use aqmkit_files::put;
 
 use super::args::files::Play;
-use super::fail::{Failure, wrong};
+use super::fail::Failure;
 use super::progress::Talk;
 use super::say;
 use server::Site;
@@ -31,17 +31,12 @@ const FRAGMENT: &str = "#file";
 /// # Errors
 /// When the experiment is wrong, the page cannot be written, or no port is available.
 pub(super) fn play(args: &Play, talk: Talk) -> Result<(), Failure> {
-    let experiment = args.experiment.as_deref().map(read).transpose()?;
     if let Some(file) = &args.save {
-        if experiment.is_some() {
-            return wrong(
-                "--save writes the page without an experiment",
-                "leave out the experiment, or open it in the page and save a link",
-            );
-        }
-        return put(file, page())
+        let page = args.experiment.as_deref().map_or_else(|| Ok(page().to_owned()), links::page_with)?;
+        return put(file, &page)
             .map_err(|e| Failure::unwritten(&e, "free space on that disk", "choose a writable directory"));
     }
+    let experiment = args.experiment.as_deref().map(read).transpose()?;
     let fragment = if experiment.is_some() { FRAGMENT } else { "" };
     let site = Site::open(args.port, page(), experiment, None)
         .map_err(|e| Failure::Environment(format!("cannot listen on 127.0.0.1:{}: {e}", args.port)))?;

@@ -1,10 +1,12 @@
 //! `report`: builds the report of stored results again.
 
-use aqmkit_report::{ReportInput, write_html};
+use aqmkit_report::ReportInput;
 use aqmkit_runs::store::{Parameters, Store, damage};
 
 use super::args;
 use super::fail::Failure;
+use super::perform::html;
+use super::play::page;
 use super::progress::Talk;
 use super::say;
 
@@ -23,8 +25,8 @@ pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
         ));
         Parameters::default()
     });
-    // Without them the report lacks only its links.
-    let players = store.players().unwrap_or_default();
+    // Without it the report lacks only its links.
+    let player = store.player().unwrap_or_default();
     warnings.iter().for_each(|text| say::tell(&format!("warning: {text}")));
     let (results, data) = (&stored.results, runs.data());
     if data.len() + runs.broken.len() < results.planned && talk != Talk::Quiet {
@@ -34,7 +36,8 @@ pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
             results.planned
         ));
     }
-    let input = ReportInput { parameters, warnings, players, ..ReportInput::new(results, &data) };
-    write_html(&args.dir.join("report.html"), &input)?;
+    let page = if args.page_beside { "" } else { page() };
+    let input = ReportInput { parameters, warnings, player, page, ..ReportInput::new(results, &data) };
+    html(&args.dir, &input)?;
     Ok(say::print(&format!("Report: {}", args.dir.join("report.html").display()))?)
 }

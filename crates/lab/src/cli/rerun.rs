@@ -80,7 +80,7 @@ fn in_words(failure: Failure) -> String {
 }
 
 /// A text as part of an address.
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         match byte {

@@ -18,7 +18,7 @@ use std::path::Path;
 use aqmkit_files::{ExportError, write_atomically};
 use aqmkit_results::advice::Advice;
 use aqmkit_results::card::Card;
-use aqmkit_results::{Results, RunData};
+use aqmkit_results::{Player, Results, RunData};
 use base64::Engine as _;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -35,25 +35,49 @@ pub struct ReportInput<'a> {
     pub parameters: BTreeMap<String, Vec<(String, String)>>,
     /// Warnings at the top of the page, such as damaged files.
     pub warnings: Vec<String>,
-    /// Runs that the page of `aqmkit play`, `play.html` beside the report, can open: their labels, and the fragment of the address.
-    pub players: Vec<(BTreeMap<String, String>, String)>,
+    /// How the page of `aqmkit play` opens the runs.
+    pub player: Player,
+    /// That page, to be put into the report where both have room; empty if it is to be beside it in any case.
+    pub page: &'a str,
 }
+
+/// Where a report has the page of `aqmkit play` that opens its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlayerPage {
+    /// It opens no run.
+    None,
+    /// Inside.
+    Inside,
+    /// In a file `play.html` beside it.
+    Beside,
+}
+
+/// A report with the page of `aqmkit play` inside has fewer bytes than this.
+const LARGEST_WITH_PAGE: usize = 2_000_000;
 
 impl<'a> ReportInput<'a> {
     /// A page without parameters.
     #[must_use]
     pub fn new(results: &'a Results, runs: &'a [RunData<'a>]) -> Self {
-        ReportInput { results, runs, parameters: BTreeMap::new(), warnings: Vec::new(), players: Vec::new() }
+        ReportInput {
+            results,
+            runs,
+            parameters: BTreeMap::new(),
+            warnings: Vec::new(),
+            player: Player::default(),
+            page: "",
+        }
     }
 }
 
-/// Writes the page to `path` atomically.
+/// Writes the page to `path` atomically. Returns where its links to the page of `aqmkit play` lead.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write_html(path: &Path, input: &ReportInput<'_>) -> Result<(), ExportError> {
-    let page = render(input).map_err(|error| ExportError::new(path, std::io::Error::other(error)))?;
-    write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
+pub fn write_html(path: &Path, input: &ReportInput<'_>) -> Result<PlayerPage, ExportError> {
+    let (page, player) = render(input).map_err(|error| ExportError::new(path, std::io::Error::other(error)))?;
+    write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))?;
+    Ok(player)
 }
 
 /// Writes a report card to `path` atomically.
@@ -107,9 +131,24 @@ fn fill_advice(advice: &Advice, plotly: &str) -> Result<String, minijinja::Error
     })
 }
 
-/// The page as text, with its scripts.
-fn render(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
-    fill(input, &plotly_js())
+/// The page as text, with its scripts, and with the page of `aqmkit play` if it has room.
+fn render(input: &ReportInput<'_>) -> Result<(String, PlayerPage), minijinja::Error> {
+    let without = fill(input, &plotly_js(), "")?;
+    if input.player.fragment.is_empty() {
+        return Ok((without, PlayerPage::None));
+    }
+    if !input.page.is_empty() && without.len() + input.page.len() < LARGEST_WITH_PAGE {
+        let with = fill(input, &plotly_js(), &as_script(input.page))?;
+        if with.len() < LARGEST_WITH_PAGE {
+            return Ok((with, PlayerPage::Inside));
+        }
+    }
+    Ok((without, PlayerPage::Beside))
+}
+
+/// A text as a JSON string that nothing ends inside a script.
+fn as_script(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('<', "\\u003c")
 }
 
 /// The page without the plotting library, for tests.
@@ -117,7 +156,7 @@ fn render(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
 /// # Errors
 /// When a template cannot be filled, which is a mistake in it.
 pub fn skeleton(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
-    fill(input, "")
+    fill(input, "", "")
 }
 
 /// The comparison and the verdicts as HTML tables without page, scripts and plots, for notebooks.
@@ -140,9 +179,10 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
     Ok(templates)
 }
 
-fn fill(input: &ReportInput<'_>, plotly: &str) -> Result<String, minijinja::Error> {
+fn fill(input: &ReportInput<'_>, plotly: &str, player: &str) -> Result<String, minijinja::Error> {
     let page = Value::from(Serde(page::page(input)));
-    templates()?.get_template("page.html")?.render(context! { page, ..surroundings(plotly) })
+    let player = Value::from_safe_string(player.to_owned());
+    templates()?.get_template("page.html")?.render(context! { page, player, ..surroundings(plotly) })
 }
 
 /// The style and the scripts of every page.

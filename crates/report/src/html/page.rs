@@ -79,8 +79,19 @@ pub(super) struct Page {
     curves_first: bool,
     disciplines: Vec<Discipline>,
     extent: Extent,
-    /// Runs to open in the player: the combination, and the address.
-    players: Vec<(String, String)>,
+    player: Option<Chooser>,
+}
+
+/// The choice of a run to open in the page of `aqmkit play`.
+#[derive(Debug, Serialize)]
+struct Chooser {
+    /// The fragment of the address, without the run.
+    fragment: String,
+    /// Combinations and repetitions to choose from; one without a name if there is only one.
+    combinations: Vec<String>,
+    repeats: Vec<String>,
+    /// Why the page opens none.
+    refused: String,
 }
 
 /// One quantity, simulated and live.
@@ -180,19 +191,27 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         disciplines: disciplines(input, &grid, &swatches),
         extent: extent(&grid),
         swatches,
-        players: players(input),
+        player: chooser(input),
     }
 }
 
-/// The runs that can be opened in the player, by their combination.
-fn players(input: &ReportInput<'_>) -> Vec<(String, String)> {
-    let of_run = |axis: &str| axis == "repeat" || axis == "seed";
-    let one = |(labels, fragment): &(BTreeMap<String, String>, String)| {
-        let place: Vec<String> =
-            labels.iter().filter(|(axis, _)| !of_run(axis)).map(|(axis, label)| format!("{axis} {label}")).collect();
-        (place.join(", "), format!("play.html#{fragment}"))
+/// The runs that the page of `aqmkit play` opens.
+fn chooser(input: &ReportInput<'_>) -> Option<Chooser> {
+    let player = &input.player;
+    if player.fragment.is_empty() && player.refused.is_empty() {
+        return None;
+    }
+    let name = |labels: &BTreeMap<String, String>| {
+        let parts: Vec<String> = labels.iter().map(|(axis, label)| format!("{axis} {label}")).collect();
+        parts.join(", ")
     };
-    input.players.iter().map(one).collect()
+    let repeat = |(i, seed): (usize, &String)| format!("{}, seed {seed}", i + 1);
+    Some(Chooser {
+        fragment: player.fragment.clone(),
+        combinations: player.combinations.iter().map(name).collect(),
+        repeats: player.seeds.iter().enumerate().map(repeat).collect(),
+        refused: player.refused.clone(),
+    })
 }
 
 /// Whether the experiment lists columns to plot or predicts some.

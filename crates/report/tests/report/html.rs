@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use aqmkit_report::html::skeleton;
-use aqmkit_report::{ReportInput, write_html};
-use aqmkit_results::{Agreement, Curve, Figure, FigureKind, Law, Overlay, Results, Table, TableCell};
+use aqmkit_report::{PlayerPage, ReportInput, write_html};
+use aqmkit_results::{Agreement, Curve, Figure, FigureKind, Law, Overlay, Player, Results, Table, TableCell};
 
 use crate::synthetic::{Study, study};
 
@@ -161,6 +161,50 @@ fn hostile_text_stays_text() {
         .collect();
     assert!(names.iter().all(|name| !name.contains("<script")));
     assert!(names.iter().any(|name| name.contains("&lt;script&gt;")));
+}
+
+/// Any run can be chosen; the page of `aqmkit play` is inside the report where both have room, and what cannot be opened says why.
+#[test]
+fn a_report_chooses_a_run_for_the_player() {
+    let study = study(1, 2);
+    let labels =
+        |aqm: &str| BTreeMap::from([("aqm".to_owned(), aqm.to_owned()), ("mix".to_owned(), "bulk".to_owned())]);
+    let player = Player {
+        fragment: "e=AAAA&set=a%3D1".to_owned(),
+        combinations: vec![labels("fifo"), labels("red")],
+        seeds: vec!["11".to_owned(), "12".to_owned()],
+        refused: String::new(),
+    };
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("player.html");
+    let write = |of: &Player, page: &str| {
+        let input = ReportInput { player: of.clone(), page, ..ReportInput::new(&study.results, &[]) };
+        (write_html(&path, &input).unwrap(), std::fs::read_to_string(&path).unwrap())
+    };
+    let (inside, report) = write(&player, "<script>\"</script>");
+    assert_eq!(inside, PlayerPage::Inside);
+    for part in [
+        "data-fragment=\"e=AAAA&amp;set=a%3D1\"",
+        "<option>aqm red, mix bulk</option>",
+        "<option>2, seed 12</option>",
+        "id=\"player-page\">\"\\u003cscript>\\\"\\u003c/script>\"</script>",
+        "script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; img-src",
+        "which is inside this file",
+    ] {
+        assert!(report.contains(part), "{part}");
+    }
+    let large = "x".repeat(2_000_000);
+    for page in ["", &large] {
+        let (beside, smaller) = write(&player, page);
+        assert_eq!(beside, PlayerPage::Beside);
+        assert!(smaller.contains("<code>play.html</code> beside this file") && !smaller.contains("player-page\">"));
+        assert!(!smaller.contains("wasm-unsafe-eval") && smaller.len() < 2_000_000);
+    }
+    let (none, told) = write(&Player { refused: "It reads <files>.".to_owned(), ..Player::default() }, "<p>");
+    assert_eq!(none, PlayerPage::None);
+    assert!(
+        told.contains("cannot open the runs of this experiment. It reads &lt;files&gt;.") && !told.contains("<select")
+    );
+    assert!(!write(&Player::default(), "<p>").1.contains("See a run"));
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub struct Init {
   aqmkit play cbt/blast
   aqmkit play mine.toml --no-open
   aqmkit play --save play.html        # the page as a file, which needs no server
+  aqmkit play cbt/blast --save blast.html
 
 The page has the simulator inside and sends nothing anywhere. It is served to this machine only. It simulates the same \
 packets as `aqmkit run`: the page shows the digest of the run, and saves it with all changes as an experiment.")]
@@ -38,7 +39,7 @@ pub struct Play {
     /// Port of the address 127.0.0.1 (default: any that is free)
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub port: u16,
-    /// Write the page to a file instead of serving it
+    /// Write the page, with the experiment in it, to a file instead of serving it
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
 }

@@ -2,40 +2,78 @@
 
 use std::path::Path;
 
-use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_experiment::{Experiment, Overrides, Portable};
 use aqmkit_files::{ExportError, put};
-use aqmkit_runs::store::Players;
+use aqmkit_results::Player;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::super::fail::{Failure, wrong};
+use super::super::rerun::encoded;
 use super::page;
 
 /// Name of the page beside a report.
 const FILE: &str = "play.html";
 
-/// More combinations than a reader would go through have no links.
-const MOST: usize = 100;
-
 /// Bytes of an experiment that the page takes from a link.
 const LONGEST: usize = 256 * 1024;
 
-/// The links of an experiment: one for the first run of each combination. Empty where the page cannot open its runs, because they read
-/// files or their loads are calibrated first.
-pub(crate) fn links(exp: &Experiment) -> Players {
-    let calibrated = !exp.calibrations().is_ok_and(|list| list.is_empty());
-    if calibrated || exp.plan().len() / exp.repeat as usize > MOST {
-        return Players::new();
+/// Runs of an experiment that the page opens, and settings that it takes: `crates/play/src/limits.rs` and `web/src/share.ts`.
+const MOST_RUNS: usize = 2000;
+const MOST_SETTINGS: usize = 50;
+
+/// How the page opens the runs of an experiment, or why it cannot.
+pub(crate) fn player(exp: &Experiment) -> Player {
+    match fragment(exp) {
+        Ok(fragment) => {
+            let plan = exp.plan();
+            let repeat = exp.repeat as usize;
+            let seeds = plan.iter().take(repeat).filter_map(|run| run.labels.get("seed").cloned()).collect();
+            let mut combinations: Vec<_> = plan.iter().step_by(repeat).map(|run| run.labels.clone()).collect();
+            combinations.iter_mut().for_each(|labels| labels.retain(|axis, _| axis != "repeat" && axis != "seed"));
+            Player { fragment, combinations, seeds, refused: String::new() }
+        }
+        Err(refused) => Player { refused, ..Player::default() },
     }
-    let runs = exp.first_runs().unwrap_or_default();
-    if !runs.iter().all(|run| run.text.len() <= LONGEST && stands_alone(&run.text)) {
-        return Players::new();
-    }
-    runs.into_iter().map(|run| (run.labels, format!("e={}", packed(&run.text)))).collect()
 }
 
-/// Whether a text needs no file beside it: it is read as if it were in a directory that does not exist.
-fn stands_alone(text: &str) -> bool {
-    Experiment::parse("no such directory/experiment.toml", text, &Overrides::default()).is_ok()
+/// The fragment of an address that opens an experiment in the page; otherwise the reason why the page cannot, as a sentence.
+fn fragment(exp: &Experiment) -> Result<String, String> {
+    if !exp.calibrations().is_ok_and(|list| list.is_empty()) {
+        return Err("Its loads are calibrated before its runs, which only the command does.".to_owned());
+    }
+    if exp.plan().len() > MOST_RUNS {
+        return Err(format!(
+            "It has {} runs, and the page opens experiments of at most {MOST_RUNS}.",
+            exp.plan().len()
+        ));
+    }
+    let alone = exp.portable().map_err(|e| format!("Its text alone cannot be read: {}.", e.in_one_line()));
+    let Portable { text, set } = alone?;
+    if text.len() > LONGEST {
+        return Err(format!("Its text has {} bytes, and the page opens at most {LONGEST}.", text.len()));
+    }
+    if set.len() > MOST_SETTINGS {
+        return Err(format!("It was changed by {} settings, and the page takes at most {MOST_SETTINGS}.", set.len()));
+    }
+    let settings: String = set.iter().map(|setting| format!("&set={}", encoded(setting))).collect();
+    Ok(format!("e={}{settings}", packed(&text)))
+}
+
+/// The page with an experiment inside, which it opens.
+///
+/// # Errors
+/// When the experiment is wrong, or the page cannot open it.
+pub(super) fn page_with(name_or_path: &str) -> Result<String, Failure> {
+    let experiment = Experiment::load(name_or_path, &Overrides::default())?;
+    let opened = match fragment(&experiment) {
+        Ok(fragment) => fragment.replace('&', "&amp;"),
+        Err(why) => {
+            let right = format!("leave the experiment out, or run it: aqmkit run {name_or_path}");
+            return wrong(format!("the page cannot open {name_or_path}. {}", why.trim_end_matches('.')), right);
+        }
+    };
+    Ok(page().replacen("</head>", &format!("<meta name=\"aqmkit-open\" content=\"#{opened}\" /></head>"), 1))
 }
 
 /// A text as the page reads it from an address: a raw deflate stream (RFC 1951) in base64url. Its blocks are stored and not compressed,

@@ -80,6 +80,25 @@
     });
   }
 
+  // A run opens in the page of aqmkit play: beside this file, or in the text that is inside it.
+  const chooser = document.querySelector("#player .player");
+  if (chooser) {
+    const link = chooser.querySelector("a");
+    const inside = document.getElementById("player-page");
+    const place = (name) => chooser.querySelector(`[name=${name}]`)?.selectedIndex ?? 0;
+    const repeats = chooser.querySelector("[name=repeat]")?.length ?? 1;
+    let page = "play.html";
+    const point = () => {
+      link.href = `${page}#${chooser.dataset.fragment}&run=${place("combination") * repeats + place("repeat")}`;
+    };
+    link.addEventListener("click", () => {
+      if (inside && page === "play.html") page = URL.createObjectURL(new Blob([JSON.parse(inside.textContent)], { type: "text/html" }));
+      point();
+    });
+    chooser.addEventListener("change", point);
+    point();
+  }
+
   const links = [...document.querySelectorAll("nav a")];
   const here = () => {
     const above = links.filter((link) => document.querySelector(link.hash).getBoundingClientRect().top < 120);
