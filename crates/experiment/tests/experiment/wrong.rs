@@ -88,7 +88,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a class of cbt that nobody sends",
         "name = \"red\", min = 10, max = 30",
-        "name = \"cbt\", classes = [{ class = \"*\" }, { class = \"voice\" }]",
+        "name = \"cbt\", classes = [{ class = \"*\", max = 30 }, { class = \"voice\", max = 30 }]",
     ),
     ("a class of rio that nobody sends", "name = \"red\", min = 10, max = 30", "name = \"rio\", in = [\"voice\"]"),
     ("an unknown kind of traffic", "kind = \"bulk\"", "kind = \"bulq\""),
