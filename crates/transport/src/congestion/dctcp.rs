@@ -37,7 +37,8 @@
 //! 1. rfc8257 leaves growth to RFC 5681: every acknowledgement of unmarked data opens the window, that of the round trip after a
 //!    reduction too. Linux does not grow then, nor do its profiles here (`cwr_state`).
 //!    Linux also reduces by whole segments, rounded down: with a small alpha by none (`whole_segments` of the profile).
-//! 2. Linux before 4.1 keeps `alpha` in integers of 1/1024 and cannot bring it below 15/1024; here it is exact.
+//! 2. A loss halves the window, as in Linux, if that is less than what is in flight and RACK finds losses; else what is in flight (RFC 5681).
+//! 3. Linux before 4.1 keeps `alpha` in integers of 1/1024 and cannot bring it below 15/1024; here it is exact.
 //!
 //! ## Evidence
 //!
@@ -157,7 +158,7 @@ impl Dctcp {
 
     fn after_loss(&self, cx: &Cx<'_>) -> u64 {
         match cx.profile.dctcp.loss {
-            OnLoss::Halve => Window::half(cx),
+            OnLoss::Halve => self.window.half_at_loss(cx),
             OnLoss::Alpha => self.reduced(cx),
         }
     }

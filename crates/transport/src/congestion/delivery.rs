@@ -159,6 +159,7 @@ mod tests {
                 now,
                 profile: &profile,
                 flight: 0,
+                reducing: None,
                 peer_window: 0,
                 sack: true,
                 sent: Some(record),

@@ -166,6 +166,7 @@ impl<B: Both> History<B> {
             now: self.now,
             profile: &self.profile,
             flight: self.sent.in_flight(),
+            reducing: None,
             peer_window: 1 << 30,
             sack: self.profile.sack,
             sent: Some(&self.sent),

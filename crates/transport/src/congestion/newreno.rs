@@ -21,7 +21,7 @@
 //! ## Deviations
 //!
 //! Duplicates after a recovery may begin another one although they acknowledge no more than `recover`, as in FreeBSD 4.5; rfc6582
-//! (section 3.2 step 2) leaves that to the timer. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no
+//! (section 3.2 step 2) leaves that to the timer. Where RACK finds losses the flight is halved up to the window, as it includes what was SACKed. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no
 //! more window than is in flight and one segment.
 //!
 //! ## Evidence
@@ -62,11 +62,11 @@ impl CongestionControl for NewReno {
     }
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
-        self.0.enter_recovery(Window::half(cx), cx);
+        self.0.enter_recovery(self.0.half_at_loss(cx), cx);
     }
 
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
-        self.0.timed_out(again, Window::half(cx), cx);
+        self.0.timed_out(again, self.0.half_at_loss(cx), cx);
     }
 
     fn on_ecn(&mut self, cx: &Cx<'_>) {

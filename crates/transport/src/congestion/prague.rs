@@ -208,7 +208,7 @@ impl CongestionControl for Prague {
     }
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
-        self.window.enter_recovery(Window::half(cx), cx);
+        self.window.enter_recovery(self.window.half_at_loss(cx), cx);
     }
 
     fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>) {
@@ -217,6 +217,6 @@ impl CongestionControl for Prague {
     }
 
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
-        self.window.timed_out(again, Window::half(cx), cx);
+        self.window.timed_out(again, self.window.half_at_loss(cx), cx);
     }
 }

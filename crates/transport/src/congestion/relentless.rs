@@ -125,7 +125,7 @@ impl CongestionControl for Relentless {
     }
 
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
-        self.window.timed_out(again, Window::half(cx), cx);
+        self.window.timed_out(again, self.window.half_at_loss(cx), cx);
     }
 
     fn on_feedback(&mut self, _delivered: u64, marked: u64, cx: &Cx<'_>) {

@@ -65,6 +65,15 @@ impl Window {
         cx.whole(cx.flight / 2).max(2 * cx.mss())
     }
 
+    /// The threshold after a loss: [`half`](Self::half), where RACK finds losses of no more than the window, as Linux halves its window (which after a mark is
+    /// still coming down). What is in flight includes what was SACKed: where losses go on, a recovery begins as the last one ends, several windows are
+    /// above the oldest hole, and half of them would be more than there was.
+    #[must_use]
+    pub fn half_at_loss(&self, cx: &Cx<'_>) -> u64 {
+        let most = if cx.profile.uses_rack() { cx.reducing.unwrap_or(0).max(self.cwnd) } else { u64::MAX };
+        Self::half(&Cx { flight: cx.flight.min(most), ..*cx })
+    }
+
     /// Fast recovery begins with this threshold: the three segments that the duplicate acknowledgements stand for
     /// have left the network (RFC 5681 section 3.2 step 3), which with SACK is no news (RFC 6675 section 5 step 4.2).
     pub fn enter_recovery(&mut self, ssthresh: u64, cx: &Cx<'_>) {

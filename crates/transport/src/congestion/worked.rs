@@ -4,11 +4,12 @@ use aqmkit_base::{Bytes, Duration, Instant};
 
 use super::cubic::{Cubic, SlowStartEnd};
 use super::dctcp::Dctcp;
+use super::newreno::NewReno;
 use super::prague::Prague;
 use super::relentless::Relentless;
 use super::reno::Reno;
 use super::{CongestionControl, Cx, Rtt, Window};
-use crate::profile::{ByteCounting, Profile};
+use crate::profile::{ByteCounting, LossDetection, Profile};
 
 const MSS: u64 = 1000;
 
@@ -30,6 +31,7 @@ pub(super) fn at<'a>(seconds: f64, flight: u64, profile: &'a Profile, rtt: &'a R
         now: Instant::ZERO + Duration::from_secs_f64(seconds),
         profile,
         flight,
+        reducing: None,
         peer_window: u64::MAX,
         sack: true,
         sent: None,
@@ -178,6 +180,25 @@ fn reno_halves_what_the_peer_allows() {
         without_sack.on_loss(&Cx { sack: false, ..cx });
         assert_eq!(without_sack.window().cwnd, (threshold + 3) * MSS);
     }
+}
+
+/// As one recovery follows another, three windows may be above the oldest hole, most of it SACKed. Linux halves the window (`tcp_reno_ssthresh`,
+/// `dctcp_react_to_loss`); by RFC 5681 half of what is in flight is left, which would be more than the window.
+#[test]
+fn a_loss_does_not_raise_the_window_where_rack_finds_it() {
+    fn left<C: CongestionControl>(control: C, cwnd: u64, flight: u64, p: &Profile) -> u64 {
+        let rtt = rtt(p);
+        let mut control = avoiding(control, cwnd * MSS);
+        control.on_loss(&at(0.0, flight * MSS, p, &rtt));
+        control.window().ssthresh / MSS
+    }
+    let p = Profile { loss_detection: LossDetection::Rack, ..profile() };
+    for (cwnd, flight, threshold) in [(20, 60, 10), (20, 20, 10), (20, 12, 6), (3, 9, 2)] {
+        assert_eq!(left(NewReno::new(&p), cwnd, flight, &p), threshold);
+        assert_eq!(left(Dctcp::new(&p), cwnd, flight, &p), threshold);
+        assert_eq!(left(Prague::new(&p), cwnd, flight, &p), threshold);
+    }
+    assert_eq!(left(NewReno::new(&profile()), 20, 60, &profile()), 30);
 }
 
 /// RFC 6582 section 3.2: a partial acknowledgement takes out what it covers and puts one segment back where it covers one; the last one

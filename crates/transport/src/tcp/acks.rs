@@ -17,6 +17,7 @@ macro_rules! control {
             now: $call.now,
             profile: $call.p,
             flight,
+            reducing: $tcp.reducing(),
             peer_window: u64::from($tcp.peer_window),
             sack: $tcp.sack,
             sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_deref()),

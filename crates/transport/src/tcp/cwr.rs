@@ -26,13 +26,18 @@ impl Tcp {
         self.outstanding.as_deref().is_some_and(|o| o.cwr)
     }
 
+    /// What may be in flight at present while it is.
+    pub(super) fn reducing(&self) -> Option<u64> {
+        self.outstanding.as_deref().filter(|o| o.cwr).and_then(|o| o.prr.window())
+    }
+
     /// Ends the response. Returns whether it was in progress.
     pub(super) fn leave_cwr(&mut self) -> bool {
         self.outstanding.as_deref_mut().is_some_and(|o| std::mem::take(&mut o.cwr))
     }
 
     /// Whether a loss belongs to congestion with a response in progress.
-    pub(super) fn loss_was_answered(&mut self) -> bool {
-        self.leave_cwr() && !self.ecn.counts_marks()
+    pub(super) fn loss_was_answered(&self) -> bool {
+        self.in_cwr() && !self.ecn.counts_marks()
     }
 }

@@ -165,6 +165,7 @@ impl Tcp {
             self.remember_window(false, call);
             control!(self, call, on_loss);
         }
+        self.leave_cwr();
         self.recovery = Recovery::Fast { until: self.max, partial: false };
         self.ecn.note_reduction(self.max);
         self.timed = None;

@@ -61,6 +61,7 @@ impl Flow {
             now: self.now,
             profile: &self.profile,
             flight: PRODUCT,
+            reducing: None,
             peer_window: 1 << 30,
             sack: true,
             sent: None,

@@ -17,6 +17,7 @@ fn at<'a>(seconds: f64, one_way_ms: u64, profile: &'a Profile, rtt: &'a Rtt) -> 
         now: Instant::ZERO + Duration::from_secs_f64(seconds),
         profile,
         flight: 10 * MSS,
+        reducing: None,
         peer_window: u64::MAX,
         sack: true,
         sent: None,
