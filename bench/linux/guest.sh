@@ -9,6 +9,7 @@ for module in /modules/*.ko; do
     insmod "$module"
 done
 . /settings
+rate=$((rate / slow))
 
 ip link set lo up
 for name in sender router receiver; do
@@ -27,7 +28,7 @@ done
 ip -n sender route add default via 10.7.1.2
 ip -n receiver route add default via 10.7.2.2
 ip netns exec router sysctl -q -w net.ipv4.ip_forward=1
-tc -n receiver qdisc add dev d0 root netem delay 20ms limit 20000
+tc -n receiver qdisc add dev d0 root netem delay "$((20 * slow))ms" limit 20000
 ip netns exec receiver measure server &
 
 # tc counts 14 bytes of Ethernet with each packet of 1500. A bucket of one packet makes tbf cut super-packets, so that the discipline sees packets.
@@ -37,29 +38,39 @@ options() {
         fifo) echo pfifo limit 100 ;;
         red) echo red limit 151400 min 15140 max 45420 avpkt 1514 burst 17 probability 0.02 bandwidth "${rate}kbit" ;;
         choke) echo choke limit 100 min 10 max 30 burst 17 probability 0.02 bandwidth "${rate}kbit" ;;
+        codel) echo codel target "$((5 * slow))ms" interval "$((100 * slow))ms" ;;
         *) echo "$1" ;;
     esac
+}
+
+# Ticks of the processor since the start: all, and those without work.
+ticks() {
+    read -r _ user nice system idle wait irq soft _ < /proc/stat
+    echo $((user + nice + system + idle + wait + irq + soft)) $((idle + wait))
 }
 
 # measured HOSTS
 measured() {
     for discipline in $disciplines; do
-        tc -n router qdisc replace dev r1 root handle 1: tbf rate "${shaped}kbit" burst 1600 limit 100000000
+        tc -n router qdisc replace dev r1 root handle 1: tbf rate "${shaped}kbit" burst "$burst" limit 100000000
         tc -n router qdisc add dev r1 parent 1:1 handle 2: $(options "$discipline")
         ip -n sender tcp_metrics flush > /dev/null
         ip -n receiver tcp_metrics flush > /dev/null
-        ip netns exec router measure delays r0 r1 5 "$seconds" > /tmp/delays &
+        ip netns exec router measure delays r0 r1 "$((5 * slow))" "$seconds" > /tmp/delays &
         meter=$!
+        set -- "$1" $(ticks)
         ip netns exec sender measure client 10.7.2.1 4 "$seconds" cubic
         wait $meter
-        echo "$1, $discipline: $(cat /tmp/delays)"
+        set -- "$@" $(ticks)
+        echo "$1, $discipline: $(cat /tmp/delays), processor used $((100 - 100 * ($5 - $3) / ($4 - $2))) %"
         tc -n router qdisc del dev r1 root
         sleep 1
     done
 }
 
-echo "Linux $(uname -r), ${rate} kbit/s of IP packets, 20 ms, four flows of cubic, 5 to $seconds s"
+echo "Linux $(uname -r), ${rate} kbit/s of IP packets, $((20 * slow)) ms, four flows of cubic, $((5 * slow)) to $seconds s"
 measured defaults
+[ "$hosts" = all ] || poweroff -f
 ip netns exec receiver sysctl -q -w net.ipv4.tcp_comp_sack_nr=0
 measured 'no compressed acknowledgements'
 ip -n sender link set s0 gso_max_segs 1

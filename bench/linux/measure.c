@@ -107,8 +107,8 @@ static struct tap tap(const char *device) {
     return t;
 }
 
-/* Data that came and has not left whole. */
-enum { HELD = 1 << 16 };
+/* Data that came and has not left whole; packets of a flow that come closer than GAP ns to each other are a burst. */
+enum { HELD = 1 << 16, GAP = 100000 };
 struct arrival {
     uint32_t seq, end, left;
     uint64_t at;
@@ -116,6 +116,7 @@ struct arrival {
 static struct flow {
     uint16_t port;
     uint32_t first, after;
+    uint64_t last;
     struct arrival *held;
 } flows[MOST_FLOWS];
 
@@ -150,7 +151,7 @@ static int delays(char **arg) {
     struct tap taps[2] = {tap(arg[0]), tap(arg[1])};
     uint64_t start = clock_ns(CLOCK_REALTIME), from = start + atof(arg[2]) * 1e9, to = start + atof(arg[3]) * 1e9;
     double *waits = malloc(sizeof *waits * MOST_DELAYS), sum = 0, end = now() + atof(arg[3]) + 0.3, bytes = 0;
-    size_t left = 0, came = 0;
+    size_t left = 0, came = 0, packets = 0, bursts = 0;
     while (now() < end) {
         nap(0.005);
         for (int out = 0; out < 2; out++)
@@ -170,7 +171,12 @@ static int delays(char **arg) {
                 struct flow *f = flow_of(port);
                 if (!out) {
                     f->held[f->after++ % HELD] = (struct arrival){seq, seq + len, len, at};
-                    came += at >= from && at < to ? (len + 1447) / 1448 : 0;
+                    if (at >= from && at < to) {
+                        came += (len + 1447) / 1448;
+                        packets++;
+                        bursts += at - f->last > GAP;
+                    }
+                    f->last = at;
                     continue;
                 }
                 /* The last arrival that holds this segment: one before it was dropped. */
@@ -197,8 +203,8 @@ static int delays(char **arg) {
     qsort(waits, left, sizeof *waits, by_size);
     for (size_t i = 0; i < left; i++)
         sum += waits[i];
-    printf("%.2f Mbit/s, delay mean %.3f p50 %.3f p90 %.3f p99 %.3f ms, lost %.3f %%\n", bytes * 8e3 / (to - from), sum / left, waits[left / 2],
-           waits[left * 9 / 10], waits[left * 99 / 100], 100.0 * (came - left) / came);
+    printf("%.2f Mbit/s, delay mean %.3f p50 %.3f p90 %.3f p99 %.3f ms, lost %.3f %%, %.2f segments in a packet, %.2f in a burst\n", bytes * 8e3 / (to - from), sum / left, waits[left / 2],
+           waits[left * 9 / 10], waits[left * 99 / 100], 100.0 * (came - left) / came, (double)came / packets, (double)came / bursts);
     return 0;
 }
 

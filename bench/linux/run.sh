@@ -5,6 +5,10 @@
 #
 #   bench/linux/run.sh [KBIT [SECONDS [DISCIPLINE...]]]     default: 40000 25 fifo codel red choke sfb
 #
+# One thing can be moved at a time, by variables: SHIFT=1 makes the processor half as fast (an instruction takes 2^SHIFT ns), BURST=3000 gives tbf a larger
+# bucket (bytes), HOSTS=defaults leaves the other kinds of hosts out. SLOW=2 halves the rate, and doubles the round trip and codel's times: the same in
+# packets, and a processor that is twice as fast beside it. With each result is how much of the processor's time was used.
+#
 # It needs no root and no KVM. The kernel is Debian's of bookworm: the package is downloaded through apt, unpacked in target/linux, and not installed.
 # Debian packages: qemu-system-x86 busybox-static iproute2 procps dash cpio gcc libc6-dev
 set -euo pipefail
@@ -42,10 +46,13 @@ done
 cp -r "$work/modules" guest.sh "$root"
 printf '#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexec /tools/dash /guest.sh\n' > "$root/init"
 chmod +x "$root/init"
-printf 'rate=%s seconds=%s disciplines="%s"\n' "$rate" "$seconds" "${disciplines:-fifo codel red choke sfb}" > "$root/settings"
-(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) > "$work/files"
+printf 'rate=%s seconds=%s disciplines="%s" burst=%s hosts=%s slow=%s\n' "$rate" "$seconds" "${disciplines:-fifo codel red choke sfb}" "${BURST:-1600}" \
+    "${HOSTS:-all}" "${SLOW:-1}" > "$root/settings"
+files=$(mktemp "$work/files.XXXXXX")
+trap 'rm -rf "$root" "$files"' EXIT
+(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) > "$files"
 
 # An instruction takes a nanosecond of its time, and idle time passes at once.
-qemu-system-x86_64 -accel tcg,thread=single -icount shift=0,sleep=off -cpu max -smp 1 -m 768 -nographic -no-reboot -kernel "$work/vmlinuz" \
-    -initrd "$work/files" -append "console=ttyS0 quiet panic=-1" < /dev/null 2>&1 |
-    tr -d '\r' | grep --line-buffered -a -o -E 'Linux [0-9].*|^(defaults|no |tc:|RTNETLINK).*'
+qemu-system-x86_64 -accel tcg,thread=single -icount "shift=${SHIFT:-0},sleep=off" -cpu max -smp 1 -m 768 -nographic -no-reboot -kernel "$work/vmlinuz" \
+    -initrd "$files" -append "console=ttyS0 quiet panic=-1" < /dev/null 2>&1 |
+    sed -u 's/\r//g' | grep --line-buffered -a -o -E 'Linux [0-9].*|^(defaults|no |tc:|RTNETLINK).*'
