@@ -21,8 +21,9 @@
 //! ## Deviations
 //!
 //! Duplicates after a recovery may begin another one although they acknowledge no more than `recover`, as in FreeBSD 4.5; rfc6582
-//! (section 3.2 step 2) leaves that to the timer. Where RACK finds losses the flight is halved up to the window, as it includes what was SACKed. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no
-//! more window than is in flight and one segment.
+//! (section 3.2 step 2) leaves that to the timer. Where RACK finds losses the flight is halved up to the window, as it includes what was
+//! SACKed. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no more window than is in flight and one
+//! segment.
 //!
 //! ## Evidence
 //!
