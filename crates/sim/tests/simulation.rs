@@ -241,7 +241,7 @@ struct Tags(u64, f64);
 impl Application for Tags {
     fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
         if matches!(event, Event::Start | Event::Wake) {
-            cx.want(Action::Datagram { len: 100, tag: self.0, ecn: aqmkit_base::Ecn::NotEct });
+            cx.want(Action::Datagram { len: 100, tag: self.0, ecn: Ecn::NotEct });
             cx.want(Action::WakeAt(cx.now + Duration::from_millis(10)));
         }
     }

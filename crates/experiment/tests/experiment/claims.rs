@@ -97,7 +97,10 @@ fn times_that_cannot_be_are_shown_where_they_are() {
     let (found, at) = line(&SMALL.replace("use = [\"bulk\"]", "use = []"));
     assert!(found.contains("nothing sends") && at == "use = []", "{found} at {at}");
     let (twice, place) = line(&SMALL.replace("use = [\"bulk\"]", "use = [\"bulk\", \"bulk\"]"));
-    assert!(twice.contains("traffic bulk is used twice; name it once") && place.starts_with("use = "), "{twice} at {place}");
+    assert!(
+        twice.contains("traffic bulk is used twice; name it once") && place.starts_with("use = "),
+        "{twice} at {place}"
+    );
 }
 
 #[test]
