@@ -1,4 +1,4 @@
-//! Prints the sizes of every law's state and parameters in 64-bit words, for the BPF programs in C.
+//! Prints the sizes of every law's state and parameters in 64-bit words, and what it looks at, for the BPF programs in C.
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
@@ -7,15 +7,20 @@ use aqmkit_kernel_laws::disciplines::{
 };
 use aqmkit_kernel_laws::law::{Law, Program};
 
-/// `name STATE CONFIG`.
-fn tell<L: Law>(name: &str) {
-    println!("{name} {} {}", size_of::<Program<L>>() / 8, size_of::<L::Config>() / 8);
+/// `name STATE CONFIG LOOKS`, with the sum of 1 for a law that looks at flows and 2 for one that looks at classes.
+fn line<L: Law>(name: &str) -> String {
+    let looks = u8::from(L::FLOWS) + 2 * u8::from(L::CLASSES);
+    format!("{name} {} {} {looks}", size_of::<Program<L>>() / 8, size_of::<L::Config>() / 8)
 }
 
-/// `name STATE CONFIG HEAD SET` of a law that also runs at the head of the queue: the size of that state, and the place of the parameter that puts it in
+fn tell<L: Law>(name: &str) {
+    println!("{}", line::<L>(name));
+}
+
+/// The same with `HEAD SET` of a law that also runs at the head of the queue: the size of that state, and the place of the parameter that puts it in
 /// force.
 fn tell_with<L: Law, H>(name: &str, set: usize) {
-    println!("{name} {} {} {} {set}", size_of::<Program<L>>() / 8, size_of::<L::Config>() / 8, size_of::<H>() / 8);
+    println!("{} {} {set}", line::<L>(name), size_of::<H>() / 8);
 }
 
 fn main() {

@@ -19,7 +19,7 @@ pub const GAUGES: usize = 4;
 pub struct Arrival {
     /// Now, in nanoseconds.
     pub now: u64,
-    /// The packet's flow, a hash; never 0.
+    /// The packet's flow, a hash; not 0 where the law looks at it.
     pub flow: u64,
     /// Its bytes, with the headers of each packet.
     pub bytes: u64,
@@ -149,7 +149,11 @@ impl Limit {
     #[inline(always)]
     #[must_use]
     pub fn exceeded(&self, arrival: &Arrival) -> bool {
-        let first = if self.bytes != 0 { quotient(arrival.bytes, arrival.packets) } else { 1 };
+        let first = match (self.bytes, arrival.packets) {
+            (0, _) => 1,
+            (_, 1) => arrival.bytes,
+            (_, packets) => quotient(arrival.bytes, packets),
+        };
         self.length(arrival).plus(Fixed::whole(first)) > self.most
     }
 }
@@ -160,6 +164,17 @@ impl Arrival {
     #[must_use]
     pub fn signal(&self, ecn: bool, why: Why) -> Verdict {
         if ecn && self.ecn_capable != 0 { Verdict::Mark(why) } else { Verdict::Drop(why) }
+    }
+
+    /// Takes away what a law does not say it looks at.
+    #[inline(always)]
+    pub fn show_to<L: Law>(&mut self) {
+        if !L::FLOWS {
+            self.flow = 0;
+        }
+        if !L::CLASSES {
+            self.class = 0;
+        }
     }
 
     /// Whether nothing waits.
@@ -183,6 +198,11 @@ pub trait Law: Sized {
 
     /// How many of them, from the first on, are rates in Mbit/s; they are shown in bits per second.
     const RATES: usize = 0;
+
+    /// Whether it looks at the flow of an arrival, or at its class. Where it does not, they are 0, because nobody finds them out.
+    const FLOWS: bool = false;
+    /// See [`Law::FLOWS`].
+    const CLASSES: bool = false;
 
     /// What the queue may hold.
     fn limit(config: &Self::Config) -> &Limit;
@@ -244,6 +264,7 @@ impl<L: Law> Program<L> {
     /// link is free (`free_at`), and hands over a packet when its transmission begins.
     #[inline(always)]
     pub fn on_arrival(&mut self, around: &Surroundings, config: &L::Config) -> Verdict {
+        self.arrival.show_to::<L>();
         let now = self.arrival.now;
         if self.version == 0 {
             self.law.start(config, now);

@@ -3,9 +3,9 @@
 // The classifier in front of a queue discipline, a stock one or our own (queue.bpf.c): for every packet that leaves a device it reads the
 // queue behind, asks the law of one discipline, and lets the packet through, marks it or drops it.
 //
-// Compiled once for each discipline: LAW is the function of the law (crates/kernel-laws/src/bpf.rs), STATE and CONFIG
-// are the sizes of its state and parameters in 64-bit words (sizes.h, which a test compares with those of the law). AT_HEAD is defined for a law
-// that our own queue discipline can apply as packets leave.
+// Compiled once for each discipline: LAW is the function of the law (crates/kernel-laws/src/bpf.rs), STATE and CONFIG are the sizes of its state and
+// parameters in 64-bit words, and LOOKS says what it looks at (crates/kernel-laws/examples/sizes.rs). AT_HEAD is defined for a law that our own queue
+// discipline can apply as packets leave.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -20,6 +20,9 @@
 #define ABOUT 4096
 #define HEADERS 64
 #define WAIT 3
+// Bits of LOOKS: the law looks at a packet's flow, or at its class.
+#define FLOW 1
+#define CLASS 2
 // Beside the kind of flow in the fourth word of the surroundings: somebody reads `decisions`.
 #define WATCHED 256
 // The same for our own queue discipline behind.
@@ -49,7 +52,7 @@ struct sk_buff {
 #pragma clang attribute pop
 
 // In the place of these two numbers the loader writes the kernel's function bpf_cast_to_kern_ctx, and whether there is one
-// (crates/live/src/kernel/typed.rs). Where there is none, what depends on it is dead code, which the verifier removes.
+// (crates/live/src/kernel/functions.rs). Where there is none, what depends on it is dead code, which the verifier removes.
 #define CAST "4279121"
 #define HAS_CAST "4279122"
 
@@ -62,12 +65,12 @@ struct arrival {
 struct state {
 	// 1 while a processor decides.
 	__u32 lock, unused;
+	// Of the generator of random numbers; 0 before the first packet.
+	__u64 random;
 	// `Program` of crates/kernel-laws/src/law.rs: four words, of which WAIT is the last, the arrival, and the law's own state.
 	__u64 before[WAIT + 1];
 	struct arrival arrival;
 	__u64 law[STATE - WAIT - 1 - sizeof(struct arrival) / 8];
-	// Of the generator of random numbers; 0 before the first packet.
-	__u64 random;
 };
 
 struct statistics {
@@ -148,6 +151,8 @@ enum { CONNECTION, HOSTS, SOURCE, DESTINATION };
 struct headers {
 	__u8 ecn, dscp, protocol, known, has_ports;
 	__u16 source_port, destination_port;
+	// Its flow, a hash; 1 where it is not known.
+	__u64 flow;
 };
 
 // The kernel's own view of a packet, whose fields are read without a function call; none before Linux 6.2.
@@ -198,35 +203,32 @@ static __always_inline __u32 first_words(struct __sk_buff *skb, struct sk_buff *
 	return load(skb, 0, words, 20) == 0 ? 5 : 0;
 }
 
-// Reads the flow and the ECN bits of an IP packet.
-static __always_inline void read_headers(struct __sk_buff *skb, struct sk_buff *kernel, __u64 kind, struct arrival *arrival,
-					 struct headers *h)
+// Reads the headers of an IP packet. Of what the law does not look at, the compiler leaves nothing.
+static __always_inline void read_headers(struct __sk_buff *skb, struct sk_buff *kernel, __u64 kind, struct headers *h)
 {
 	__u32 words[WORDS] = {}, ports = 0, known = first_words(skb, kernel, words), top = bpf_ntohl(words[0]);
-	__u64 from[2] = {}, to[2] = {}, hash = 0;
+	__u64 from, to, hash;
 
 	if (known >= 5 && top >> 28 == 4) {
 		h->ecn = (top >> 16) & 3;
 		h->dscp = (top >> 18) & 63;
 		h->protocol = (bpf_ntohl(words[2]) >> 16) & 0xff;
-		from[0] = words[3];
-		to[0] = words[4];
+		from = words[3];
+		to = words[4];
 		// Only the first fragment has ports: no fragment's are used.
 		if (bpf_ntohl(words[1]) & 0x3fff)
 			known = 0;
 		else if (((top >> 24) & 15) == 5)
 			ports = words[5];
-		else if (load(skb, ((top >> 24) & 15) * 4, &ports, sizeof(ports)) < 0)
+		else if (LOOKS && load(skb, ((top >> 24) & 15) * 4, &ports, sizeof(ports)) < 0)
 			known = 0;
 		h->has_ports = known > 5;
 	} else if (known >= WORDS && top >> 28 == 6) {
 		h->ecn = (top >> 20) & 3;
 		h->dscp = (top >> 22) & 63;
 		h->protocol = (bpf_ntohl(words[1]) >> 8) & 0xff;
-		from[0] = (__u64)words[3] << 32 | words[2];
-		from[1] = (__u64)words[5] << 32 | words[4];
-		to[0] = (__u64)words[7] << 32 | words[6];
-		to[1] = (__u64)words[9] << 32 | words[8];
+		from = mixed(mixed(0, (__u64)words[3] << 32 | words[2]), (__u64)words[5] << 32 | words[4]);
+		to = mixed(mixed(0, (__u64)words[7] << 32 | words[6]), (__u64)words[9] << 32 | words[8]);
 		ports = words[10];
 		h->has_ports = 1;
 	} else {
@@ -241,14 +243,15 @@ static __always_inline void read_headers(struct __sk_buff *skb, struct sk_buff *
 	} else {
 		ports = 0;
 	}
-	if (kind != DESTINATION)
-		hash = mixed(mixed(hash, from[0]), from[1]);
-	if (kind != SOURCE)
-		hash = mixed(mixed(hash + 1, to[0]), to[1]);
+	if (kind == DESTINATION)
+		from = 0;
+	if (kind == SOURCE)
+		to = 0;
+	// Two addresses of IPv4 are one word.
+	hash = mixed(kind + 1, from ^ (to << 32 | to >> 32));
 	if (kind == CONNECTION)
-		hash = mixed(mixed(hash, ports), h->protocol);
-	arrival->flow = hash ? hash : 1;
-	arrival->ecn_capable = h->ecn != 0;
+		hash = mixed(hash, (__u64)ports << 8 | h->protocol);
+	h->flow = hash ? hash : 1;
 }
 
 static __always_inline int within(__u16 port, __u64 rule)
@@ -293,7 +296,7 @@ static __always_inline __u64 class_of(const __u64 *rules, const struct headers *
 // wire is longer than the device allows.
 static __always_inline void read_queue(struct __sk_buff *skb, struct sk_buff *kernel, struct arrival *arrival)
 {
-	__u32 packets = 0, bytes = 0, mtu = 0, by_size;
+	__u32 packets = 0, bytes = 0, mtu = 0;
 
 	if (kernel) {
 		struct net_device *dev = kernel->dev;
@@ -314,8 +317,10 @@ static __always_inline void read_queue(struct __sk_buff *skb, struct sk_buff *ke
 		bpf_probe_read_kernel(&packets, sizeof(packets), &qdisc->q.qlen);
 		bpf_probe_read_kernel(&bytes, sizeof(bytes), &qdisc->qstats.backlog);
 	}
-	by_size = (bytes + mtu + 17) / (mtu + 18);
-	arrival->waiting_packets = packets > by_size ? packets : by_size;
+	// Seldom, so that there seldom is a division.
+	if (bytes > (__u64)packets * (mtu + 18))
+		packets = (bytes + mtu + 17) / (mtu + 18);
+	arrival->waiting_packets = packets;
 	arrival->waiting_bytes = bytes;
 }
 
@@ -337,17 +342,14 @@ static __always_inline __u64 finalised(__u64 z)
 }
 
 // The next random numbers, by SplitMix64 in the place of a call for each.
-static __always_inline void draw(struct state *s, __u64 seed)
+static __always_inline void draw(struct state *s)
 {
-	__u64 first, second;
+	for (int i = 0; i < DRAWS; i += 2) {
+		__u64 two = finalised(s->random += 0x9e3779b97f4a7c15ULL);
 
-	s->random = (s->random ? s->random : seed) + 2 * 0x9e3779b97f4a7c15ULL;
-	first = finalised(s->random);
-	second = finalised(s->random + 0x9e3779b97f4a7c15ULL);
-	s->arrival.draws[0] = first;
-	s->arrival.draws[1] = first >> 32;
-	s->arrival.draws[2] = second;
-	s->arrival.draws[3] = second >> 32;
+		s->arrival.draws[i] = two;
+		s->arrival.draws[i + 1] = two >> 32;
+	}
 }
 
 // How often a processor tries to lock the state: some 100 microseconds in all.
@@ -370,25 +372,17 @@ static __always_inline void unlock(__u32 *lock)
 	__sync_lock_test_and_set(lock, 0);
 }
 
-// Draws random numbers if there is a seed for them, and gives the verdict of the law: 0 to pass, else 1 to mark or 2 to drop in the lowest byte and the reason in the next one.
-static __always_inline __u32 decide(struct state *s, const struct settings *in_force, struct statistics *count,
-				    struct arrival *arrival, __u64 seed)
+// Gives the verdict of the law about the arrival in the state, which is locked: 0 to pass, else 1 to mark or 2 to drop in the lowest byte and the
+// reason in the next one.
+static __always_inline __u32 decide(struct state *s, const struct settings *in_force, struct statistics *count)
 {
-	__u32 verdict, reason;
+	const struct arrival *arrival = &s->arrival;
+	__u32 verdict = LAW(s->before, in_force->around, in_force->config, count->gauges), reason = verdict >> 8;
 
-	if (!locked(&s->lock)) {
-		__sync_fetch_and_add(&count->undecided, arrival->packets);
-		return 0;
-	}
-	s->arrival = *arrival;
-	if (seed)
-		draw(s, seed);
-	verdict = LAW(s->before, in_force->around, in_force->config, count->gauges);
 	count->packets += arrival->packets;
 	count->bytes += arrival->bytes;
 	count->waiting_packets = arrival->waiting_packets;
 	count->waiting_bytes = arrival->waiting_bytes;
-	reason = verdict >> 8;
 	if ((verdict & 255) != 2)
 		count->waits += arrival->packets * s->before[WAIT];
 	if (!verdict)
@@ -397,7 +391,6 @@ static __always_inline __u32 decide(struct state *s, const struct settings *in_f
 		count->marked[reason] += arrival->packets;
 	else if (reason < REASONS)
 		count->dropped[reason] += arrival->packets;
-	unlock(&s->lock);
 	return verdict;
 }
 
@@ -433,41 +426,73 @@ static __always_inline int look_up(struct state **s, struct settings **in_force,
 	return *s && *in_force && *count;
 }
 
+// Finds out about a packet what the law looks at, but for random numbers.
+static __always_inline void look_at(struct __sk_buff *skb, struct sk_buff *kernel, const struct headers *headers,
+				    const struct settings *in_force, const struct queue *own, struct arrival *arrival)
+{
+	arrival->now = bpf_ktime_get_ns();
+	arrival->bytes = skb->wire_len;
+	arrival->packets = skb->gso_segs ? skb->gso_segs : 1;
+	arrival->ecn_capable = headers->ecn != 0;
+	if (LOOKS & FLOW)
+		arrival->flow = headers->flow;
+	if (LOOKS & CLASS)
+		arrival->class = class_of(in_force->rules, headers);
+	if (own)
+		read_own_queue(own, arrival);
+	else
+		read_queue(skb, kernel, arrival);
+}
+
+// Decides about an arrival. The state is locked.
+static __always_inline __u32 judge(struct state *s, const struct settings *in_force, struct statistics *count, struct arrival *arrival)
+{
+	__u32 zero = 0;
+
+	if (!s->random) {
+		// The first packet. Two maps are looked up only so that the program holds them.
+		bpf_map_lookup_elem(&about, &zero);
+		bpf_map_lookup_elem(&pace, &zero);
+		s->random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	}
+	// Another processor may have looked at the clock later and locked the state before. The law's time does not go back.
+	if (arrival->now < s->arrival.now)
+		arrival->now = s->arrival.now;
+	s->arrival = *arrival;
+	draw(s);
+	return decide(s, in_force, count);
+}
+
 SEC("classifier")
 int classify(struct __sk_buff *skb)
 {
 	struct statistics *count;
 	struct settings *in_force;
 	struct state *s;
+	struct queue *own = 0;
+	struct headers headers = { .flow = 1 };
 	struct arrival arrival = {};
-	struct headers headers = {};
 	struct sk_buff *kernel = cast(skb);
-	__u64 seed = 1;
-	__u32 zero = 0, verdict;
-	struct queue *own = bpf_map_lookup_elem(&queue, &zero);
+	__u32 zero = 0, verdict = 0;
 
-	// Two maps are looked up only so that the program holds them.
-	if (!look_up(&s, &in_force, &count) || !bpf_map_lookup_elem(&about, &zero) || !bpf_map_lookup_elem(&pace, &zero) || !own)
+	if (!look_up(&s, &in_force, &count))
 		return TC_ACT_UNSPEC;
-	arrival.now = bpf_ktime_get_ns();
-	arrival.flow = 1;
-	arrival.bytes = skb->wire_len;
-	arrival.packets = skb->gso_segs ? skb->gso_segs : 1;
-	read_headers(skb, kernel, in_force->around[3] & 255, &arrival, &headers);
-	arrival.class = class_of(in_force->rules, &headers);
 	if (in_force->around[3] & QUEUED)
-		read_own_queue(own, &arrival);
-	else
-		read_queue(skb, kernel, &arrival);
-	if (!s->random)
-		seed = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
-	verdict = decide(s, in_force, count, &arrival, seed);
+		own = bpf_map_lookup_elem(&queue, &zero);
+	read_headers(skb, kernel, in_force->around[3] & 255, &headers);
+	look_at(skb, kernel, &headers, in_force, own, &arrival);
+	if (locked(&s->lock)) {
+		verdict = judge(s, in_force, count, &arrival);
 #ifdef AT_HEAD
-	// The law decides as packets leave, and its state is there.
-	if (own->at_head)
-		for (int i = 0; i < GAUGES; i++)
-			count->gauges[i] = own->gauges[i];
+		// The law decides as packets leave, and its state is there.
+		if (own && own->at_head)
+			for (int i = 0; i < GAUGES; i++)
+				count->gauges[i] = own->gauges[i];
 #endif
+		unlock(&s->lock);
+	} else {
+		__sync_fetch_and_add(&count->undecided, arrival.packets);
+	}
 	if (in_force->around[3] & WATCHED)
 		note(skb, &arrival, verdict, count);
 	if ((verdict & 255) == 1 && headers.ecn != CE)
@@ -479,27 +504,40 @@ int classify(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC; // whatever filters follow
 }
 
-// For tests: decides about the next of `events`.
+// Decides about the next of `events`, if there is one. The state is locked.
+static __always_inline void judge_event(struct state *s, const struct settings *in_force, struct statistics *count)
+{
+	__u32 zero = 0, which;
+	__u64 *next = bpf_map_lookup_elem(&next_event, &zero);
+	struct event *event;
+
+	if (!next)
+		return;
+	which = *next;
+	event = bpf_map_lookup_elem(&events, &which);
+	if (!event)
+		return;
+	(*next)++;
+	s->arrival = event->arrival;
+	event->verdict = decide(s, in_force, count);
+}
+
+// For tests: several processors may run it at once.
 SEC("classifier")
 int replay(struct __sk_buff *skb)
 {
 	struct statistics *count;
 	struct settings *in_force;
 	struct state *s;
-	__u32 zero = 0, which;
-	__u64 *next = bpf_map_lookup_elem(&next_event, &zero);
-	struct event *event;
-	struct arrival arrival;
 
-	if (!next || !look_up(&s, &in_force, &count))
+	if (!look_up(&s, &in_force, &count))
 		return 0;
-	which = *next;
-	event = bpf_map_lookup_elem(&events, &which);
-	if (!event)
-		return 0;
-	(*next)++;
-	arrival = event->arrival;
-	event->verdict = decide(s, in_force, count, &arrival, 0);
+	if (locked(&s->lock)) {
+		judge_event(s, in_force, count);
+		unlock(&s->lock);
+	} else {
+		__sync_fetch_and_add(&count->undecided, 1);
+	}
 	return 0;
 }
 

@@ -144,6 +144,8 @@ impl Law for Afd {
 
     const GAUGES: &'static [&'static str] = &["m_fair", "flows"];
 
+    const FLOWS: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

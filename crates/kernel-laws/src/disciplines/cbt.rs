@@ -67,6 +67,8 @@ impl Law for Cbt {
 
     const GAUGES: &'static [&'static str] = &["avg.0", "avg.1", "avg.2", "avg.3"];
 
+    const CLASSES: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

@@ -178,6 +178,9 @@ impl Law for Csfq {
     const GAUGES: &'static [&'static str] = &["alpha", "arriving", "accepted", "congested"];
     const RATES: usize = 3;
 
+    const FLOWS: bool = true;
+    const CLASSES: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

@@ -238,6 +238,8 @@ impl Law for Dcn {
 
     const GAUGES: &'static [&'static str] = &["p_ref", "flows"];
 
+    const FLOWS: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

@@ -186,6 +186,8 @@ impl Law for Fred {
 
     const GAUGES: &'static [&'static str] = &["avg", "avgcq", "flows"];
 
+    const FLOWS: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

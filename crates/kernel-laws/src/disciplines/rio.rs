@@ -78,6 +78,8 @@ impl Law for Rio {
 
     const GAUGES: &'static [&'static str] = &["avg.in", "avg.out", "queue.in"];
 
+    const CLASSES: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

@@ -279,6 +279,8 @@ impl Law for Sfb {
 
     const GAUGES: &'static [&'static str] = &["p.last", "set"];
 
+    const FLOWS: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

@@ -98,6 +98,8 @@ impl Law for Sred {
 
     const GAUGES: &'static [&'static str] = &["hit_rate"];
 
+    const FLOWS: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

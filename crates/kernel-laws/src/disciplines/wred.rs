@@ -41,6 +41,8 @@ impl Law for Wred {
 
     const GAUGES: &'static [&'static str] = &["avg"];
 
+    const CLASSES: bool = true;
+
     #[inline(always)]
     fn limit(config: &Config) -> &Limit {
         &config.limit

@@ -148,7 +148,9 @@ pub(crate) fn compare<A: Aqm, L: Law>(
     law.start(fixed, START.as_nanos());
     let mut outcome = Outcome::default();
     play::<A>(config, which, decisions, departures, |decided| {
-        let verdict = law.on_arrival(fixed, &decided.arrival, decided.full);
+        let mut arrival = decided.arrival;
+        arrival.show_to::<L>();
+        let verdict = law.on_arrival(fixed, &arrival, decided.full);
         outcome.decisions += 1;
         outcome.different += u64::from(verdict.code() != decided.code());
         outcome.signals += u64::from(decided.signals());
