@@ -1,12 +1,14 @@
 //! Runs the verified program on given arrivals without a device: its decisions and their duration.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{hint, thread};
 
 use aqmkit_kernel::{Classifier, Event, decision};
 use aya::Ebpf;
 use aya::maps::{Map, MapData};
 
-use super::maps::Maps;
+use super::maps::{Maps, Statistics};
 use super::program::{self, Room};
 use crate::LiveError;
 use crate::bpf::{look_up, test_run, update};
@@ -19,7 +21,7 @@ pub struct Replay {
     next: MapData,
     /// They go with the program otherwise.
     _loaded: Ebpf,
-    _maps: Maps,
+    maps: Maps,
 }
 
 /// Decisions of a program.
@@ -48,7 +50,7 @@ impl Replay {
             _ => Err(preparing()(std::io::Error::other(format!("the program has no map {name}")))),
         };
         let (events, next) = (take("events")?, take("next_event")?);
-        Ok(Replay { program, events, next, _loaded: loaded, _maps: maps })
+        Ok(Replay { program, events, next, _loaded: loaded, maps })
     }
 
     /// Lets the program decide about arrivals, not more than there is room for.
@@ -56,19 +58,67 @@ impl Replay {
     /// # Errors
     /// When the kernel refuses.
     pub fn run(&self, arrivals: &[Event]) -> Result<Decided, LiveError> {
-        let running = || LiveError::while_doing("replaying arrivals in the kernel");
+        self.prepare(arrivals)?;
+        let nanoseconds = self.repeat(arrivals.len() as u32)?;
+        Ok(Decided { verdicts: self.verdicts(arrivals)?, nanoseconds })
+    }
+
+    /// The same on so many processors at once: each takes the next arrival, whichever that is, until all are taken.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn run_at_once(&self, arrivals: &[Event], processors: usize) -> Result<Vec<u32>, LiveError> {
+        self.prepare(arrivals)?;
+        let ready = AtomicUsize::new(0);
+        let runs = || {
+            ready.fetch_add(1, Ordering::SeqCst);
+            // Not asleep, so that all start within less than a millisecond.
+            while ready.load(Ordering::SeqCst) < processors {
+                hint::spin_loop();
+            }
+            self.repeat(arrivals.len() as u32).map(drop)
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..processors).map(|_| scope.spawn(&runs)).collect();
+            threads.into_iter().try_for_each(|one| match one.join() {
+                Ok(done) => done,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        })?;
+        self.verdicts(arrivals)
+    }
+
+    /// What the program has counted, and the state of its law.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn statistics(&self) -> Result<Statistics, LiveError> {
+        self.maps.statistics(None, false).map_err(running())
+    }
+
+    fn prepare(&self, arrivals: &[Event]) -> Result<(), LiveError> {
         for (i, event) in (0..).zip(arrivals) {
             update(self.events.fd().as_fd(), &u32::to_ne_bytes(i), event).map_err(running())?;
         }
-        update(self.next.fd().as_fd(), &[0; 4], &[0; 8]).map_err(running())?;
+        update(self.next.fd().as_fd(), &[0; 4], &[0; 8]).map_err(running())
+    }
+
+    /// Runs the program so often; the nanoseconds for each time.
+    fn repeat(&self, times: u32) -> Result<u32, LiveError> {
         // Long enough to pass for a packet.
-        let nanoseconds = test_run(self.program.as_fd(), &[0; 64], arrivals.len() as u32).map_err(running())?;
-        let mut verdicts = Vec::with_capacity(arrivals.len());
-        for (i, event) in (0..).zip(arrivals) {
+        test_run(self.program.as_fd(), &[0; 64], times).map_err(running())
+    }
+
+    fn verdicts(&self, arrivals: &[Event]) -> Result<Vec<u32>, LiveError> {
+        let one = |(i, event): (u32, &Event)| {
             let mut after = *event;
             look_up(self.events.fd().as_fd(), i, &mut after).map_err(running())?;
-            verdicts.push(decision(&after));
-        }
-        Ok(Decided { verdicts, nanoseconds })
+            Ok(decision(&after))
+        };
+        (0..).zip(arrivals).map(one).collect()
     }
+}
+
+fn running() -> impl FnOnce(std::io::Error) -> LiveError {
+    LiveError::while_doing("replaying arrivals in the kernel")
 }

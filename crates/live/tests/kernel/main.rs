@@ -19,6 +19,7 @@ mod installed;
 mod own_queue;
 mod pair;
 mod pieces;
+mod processors;
 mod replays;
 mod steady;
 /// Likewise.

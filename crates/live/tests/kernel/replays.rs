@@ -20,7 +20,7 @@ const DECISIONS: u32 = 12_000;
 const ALLOWED: usize = 12;
 
 /// Arrivals with queues and flows as they come in bursts.
-fn arrivals() -> Vec<Arrival> {
+pub(super) fn arrivals(count: u32) -> Vec<Arrival> {
     let mut rng = Rng::stream(1, "arrivals");
     let (mut now, mut waiting, mut flows) = (1_000_000_000_u64, 0_u64, 10);
     let one = |_| {
@@ -45,20 +45,20 @@ fn arrivals() -> Vec<Arrival> {
             draws: [(); DRAWS].map(|()| (rng.bits() >> 32) as u32),
         }
     };
-    (0..DECISIONS).map(one).collect()
+    (0..count).map(one).collect()
 }
 
 /// The law, compiled natively, on the same arrivals.
-fn natively<L: Law>(config: &L::Config, spec: &Spec) -> Vec<u32> {
+pub(super) fn natively<L: Law>(config: &L::Config, spec: &Spec, arrivals: &[Arrival]) -> Vec<u32> {
     let byte_time = aqmkit_kernel::number::factor("rate", 1e9 / link().rate.bytes_per_sec()).unwrap();
     let flow_kind = u64::from(spec.flow() != FlowKind::Connection);
     let around = Surroundings { version: 1, byte_time, flow_kind };
     let mut program = Box::new(Program::<L>::default());
-    let decide = |arrival: Arrival| {
-        program.arrival = arrival;
+    let decide = |arrival: &Arrival| {
+        program.arrival = *arrival;
         program.on_arrival(&around, config).code()
     };
-    arrivals().into_iter().map(decide).collect()
+    arrivals.iter().map(decide).collect()
 }
 
 /// A program's decisions about these arrivals with these settings.
@@ -68,7 +68,7 @@ fn replayed(name: &str, settings: &[u64], arrivals: &[Event]) -> Vec<u32> {
     decided.verdicts
 }
 
-fn different(some: &[u32], others: &[u32]) -> usize {
+pub(super) fn different(some: &[u32], others: &[u32]) -> usize {
     some.iter().zip(others).filter(|(a, b)| a != b).count()
 }
 
@@ -82,8 +82,9 @@ fn hold<A: Aqm, L: Law>(
     let spec = spec(name, table).effective(&link()).unwrap();
     let words = settings(&spec, &link(), &[], 1).unwrap();
     let (floating, fixed) = params(spec.parameters());
-    let kernel = replayed(name, &words, &arrivals().iter().map(event).collect::<Vec<_>>());
-    let native = natively::<L>(&fixed, &spec);
+    let arrivals = arrivals(DECISIONS);
+    let kernel = replayed(name, &words, &arrivals.iter().map(event).collect::<Vec<_>>());
+    let native = natively::<L>(&fixed, &spec, &arrivals);
     let signalled = native.iter().filter(|v| **v != 0).count();
     assert!(different(&native, &kernel) == 0 && signalled > 20, "{name} {table}: {signalled}");
 
