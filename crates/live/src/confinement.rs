@@ -95,7 +95,9 @@ const WITH_OLD_NAMES: &[libc::c_long] = &[
     libc::SYS_chown,
     libc::SYS_lchown,
 ];
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+const WITH_OLD_NAMES: &[libc::c_long] = &[libc::SYS_renameat];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const WITH_OLD_NAMES: &[libc::c_long] = &[];
 
 /// The architecture in the filter's data (`linux/audit.h`); `None` if it is unknown here.
