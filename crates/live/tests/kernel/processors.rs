@@ -89,7 +89,8 @@ fn packets_of_several_processors_are_all_counted() {
                     let send = |(processor, socket): (usize, UdpSocket)| {
                         let stop = &stop;
                         scope.spawn(move || {
-                            stay_on(processor).unwrap();
+                            // Where this one is not for us, the scheduler chooses.
+                            let _ = stay_on(processor);
                             let mut sent = 0;
                             while !stop.load(Ordering::Relaxed) {
                                 // A dropped packet is told to a local sender.
