@@ -79,7 +79,7 @@ impl Replay {
             self.repeat(arrivals.len() as u32).map(drop)
         };
         thread::scope(|scope| {
-            let threads: Vec<_> = (0..processors).map(|_| scope.spawn(&runs)).collect();
+            let threads: Vec<_> = (0..processors).map(|_| scope.spawn(runs)).collect();
             threads.into_iter().try_for_each(|one| match one.join() {
                 Ok(done) => done,
                 Err(panic) => std::panic::resume_unwind(panic),
