@@ -44,7 +44,7 @@ impl Drop for Server {
 /// Answers requests at a socket in `directory`, in its own thread, one connection at a time.
 ///
 /// # Errors
-/// When the socket cannot be made, or another bottleneck of this name runs ([`ErrorKind::AddrInUse`]).
+/// When the socket cannot be made, or another bottleneck of this name runs ([`std::io::ErrorKind::AddrInUse`]).
 pub fn serve<D: Port + 'static>(directory: &Path, control: Arc<Control<D>>) -> io::Result<Server> {
     prepare(directory)?;
     let path = directory.join(format!("{}.sock", control.name()));
