@@ -281,7 +281,7 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says(r#"{"diffserv": "diffserv5"}"#, &["diffserv5", "diffserv3"]);
     says(r#"{"isolation": "dual"}"#, &["dual", "dual-srchost"]);
     says(r#"{"rtt": "0ms"}"#, &["rtt = 0", "above zero"]);
-    says(r#"{"overhead": "300b"}"#, &["overhead = 300", "256"]);
+    says(r#"{"overhead": "300b"}"#, &["\"300b\" is not a framing overhead", "256b"]);
     says(r#"{"classes": [{"class": "tcp", "dscp": "voice"}]}"#, &["voice", "af11 to af43"]);
     says(r#"{"classes": [{"class": "web"}]}"#, &["classes[0].class = web", "tcp, multimedia, other"]);
 }

@@ -202,9 +202,10 @@ mod tests {
     fn the_help_for_an_unknown_experiment_lists_its_study() {
         let entry = |id: &str| CatalogueEntry { id: id.to_owned(), title: "".into(), source: "".into(), path: None };
         let known = ["cbt/blast", "cbt/ramp", "dcn/targets"].map(entry);
-        assert_eq!(nearest("cbt/blats", &known), "did you mean cbt/blast? Known are cbt/blast, cbt/ramp");
-        assert_eq!(nearest("ctb/ramp", &known), "did you mean cbt/ramp? Known are cbt/blast, cbt/ramp, dcn/targets");
-        assert_eq!(nearest("plain", &known), "known are cbt/blast, cbt/ramp, dcn/targets");
+        let listed = "`aqmkit list experiments` lists them";
+        assert_eq!(nearest("cbt/blats", &known), format!("the closest are cbt/blast, cbt/ramp; {listed}"));
+        assert!(nearest("ctb/ramp", &known).starts_with("the closest are cbt/ramp, "));
+        assert_eq!(nearest("cbt/blast", &[]), listed);
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn an_experiment_is_taken_from_its_directory() {
     std::fs::write(dir.path().join("ms"), "10\n20\n30\n").unwrap();
     let text =
         PLAIN.replace("rate = \"10mbit\"", "rate = { trace = \"ms\" }").replace("topology.rate", "topology.loss");
-    let text = text.replace("\"5mbit\"", "0.1");
+    let text = text.replace("\"5mbit\"", "0.1").replace("\"2mbit\"", "0.2");
     let traced = Experiment::parse(dir.path().join("x.toml").to_str().unwrap(), &text, &Overrides::default()).unwrap();
     assert!(traced.portable().unwrap_err().in_one_line().contains("ms"));
 }

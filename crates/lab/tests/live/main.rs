@@ -128,7 +128,7 @@ fn after_a_kill_nothing_is_left_but_what_cleanup_ends() {
     link.wait().unwrap();
     until("the command outlived its link", || !lives(command));
     let cleaned = text(&run(&["link", "--cleanup"]).stdout);
-    assert!(cleaned.contains("killed links cleaned up"), "{cleaned}");
+    assert!(cleaned.contains("1 killed link cleaned up"), "{cleaned}");
     until("the cleanup has left a process", || !lives(background));
 }
 

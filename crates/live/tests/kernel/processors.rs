@@ -110,7 +110,9 @@ fn packets_of_several_processors_are_all_counted() {
             .unwrap();
         eprintln!("{place:?}: {sent} sent, {} without a decision", counted.undecided);
         let marked: u64 = counted.marks.values().sum();
-        assert_eq!(counted.packets + counted.undecided, sent, "{place:?} {counted:?}");
+        // The kernel may send a few packets of its own, such as those of IPv6 about its neighbours.
+        let own = (counted.packets + counted.undecided).checked_sub(sent);
+        assert!(own.is_some_and(|own| own <= 8), "{place:?}: {sent} sent, {counted:?}");
         assert_eq!(counted.passed + marked + counted.dropped(), counted.packets, "{place:?} {counted:?}");
         assert!(counted.dropped() > 100, "{place:?} {counted:?}");
     }
