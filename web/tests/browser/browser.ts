@@ -91,17 +91,21 @@ export async function shown(page: Page, name: string, column = 0): Promise<strin
 export const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 /** What a check for accessibility finds wrong. */
-export async function violations(page: Page): Promise<string[]> {
+export async function violations(page: Page, part = "html"): Promise<string[]> {
   await page.evaluate(AXE);
-  return page.evaluate(async () => {
+  return page.evaluate(async (within) => {
     const axe = (
-      window as unknown as { axe: { run: (what: object) => Promise<{ violations: Violation[] }> } }
+      window as unknown as {
+        axe: { run: (where: string, what: object) => Promise<{ violations: Violation[] }> };
+      }
     ).axe;
     interface Violation {
       id: string;
       nodes: { html: string }[];
     }
-    const found = await axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] });
+    const found = await axe.run(within, {
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+    });
     return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
-  });
+  }, part);
 }
