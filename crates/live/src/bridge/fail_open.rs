@@ -192,15 +192,3 @@ fn devices(all: &[Interface]) -> Vec<KernelDevice> {
     };
     all.iter().map(of).filter(|device| device.made_here || !device.ports.is_empty()).collect()
 }
-
-/// Removes the bridge devices that were made here, but those of which one of the interfaces `in_use` is a port, and
-/// returns their names.
-///
-/// # Errors
-/// When the kernel does not answer, or the process may not.
-pub fn remove_kernel_bridges(in_use: &[String]) -> io::Result<Vec<String>> {
-    let unused = |device: &KernelDevice| device.made_here && !device.ports.iter().any(|port| in_use.contains(port));
-    let names: Vec<String> = kernel_bridges()?.into_iter().filter(unused).map(|device| device.name).collect();
-    names.iter().try_for_each(|name| remove_kernel_bridge(name))?;
-    Ok(names)
-}

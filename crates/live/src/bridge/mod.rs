@@ -34,7 +34,7 @@ use aqmkit_packets::wire::{Classes, Encapsulation};
 
 pub use crate::port::Counts;
 use fail_open::KernelBridge;
-pub use fail_open::{KernelDevice, kernel_bridge_of, kernel_bridges, remove_kernel_bridge, remove_kernel_bridges};
+pub use fail_open::{KernelDevice, kernel_bridge_of, kernel_bridges, remove_kernel_bridge};
 use interface::Opening;
 pub use interface::{Interface, Io, Outlet};
 

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
-use aqmkit_live::bridge::{Bridge, BridgeSetup, Io, kernel_bridge_of, remove_kernel_bridges};
+use aqmkit_live::bridge::{
+    Bridge, BridgeSetup, Io, KernelDevice, kernel_bridge_of, kernel_bridges, remove_kernel_bridge,
+};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 
@@ -76,10 +78,10 @@ fn taken_over(io: Io) {
     let again = opened(&place, io).unwrap();
     assert_eq!(bridge_of("m1"), Some((device.clone(), true)));
     assert_eq!(arrivals(&place), 100);
-    let in_use = ["m1".to_owned()];
-    assert!(place.middle.inside(|| remove_kernel_bridges(&in_use)).unwrap().is_empty());
+    let left = KernelDevice { name: device.clone(), made_here: true, ports: vec!["m1".to_owned(), "m2".to_owned()] };
     drop(again);
-    assert_eq!(place.middle.inside(|| remove_kernel_bridges(&[])).unwrap(), [device]);
+    assert_eq!(place.middle.inside(kernel_bridges).unwrap(), [left]);
+    place.middle.inside(|| remove_kernel_bridge(&device)).unwrap();
     assert_eq!((bridge_of("m1"), arrivals(&place)), (None, 0));
 }
 
