@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::ctl::{is_dead, is_safe, prepare};
+use crate::ctl::{is_dead, is_safe, prepare, title};
 use crate::handover;
 use crate::netns::{Netns, processes};
 use crate::offload::SwitchedOff;
@@ -52,18 +52,6 @@ pub struct Taken {
     pub off: Vec<SwitchedOff>,
     /// Whether a bridge of the kernel forwards between them when the process ends.
     pub fail_open: bool,
-}
-
-impl Taken {
-    /// What uses them, in words: a bridge has two interfaces, a shaper one.
-    fn title(&self) -> String {
-        let named =
-            |kind: &str, usual| if self.name == usual { kind.to_owned() } else { format!("{kind} {}", self.name) };
-        match &self.interfaces[..] {
-            [interface] => format!("{} of {interface}", named("shaper", "shape")),
-            several => format!("{} between {}", named("bridge", "bridge"), several.join(" and ")),
-        }
-    }
 }
 
 impl Record {
@@ -203,7 +191,10 @@ pub fn leftovers(directory: &Path) -> Vec<String> {
                 true => ("nothing but its record".to_owned(), "removes that"),
                 false => (format!("{} switched off", off.join(", ")), "switches them on again"),
             };
-            Some(format!("the {} was killed and left {off}; aqmkit link --cleanup {right}", taken.title()))
+            Some(format!(
+                "the {} was killed and left {off}; aqmkit link --cleanup {right}",
+                title(&taken.name, &taken.interfaces)
+            ))
         }
         None => {
             let many = counted(inside(&record.cookies).len(), "process", "processes");

@@ -16,6 +16,7 @@ pub(crate) use client::is_dead;
 pub use client::{Client, CtlError, running};
 pub use control::Control;
 pub use place::{DIRECTORY, OF_ROOT, directory, is_safe, prepare};
+pub(crate) use report::title;
 pub use report::{Counted, DirectionReport, Report};
 pub use server::{Server, serve};
 

@@ -127,16 +127,19 @@ impl Report {
         }
     }
 
-    /// What it is, in words: `bridge wan between eth1 and eth2`. The name of a link says what it is; so does that of a bridge without one of
-    /// its own.
+    /// What it is, in words: `bridge wan between eth1 and eth2`. The name of a link says what it is.
     #[must_use]
     pub fn title(&self) -> String {
-        let named = |what: &str| if self.name == self.kind { what.to_owned() } else { format!("{what} {}", self.name) };
-        match (self.kind.as_str(), &self.interfaces[..]) {
-            ("bridge", [a, b]) => format!("{} between {a} and {b}", named("bridge")),
-            ("shape", [interface]) => format!("{} of {interface}", named("shaper")),
-            _ => self.name.clone(),
-        }
+        if self.interfaces.is_empty() { self.name.clone() } else { title(&self.name, &self.interfaces) }
+    }
+}
+
+/// What uses interfaces, in words: a bridge has two of them, a shaper one. Its name is left out where it is the usual one.
+pub(crate) fn title(name: &str, interfaces: &[String]) -> String {
+    let named = |what: &str, usual| if name == usual { what.to_owned() } else { format!("{what} {name}") };
+    match interfaces {
+        [interface] => format!("{} of {interface}", named("shaper", "shape")),
+        several => format!("{} between {}", named("bridge", "bridge"), several.join(" and ")),
     }
 }
 
