@@ -6,7 +6,6 @@ use std::path::Path;
 use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_files::{bounded, put};
 
-#[cfg(live)]
 use super::args::Command;
 use super::args::files::{Check, Init};
 use super::config::{self, Config};
@@ -57,20 +56,20 @@ fn configuration(file: &str, disciplines: &aqmkit_aqm::Catalogue) -> Result<Opti
         return Ok(None);
     }
     let config = Config::read(path)?;
-    let what = describe(&config, disciplines).map_err(|failure| match failure {
-        Failure::Problem(problem) if !problem.in_one_line().starts_with(file) => {
-            let before = config.place_of_mistake(|config| describe(config, disciplines).is_ok());
-            Failure::Problem(problem.without_place(&before))
+    let what = describe(&config.command()?, disciplines).map_err(|failure| match failure {
+        Failure::Problem(problem) => {
+            let is_right = |without: &Config| without.command().and_then(|c| describe(&c, disciplines)).is_ok();
+            Failure::Problem(problem.without_place(&config.place_of_mistake(is_right)))
         }
         other => other,
     })?;
     Ok(Some(format!("{file} has no mistake: {} {what}\n", config.command)))
 }
 
-/// What a configuration file sets up, in words.
+/// What a command with the options of a configuration file sets up, in words.
 #[cfg(live)]
-fn describe(config: &Config, disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
-    match &config.command()? {
+fn describe(command: &Command, disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
+    match command {
         Command::Bridge(args) => super::bridge::describe(args, disciplines),
         Command::Shape(args) => super::shape::describe(args, disciplines),
         Command::Link(args) => super::link::describe(args, disciplines),
@@ -80,8 +79,8 @@ fn describe(config: &Config, disciplines: &aqmkit_aqm::Catalogue) -> Result<Stri
 
 /// Nothing: this system has no live commands.
 #[cfg(not(live))]
-fn describe(config: &Config, _disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
-    config.command().map(|_| String::new())
+fn describe(_command: &Command, _disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
+    Ok(String::new())
 }
 
 /// A summary of an experiment in a few lines.
