@@ -186,12 +186,12 @@ pub fn parse_overhead(text: &str) -> Result<Overhead, UnitError> {
         Some(rest) => (true, rest),
         None => (false, text),
     };
-    let error = |hint: &str| UnitError { got: text.to_owned(), what: "framing overhead", hint: hint.to_owned() };
-    let bytes = parse_bytes(size).map_err(|e| error(&e.hint))?.0;
+    let error = |hint: String| UnitError { got: text.to_owned(), what: "framing overhead", hint };
+    let bytes = parse_bytes(size).map_err(|e| error(e.hint))?.0;
     let bytes = i32::try_from(bytes).map(|bytes| if negative { -bytes } else { bytes });
     match bytes {
         Ok(bytes @ Overhead::LEAST..=Overhead::MOST) => Ok(Overhead(bytes)),
-        _ => Err(error("it is between -64b and 256b")),
+        _ => Err(error(format!("it is between {}b and {}b", Overhead::LEAST, Overhead::MOST))),
     }
 }
 
