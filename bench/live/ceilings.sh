@@ -6,9 +6,10 @@
 #
 # needs iperf3, ip, tc, ethtool and jq, and builds aqmkit first unless AQMKIT names one; several, separated by spaces, are
 # compared (for example an older one). Every bottleneck has 10 Gbit/s and a first-in first-out queue. A line has, for one TCP
-# connection and for UDP packets of 46 bytes that one sender makes as fast as it can: what was received, the processor time of
-# the bottleneck's process, and that of all that take part, which are the sender, the receiver and the bottleneck; the kernel's
-# own work for a packet counts where it was done, and tbf shows 0 for a process of its own. The processes of mahimahi took what mm-link with all its
+# connection and for UDP packets of 46 bytes that one sender makes as fast as it can: what arrived, the processor time of
+# the bottleneck's process for it, and that of all that take part, which are the sender, the receiver and the bottleneck; the kernel's
+# own work for a packet counts where it was done, and tbf shows 0 for a process of its own. UDP packets are counted when they arrive at the
+# receiver's host, because its iperf3 reads fewer of them than the bottleneck lets pass. The processes of mahimahi took what mm-link with all its
 # children took, less the iperf3 among them. mm-link needs an ordinary user (here nobody), net.ipv4.ip_forward=1, and to belong to root with the
 # set-user-ID bit. Median of the rounds for rates, least for processor time, because other work on the machine only adds.
 set -eu
@@ -18,13 +19,13 @@ rounds=${2:-3}
 . bench/live/build.sh
 . bench/live/namespaces.sh
 
-# note NAME FILE KIND CPU: adds a round to what is known of NAME; CPU is that of the bottleneck's process.
+# note NAME FILE KIND CPU PACKETS: adds a round to what is known of NAME; CPU is that of the bottleneck's process, PACKETS the UDP packets that arrived.
 note() {
     case $3 in
         tcp) amount='.end.sum_received.bytes * 8 / 1e9' ;;
-        udp) amount='(.end.sum.packets - .end.sum.lost_packets) / 1e6' ;;
+        udp) amount='$packets / 1e6' ;;
     esac
-    jq -r --argjson cpu "$4" "(.end.sum_sent // .end.sum).seconds as \$s | ($amount) as \$n
+    jq -r --argjson cpu "$4" --argjson packets "$5" "(.end.sum_sent // .end.sum).seconds as \$s | ($amount) as \$n
         | (.end.cpu_utilization_percent | .host_total + .remote_total) / 100 * \$s as \$ends
         | [\$n / \$s, \$cpu / \$n, (\$cpu + \$ends) / \$n] | @tsv" "$2" >> "$work/$1.$3"
 }
@@ -32,15 +33,20 @@ note() {
 tcp="-t $seconds -J"
 udp="-u -b 0 -l 18 -t $seconds -J"
 
+# datagrams [COMMAND...]: the UDP packets that have arrived at a host so far, whether somebody read them or not; COMMAND enters the host.
+datagrams() { "$@" awk '/^Udp: [0-9]/ { print $2 + $3 + $4 }' /proc/net/snmp; }
+
 # through NAME PID: both kinds of traffic from the left namespace to the right one; PID is the bottleneck's process or empty.
 through() {
     for kind in tcp udp; do
         [ $kind = tcp ] && options=$tcp || options=$udp
         before=$(used "$2")
+        packets=$(datagrams ip netns exec "$right")
         # shellcheck disable=SC2086
         ip netns exec "$left" iperf3 -c 10.7.0.2 $options > "$work/out.json" || true
         after=$(used "$2")
-        note "$1" "$work/out.json" $kind "$(awk -v a="$after" -v b="$before" 'BEGIN { print a - b }')"
+        packets=$(($(datagrams ip netns exec "$right") - packets))
+        note "$1" "$work/out.json" $kind "$(awk -v a="$after" -v b="$before" 'BEGIN { print a - b }')" $packets
     done
 }
 
@@ -60,8 +66,9 @@ linked() {
     for kind in tcp udp; do
         [ $kind = tcp ] && options=$tcp || options=$udp
         "$2" -q link --rate 10gbit --aqm fifo:limit=2000 --server 'iperf3 -s' --out "$work/link.json" \
-            -- sh -c "iperf3 -c \$AQMKIT_BASE $options > $work/out.json" > /dev/null 2>&1 || true
-        note "$1" "$work/out.json" $kind "$(jq .machine.cpu_s "$work/link.json")"
+            -- sh -c "iperf3 -c \$AQMKIT_BASE $options > $work/out.json; '$2' ctl show --json > $work/after.json" > /dev/null 2>&1 || true
+        note "$1" "$work/out.json" $kind "$(jq .machine.cpu_s "$work/link.json")" \
+            "$(sent_up "$work/after.json")"
     done
 }
 
@@ -117,10 +124,11 @@ for _ in $(seq "$rounds"); do
             iperf3 -s -p 5302 > /dev/null 2>&1 &
             own=$!
             sleep 1
+            packets=$(datagrams env)
             # As an ordinary user: mahimahi refuses root.
             su nobody -s /bin/sh -c "mm-link $work/trace $work/trace -- sh -c 'iperf3 -p 5302 -c \$MAHIMAHI_BASE $options' > $work/nobody/out.json; times > $work/nobody/times" || true
             kill $own
-            note mahimahi "$work/nobody/out.json" $kind "$(of_children "$work/nobody")"
+            note mahimahi "$work/nobody/out.json" $kind "$(of_children "$work/nobody")" $(($(datagrams env) - packets))
         done
     fi
 done

@@ -12,8 +12,6 @@ cd "$(dirname "$0")/../.."
 # Other users and the namespaces need its whole path.
 AQMKIT=$(realpath "$AQMKIT")
 chmod 755 "$work"
-export AQMKIT_RUNTIME_DIR="$work/run"
-mkdir -m 700 "$AQMKIT_RUNTIME_DIR"
 running=
 at_end() {
     for process in $running; do kill -KILL "$process" 2>/dev/null || true; done
@@ -215,10 +213,12 @@ finding_9() {
     operators() { bpftool struct_ops list 2> /dev/null | wc -l; }
     orphans() { awk '/^TCP:/ { print $5 }' /proc/net/sockstat; }
     operators_before=$(operators)
+    # The kernel counts those of all namespaces.
+    orphans_before=$(orphans)
     "$AQMKIT" -q link --rate 20mbit --delay 20ms --cc dctcp --ecn --aqm red:ecn=true --server 'iperf3 -s' \
         -- timeout 2 sh -c 'iperf3 -P 40 -t 30 -c $AQMKIT_BASE' > /dev/null 2>&1 || true
     seconds=0
-    while [ "$(orphans)" -gt 0 ] || [ "$(operators)" -gt "$operators_before" ]; do
+    while [ "$(orphans)" -gt "$orphans_before" ] || [ "$(operators)" -gt "$operators_before" ]; do
         [ $seconds -lt 130 ] || break
         sleep 1
         seconds=$((seconds + 1))

@@ -99,14 +99,14 @@ done
 
 # A queue in aqmkit's own process, between two devices of a third namespace and on a link of its own.
 "$AQMKIT" -q link --rate 10gbit --aqm fifo:limit=1000 --server 'iperf3 -s' --out "$work/own.json" \
-    -- sh -c 'iperf3 -u -b 0 -l 18 -J -c $AQMKIT_BASE -t '"$seconds"' > '"$work"'/udp.json' 2>/dev/null || true
+    -- sh -c "iperf3 -u -b 0 -l 18 -J -c \$AQMKIT_BASE -t $seconds > $work/udp.json; '$AQMKIT' ctl show --json > $work/after.json" > /dev/null 2>&1 || true
 # own KIND PACKETS CPU: so many packets went through it, and it took so many seconds of a processor in all.
 own() {
     printf '%-24s %s kpps; aqmkit %s ns a packet\n' "aqmkit $1, fifo" \
         "$(jq --argjson packets "$2" '$packets / .end.sum.seconds / 1000 | round' "$work/udp.json")" \
         "$(jq -n --argjson packets "$2" --argjson cpu "$3" '$cpu / $packets * 1e9 | round')"
 }
-own link "$(jq '.links.up.packets_per_s * .duration_s | round' "$work/own.json")" "$(jq .machine.cpu_s "$work/own.json")"
+own link "$(sent_up "$work/after.json")" "$(jq .machine.cpu_s "$work/own.json")"
 connect_through_middle
 ip netns exec "$middle" "$AQMKIT" -q bridge b0 b1 --rate 10gbit --aqm fifo:limit=1000 > /dev/null 2>&1 &
 bridge=$!

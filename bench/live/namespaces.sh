@@ -1,4 +1,4 @@
-# A directory for files, $work, and network namespaces, which the other scripts read. All of it, and what runs in the namespaces, is gone when a script
+# A directory for files, $work, one for the sockets of aqmkit ctl, and network namespaces, which the other scripts read. All of it, and what runs in the namespaces, is gone when a script
 # ends, after its own at_end. The namespaces are two hosts, $left with the interface l0 (10.7.0.1) and $right with r0 (10.7.0.2), connected
 # directly, or through $middle with the interfaces b0 and b1. The names have the number of the process, so that several scripts can run.
 left=aqmkit-left-$$
@@ -69,6 +69,10 @@ used() { [ -z "$1" ] && echo 0 || awk -v ticks="$ticks" '{ print ($14 + $15) / t
 median() { cut -f "$2" "$1" | sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 least() { cut -f "$2" "$1" | sort -g | head -n 1; }
 
+# sent_up FILE: the packets that a link has sent in its direction up, from what `aqmkit ctl show --json` printed. A link that a sender overwhelms is not
+# valid as a measurement of its discipline, so its own file has no results.
+sent_up() { jq '.directions[] | select(.name == "up") | .total.sent_packets' "$1"; }
+
 at_end() { :; }
 clean() {
     at_end
@@ -76,6 +80,9 @@ clean() {
     rm -rf "$work"
 }
 work=$(mktemp -d)
+# Of its own, so that ctl finds what a script has started, and nothing else.
+export AQMKIT_RUNTIME_DIR="$work/run"
+mkdir -m 700 "$AQMKIT_RUNTIME_DIR"
 trap clean EXIT
 trap 'exit 130' INT TERM
 make_namespaces

@@ -16,9 +16,6 @@ cd "$(dirname "$0")/../.."
 minutes=${1:-60}
 . bench/live/build.sh
 . bench/live/namespaces.sh
-# Of its own, so that what is left is seen.
-export AQMKIT_RUNTIME_DIR="$work/run"
-mkdir -m 700 "$AQMKIT_RUNTIME_DIR"
 connect_through_middle
 offloads=$(ip netns exec "$middle" ethtool -k b1)
 for port in 5201 5202 5203; do ip netns exec "$right" iperf3 -s -p $port -D -I "$work/server-$port"; done
