@@ -19,6 +19,8 @@ export interface Direction {
   sent_bytes: number;
   dropped: number;
   marked: number;
+  /** Packets that the kernel dropped before the discipline because the process was too slow. */
+  overrun: number;
   /** Of the packets that left within the last second: median and 99th percentile. */
   delay: number | null;
   delay_p99: number | null;

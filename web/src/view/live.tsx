@@ -139,6 +139,8 @@ function Numbers({ direction, index, states }: Shown) {
     ["99th percentile", showTime(direction.delay_p99)],
     ...losses(direction),
   ];
+  if (direction.overrun > 0)
+    items.push(["dropped before, machine too slow", direction.overrun.toLocaleString("en")]);
   for (const [name, value] of Object.entries(direction.gauges).slice(0, 4)) items.push([name, short(value)]);
   return <NumberList items={items} />;
 }

@@ -26,6 +26,7 @@ function state(at: number, writable: boolean): string {
     sent_bytes: 1_000_000 * at,
     dropped: 40,
     marked: 0,
+    overrun: name === "down" ? 1234 : 0,
     delay: 0.012,
     delay_p99: 0.03,
     gauges: { avg: 9.5, p: 0.04 },
@@ -67,6 +68,8 @@ it("a bottleneck of real packets is shown and changed", { timeout: 40_000 }, asy
   const column = page.locator(".column").first();
   await expect.poll(() => column.innerText()).toContain("17 packets wait, of at most 100");
   expect(await column.innerText()).toContain("8 Mbit/s");
+  expect(await column.innerText()).toMatch(/dropped before, machine too slow\s+1,234/);
+  expect(await page.locator(".column").nth(1).innerText()).not.toContain("dropped before");
   expect(await violations(page)).toEqual([]);
   await column.getByRole("slider", { name: "Rate" }).fill("200");
   await expect.poll(() => changes).toEqual([{ direction: "down", rate_bps: expect.any(Number) }]);

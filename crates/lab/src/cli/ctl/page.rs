@@ -132,6 +132,8 @@ struct DirectionState<'a> {
     sent_bytes: u64,
     dropped: u64,
     marked: u64,
+    /// Packets that the kernel dropped before the discipline because this process was too slow.
+    overrun: u64,
     /// Of the packets that left within the last second, in seconds.
     delay: Option<f64>,
     delay_p99: Option<f64>,
@@ -169,6 +171,7 @@ impl<'a> DirectionState<'a> {
             sent_bytes: now.total.sent_bytes,
             dropped: now.total.drops.values().sum(),
             marked: now.total.marks.values().sum(),
+            overrun: now.device.overrun,
             delay: waited.quantile_ms(0.5).map(seconds),
             delay_p99: waited.quantile_ms(0.99).map(seconds),
             gauges: &now.gauges,
@@ -183,6 +186,7 @@ fn seconds(ms: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use aqmkit_live::ctl::Counted;
+    use aqmkit_live::port::Counts;
 
     use super::*;
 
@@ -190,14 +194,21 @@ mod tests {
     fn a_state_has_counters_since_the_start() {
         let drops = [("early", 3), ("full", 4)].map(|(reason, n)| (reason.to_owned(), n)).into();
         let total = Counted { offered_packets: 9, sent_packets: 2, sent_bytes: 3000, drops, ..Counted::default() };
-        let down =
-            DirectionReport { name: "down".to_owned(), rate_bps: 1_000_000, total, ..DirectionReport::default() };
+        let device = Counts { overrun: 5, ..Counts::default() };
+        let down = DirectionReport {
+            name: "down".to_owned(),
+            rate_bps: 1_000_000,
+            total,
+            device,
+            ..DirectionReport::default()
+        };
         let report = Report { name: "home".to_owned(), at_s: 1.5, directions: vec![down], ..Report::default() };
         let state = serde_json::to_value(State::of(&report, None, true)).unwrap();
         assert_eq!((&state["name"], &state["at"], &state["writable"]), (&"home".into(), &1.5.into(), &true.into()));
         let direction = &state["directions"][0];
-        let counters = ["rate", "arrived", "sent", "sent_bytes", "dropped", "marked"].map(|name| &direction[name]);
-        assert_eq!(counters.map(|value| value.as_u64().unwrap()), [1_000_000, 9, 2, 3000, 7, 0]);
+        let counters =
+            ["rate", "arrived", "sent", "sent_bytes", "dropped", "marked", "overrun"].map(|name| &direction[name]);
+        assert_eq!(counters.map(|value| value.as_u64().unwrap()), [1_000_000, 9, 2, 3000, 7, 0, 5]);
         assert!(direction["delay"].is_null(), "nothing has left");
     }
 
