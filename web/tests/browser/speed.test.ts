@@ -1,25 +1,10 @@
 /** The figures of docs/guide/play.md: they must hold on a machine that has other work as well, so computing time is measured, or the best of several. */
 import type { CDPSession, Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { ADDRESS, reaches, slide, withBrowser } from "./browser";
+import { FAST, tell } from "../fast";
+import { ADDRESS, clock, reaches, slide, withBrowser } from "./browser";
 
 const { open, visit } = withBrowser();
-
-const FAST = `title = "500 flows"
-duration = "60s"
-[topology]
-rate = "100mbit"
-delay = "20ms"
-aqm = { name = "pie", limit = 2000 }
-[[traffic]]
-kind = "bulk"
-flows = 500
-stagger = "1s"
-`;
-
-function tell(what: string): void {
-  if (process.env.AQMKIT_MEASURE) console.log(what);
-}
 
 /** The computing time of the page's thread so far, ms. */
 async function computed(session: CDPSession): Promise<number> {
@@ -35,15 +20,16 @@ async function measured(page: Page): Promise<CDPSession> {
 
 for (const hash of ["", "#d=codel"])
   it(`a queue moves within a second of opening the page ${hash}`, { timeout: 60_000 }, async () => {
-    let best = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < 3 && best > 1000; i++) {
+    const taken: number[] = [];
+    for (let i = 0; i < 3; i++) {
       const { page } = await visit(ADDRESS + hash);
       await reaches(page, 5.0001);
       // From the start of navigation, on the page's own clock.
-      best = Math.min(best, await page.evaluate(() => performance.now()));
+      taken.push(await page.evaluate(() => performance.now()));
       await page.context().close();
     }
-    tell(`moves after ${best.toFixed(0)} ms`);
+    const [best = Number.NaN, middle = Number.NaN] = taken.sort((a, b) => a - b);
+    tell(`${hash || "the page"} moves after ${middle.toFixed(0)} ms, at best ${best.toFixed(0)} ms`);
     // An idle machine takes half a second; one with twelve times as much work as cores took 3.4 s.
     expect(best).toBeLessThan(6000);
   });
@@ -63,6 +49,7 @@ it("frames of 500 flows at 100 Mbit/s leave the page time for thirty a second", 
   const session = await measured(page);
   const before = await computed(session);
   const frames = 60;
+  const [from, begun] = [await clock(page), performance.now()];
   await page.evaluate(
     (most) =>
       new Promise<void>((done) => {
@@ -73,7 +60,11 @@ it("frames of 500 flows at 100 Mbit/s leave the page time for thirty a second", 
     frames,
   );
   const each = ((await computed(session)) - before) / frames;
-  tell(`${each.toFixed(1)} ms of computing for a frame`);
+  const seconds = (performance.now() - begun) / 1000;
+  const pace = ((await clock(page)) - from) / seconds;
+  tell(
+    `500 flows: ${(frames / seconds).toFixed(0)} frames a second, ${pace.toFixed(2)} simulated seconds a second, ${each.toFixed(1)} ms of computing for a frame`,
+  );
   // Beside much other work it took 6 ms.
   expect(each).toBeLessThan(1000 / 30);
   expect(errors).toEqual([]);
@@ -111,7 +102,7 @@ it("a slider is seen in the picture within 100 ms", { timeout: 60_000 }, async (
   const middle = (values: number[]) => values.sort((a, b) => a - b)[moves / 2] ?? Number.NaN;
   const [ms, frames] = [found.map((f) => f.ms), found.map((f) => f.frames)];
   tell(
-    `${middle(ms).toFixed(0)} ms, at best ${ms[0]?.toFixed(0)} ms; ${middle(frames)} frames; ${each.toFixed(0)} ms computed`,
+    `a slider: ${middle(ms).toFixed(0)} ms, at best ${ms[0]?.toFixed(0)} ms; ${middle(frames)} frames; ${each.toFixed(0)} ms computed`,
   );
   // An idle machine takes 16 ms, which is one frame; one with much other work took 48 ms at best, 3 frames and 22 ms of computing.
   expect(ms[0]).toBeLessThan(100);
