@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { OutputAsset, OutputChunk } from "rolldown";
 import { defineConfig, type Plugin } from "vite";
 import { sourcesHash } from "./sources";
+import { split } from "./split";
 import { instantiate } from "./src/simulator/module";
 import { join, separate } from "./src/simulator/streams";
 
@@ -48,18 +49,32 @@ function block(id: string, content: Uint8Array | string, before: number): string
 }
 
 /** The module as streams, each of which holds one kind of what instructions consist of. */
-function simulator(): string {
-  if (!existsSync(MODULE)) throw new Error(`${MODULE} is missing: make web builds it, or set AQMKIT_WASM`);
-  const streams = separate(readFileSync(MODULE));
-  if (!WebAssembly.validate(join(streams)))
+function streams(module: Uint8Array): Uint8Array {
+  const separated = separate(module);
+  if (!WebAssembly.validate(join(separated)))
     throw new Error("the module is not valid after it was taken apart");
-  return block("simulator", streams, 2);
+  return separated;
+}
+
+/**
+ * The blocks of the simulator: what a first look runs, and the rest, or all of it in one where the tool to divide it is missing. The rest is
+ * not taken apart, because a site has it as a file of its own.
+ */
+async function simulator(): Promise<string> {
+  if (!existsSync(MODULE)) throw new Error(`${MODULE} is missing: make web builds it, or set AQMKIT_WASM`);
+  const parts = await split(MODULE);
+  if (parts === null) {
+    console.warn("wasm-split is missing (Debian package binaryen): the simulator is in one piece");
+    return block("simulator", streams(readFileSync(MODULE)), 2);
+  }
+  return `${block("simulator", streams(parts.first), 2)}\n    ${block("rest", parts.rest, 2)}`;
 }
 
 /** What the module says of itself (version, simulator and hash of its catalogue), and the hash of the other sources. A test of crates/play
  * compares both with the code. */
 async function stamp(): Promise<string> {
-  const module = await instantiate(await WebAssembly.compile(readFileSync(MODULE)));
+  const first = await WebAssembly.compile(readFileSync(MODULE));
+  const module = await instantiate({ first, rest: null });
   const { version, simulator, digest } = module.call("catalogue", {});
   return `<meta name="aqmkit" content="${version} ${simulator} ${digest}" />
     <meta name="aqmkit-sources" content="${sourcesHash("../")}" />`;
@@ -95,7 +110,7 @@ function oneFile(): Plugin {
       if (!page || !script || !style) throw new Error("the bundle has no page, script or style");
       const code = script.code.trim().replace(/<\/(script)/gi, "<\\/$1");
       const css = String(style.source).trim();
-      const made = await stamp();
+      const [made, blocks] = [await stamp(), await simulator()];
       const html = String(page.source)
         .replace(/<script type="module"[^>]*><\/script>/, "")
         .replace(/<link rel="stylesheet"[^>]*>/, "")
@@ -107,7 +122,7 @@ function oneFile(): Plugin {
         .replace("</head>", () => `${made}\n    <style>${css}</style>\n  </head>`)
         .replace(
           "</body>",
-          () => `${simulator()}\n    ${library()}\n    <script type="module">${code}</script>\n  </body>`,
+          () => `${blocks}\n    ${library()}\n    <script type="module">${code}</script>\n  </body>`,
         );
       for (const file of files) delete bundle[file.fileName];
       this.emitFile({ type: "asset", fileName: "play.html", source: html });

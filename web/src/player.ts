@@ -12,7 +12,7 @@ import type {
   Opened,
   Stepped,
 } from "./simulator/contract";
-import { Refusal } from "./simulator/module";
+import { type Program, Refusal } from "./simulator/module";
 import { Remote } from "./simulator/remote";
 import type { Point } from "./simulator/series";
 import type { Frame, Setup } from "./simulator/session";
@@ -89,21 +89,21 @@ function width(column: { opened: Opened } | null): number {
   return Math.max(shownSpan() / INTERVALS, (16 * 12_000) / Math.max(rate, 1000));
 }
 
-let module: WebAssembly.Module | null = null;
+let program: Program | null = null;
 let next = 0;
 const idle: Remote[] = [];
 
 /** Gives the player its simulator, and reads what it has. */
-export async function load(compiled: WebAssembly.Module): Promise<void> {
-  module = compiled;
+export async function load(compiled: Program): Promise<void> {
+  program = compiled;
   const first = new Remote(compiled);
   idle.push(first);
   catalogue.value = await first.catalogue();
 }
 
 function remote(): Remote {
-  if (!module) throw new Error("the simulator has not been loaded");
-  return idle.pop() ?? new Remote(module);
+  if (!program) throw new Error("the simulator has not been loaded");
+  return idle.pop() ?? new Remote(program);
 }
 
 /** Shows what went wrong, in the simulator's words. */

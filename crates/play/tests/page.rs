@@ -5,9 +5,15 @@
 use std::path::Path;
 
 use aqmkit_play::Player;
+use serde::Deserialize;
 use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// A file of the repository.
+fn text(path: &str) -> String {
+    std::fs::read_to_string(format!("{ROOT}/{path}")).unwrap()
+}
 
 /// The page; `None` where this is not the repository.
 #[allow(clippy::print_stderr, reason = "a test that skips says so")]
@@ -38,23 +44,15 @@ fn the_built_page_has_the_simulator_of_this_source() {
     );
 }
 
-/// Files and directories that the page is built from besides the module, as `web/sources.ts` has them.
-const SOURCES: &[&str] = &[
-    "crates/play/src",
-    "experiments",
-    "web/index.html",
-    "web/package-lock.json",
-    "web/package.json",
-    "web/sources.ts",
-    "web/src",
-    "web/tsconfig.json",
-    "web/vite.config.ts",
-];
+/// What the page is built from besides the module, which `web/sources.ts` reads too: files and directories, and the endings of the files of
+/// directories that count.
+#[derive(Deserialize)]
+struct Sources {
+    sources: Vec<String>,
+    endings: Vec<String>,
+}
 
-/// The endings of the files of directories that count.
-const COUNTED: &[&str] = &["css", "rs", "toml", "ts", "tsx"];
-
-fn collect(path: &str, found: &mut Vec<String>) {
+fn collect(path: &str, endings: &[String], found: &mut Vec<String>) {
     let place = Path::new(ROOT).join(path);
     if !place.is_dir() {
         found.push(path.to_owned());
@@ -63,9 +61,10 @@ fn collect(path: &str, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(place).unwrap() {
         let entry = entry.unwrap();
         let below = format!("{path}/{}", entry.file_name().to_str().unwrap());
-        let counts = Path::new(&below).extension().is_some_and(|end| COUNTED.iter().any(|counted| end == *counted));
+        let counts =
+            Path::new(&below).extension().is_some_and(|end| endings.iter().any(|counted| end == counted.as_str()));
         if entry.file_type().unwrap().is_dir() || counts {
-            collect(&below, found);
+            collect(&below, endings, found);
         }
     }
 }
@@ -74,7 +73,8 @@ fn collect(path: &str, found: &mut Vec<String>) {
 fn the_built_page_is_of_these_sources() {
     let Some(page) = page() else { return };
     let mut files = Vec::new();
-    SOURCES.iter().for_each(|path| collect(path, &mut files));
+    let Sources { sources, endings } = serde_json::from_str(&text("web/sources.json")).unwrap();
+    sources.iter().for_each(|path| collect(path, &endings, &mut files));
     files.sort();
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut add = |bytes: &[u8]| {
@@ -89,4 +89,29 @@ fn the_built_page_is_of_these_sources() {
     let stale = "crates/lab/assets/play.html was built before its sources changed (web/, crates/play/src or the \
                  experiments): make web rebuilds it";
     assert_eq!(meta(&page, "aqmkit-sources"), format!("{hash:016x}"), "{stale}");
+}
+
+/// The value of a constant as its file has it, with the multiplications carried out.
+fn constant(path: &str, name: &str) -> u64 {
+    let source = text(path);
+    let line = source.lines().find(|line| line.contains(&format!("const {name}"))).unwrap();
+    let (_, value) = line.split_once('=').unwrap();
+    value
+        .trim_end_matches(';')
+        .split('*')
+        .map(|factor| factor.trim().replace('_', "").parse::<u64>().unwrap())
+        .product()
+}
+
+#[test]
+fn a_report_offers_no_run_that_the_page_refuses() {
+    if page().is_none() {
+        return;
+    }
+    let [report, share] = ["crates/lab/src/cli/play/links.rs", "web/src/share.ts"];
+    for name in ["LONGEST", "MOST_SETTINGS"] {
+        assert_eq!(constant(report, name), constant(share, name), "{name} of {report} and of {share}");
+    }
+    let limits = "crates/play/src/limits.rs";
+    assert_eq!(constant(report, "MOST_RUNS"), constant(limits, "RUNS"), "runs of {report} and of {limits}");
 }

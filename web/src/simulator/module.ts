@@ -33,10 +33,62 @@ function unpack(packed: bigint): [pointer: number, length: number] {
   return [Number((packed >> 32n) & LOW), Number(packed & LOW)];
 }
 
-/** The module, which imports nothing: the same in a page, a worker and Node. */
-export async function instantiate(module: WebAssembly.Module): Promise<Simulator> {
-  const instance = await WebAssembly.instantiate(module, {});
-  const exports = instance.exports as unknown as Exports;
+/** The simulator as compiled code. */
+export interface Program {
+  /** What a first look runs. */
+  first: WebAssembly.Module;
+  /** All other functions, or the address of the file that has them; null if `first` has everything. */
+  rest: WebAssembly.Module | string | null;
+}
+
+/** A file of WebAssembly. It is waited for, because the function that needs it cannot be continued later; only a worker may do that. */
+function fetched(address: string): WebAssembly.Module {
+  const request = new XMLHttpRequest();
+  request.open("GET", address, false);
+  request.responseType = "arraybuffer";
+  try {
+    request.send();
+  } catch {
+    // An answer of zero bytes is told below.
+  }
+  if (request.status !== 200 || !request.response)
+    throw new Error(
+      "A part of the simulator could not be loaded: reload the page when there is a connection.",
+    );
+  return new WebAssembly.Module(request.response);
+}
+
+/**
+ * What stands in the table for functions of the rest. The first one that is called loads the rest, which puts its functions in their places:
+ * so the tool wasm-split of Binaryen divides a module. The name of an import is its place.
+ */
+function placeholders({ first, rest }: Program, exports: () => WebAssembly.Exports): WebAssembly.Imports {
+  const load = () => {
+    if (rest === null) throw new Error("this module is only a part of the simulator");
+    new WebAssembly.Instance(typeof rest === "string" ? fetched(rest) : rest, { primary: exports() });
+  };
+  const imports: WebAssembly.Imports = {};
+  for (const { module, name } of WebAssembly.Module.imports(first)) {
+    const call = (...values: unknown[]) => {
+      load();
+      const table = Object.values(exports()).find((of) => of instanceof WebAssembly.Table);
+      return table?.get(Number(name))(...values);
+    };
+    imports[module] = { ...imports[module], [name]: call };
+  }
+  return imports;
+}
+
+/** The simulator: the same in a page, a worker and Node. */
+export async function instantiate(program: Program): Promise<Simulator> {
+  const imports = placeholders(program, () => instance.exports);
+  const instance = await WebAssembly.instantiate(program.first, imports);
+  return simulatorOf(instance.exports);
+}
+
+/** The simulator that has these exports. */
+export function simulatorOf(of: WebAssembly.Exports): Simulator {
+  const exports = of as unknown as Exports;
   const encoder = new TextEncoder();
   const decoder = new TextDecoder();
 

@@ -8,7 +8,7 @@ import type {
   Opened,
   Stepped,
 } from "./contract";
-import { Refusal } from "./module";
+import { type Program, Refusal } from "./module";
 import type { Frame, Setup } from "./session";
 import type { Command } from "./worker";
 import SimulatorWorker from "./worker?worker&inline";
@@ -28,7 +28,7 @@ export class Remote {
   private readonly waiting = new Map<number, Waiting>();
   private last = 0;
 
-  constructor(module: WebAssembly.Module) {
+  constructor(program: Program) {
     this.worker.onmessage = ({ data }) => {
       const waiting = this.waiting.get(data.id);
       if (!waiting) return;
@@ -38,7 +38,7 @@ export class Remote {
       else waiting.resolve(data.ok);
     };
     this.worker.onerror = (e) => this.fail(e.message || "the simulator stopped");
-    this.send({ do: "module", module }).catch((e) => this.fail(String(e)));
+    this.send({ do: "load", program }).catch((e) => this.fail(String(e)));
   }
 
   private send<T>(command: Command): Promise<T> {

@@ -1,11 +1,11 @@
 /** The worker of one column: it has a module of its own and one run in it. */
 import type { ChangeSet, NumberRequest } from "./contract";
-import { instantiate, Refusal, type Simulator } from "./module";
+import { instantiate, type Program, Refusal, type Simulator } from "./module";
 import { type Frame, Session, type Setup } from "./session";
 
 /** What the page asks of the worker. */
 export type Command =
-  | { do: "module"; module: WebAssembly.Module }
+  | { do: "load"; program: Program }
   | { do: "open"; setup: Setup; width: number }
   | { do: "advance"; until: number; budget: number; width: number }
   | { do: "step" }
@@ -20,8 +20,8 @@ let simulator: Simulator | null = null;
 let session: Session | null = null;
 
 async function obey(command: Command): Promise<unknown> {
-  if (command.do === "module") {
-    simulator = await instantiate(command.module);
+  if (command.do === "load") {
+    simulator = await instantiate(command.program);
     return null;
   }
   if (!simulator) throw new Error("the simulator has not been loaded");

@@ -7,14 +7,25 @@ import { join } from "../../src/simulator/streams";
 const BUILT = process.env.AQMKIT_WASM;
 const PAGE = new URL("../../../crates/lab/assets/play.html", import.meta.url);
 
+/** A block of the committed page. */
+async function block(id: string): Promise<Uint8Array<ArrayBuffer> | null> {
+  const found = new RegExp(`<script id="${id}"[^>]*>([^<]*)<`).exec(readFileSync(PAGE, "utf8"));
+  if (!found) return null;
+  const packed = new Blob([Buffer.from(found[1] ?? "", "base64url")]);
+  return new Uint8Array(await new Response(new XzReadableStream(packed.stream())).arrayBuffer());
+}
+
+/** The first of the page's modules, or the only one. */
 export async function bytes(): Promise<Uint8Array<ArrayBuffer>> {
   if (BUILT && existsSync(BUILT)) return new Uint8Array(readFileSync(BUILT));
-  const found = /<script id="simulator"[^>]*>([^<]*)</.exec(readFileSync(PAGE, "utf8"));
-  const packed = new Blob([Buffer.from(found?.[1] ?? "", "base64url")]);
-  return join(new Uint8Array(await new Response(new XzReadableStream(packed.stream())).arrayBuffer()));
+  return join((await block("simulator")) ?? new Uint8Array());
 }
 
 /** The simulator as the page has it. */
 export async function simulator(): Promise<Simulator> {
-  return instantiate(await WebAssembly.compile(await bytes()));
+  const rest = BUILT ? null : await block("rest");
+  return instantiate({
+    first: await WebAssembly.compile(await bytes()),
+    rest: rest && (await WebAssembly.compile(rest)),
+  });
 }
