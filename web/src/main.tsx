@@ -6,7 +6,7 @@ import { App } from "./app";
 import { LESSONS } from "./lessons";
 import * as live from "./live";
 import * as player from "./player";
-import { embedded } from "./simulator/embedded";
+import { embedded, embeddedRest } from "./simulator/embedded";
 import * as source from "./source";
 import { LiveView } from "./view/live";
 
@@ -33,13 +33,13 @@ async function main(): Promise<void> {
     render(<LiveView />, host);
     live.follow(token);
     // The simulator knows the parameters.
-    player.load(await embedded()).catch(player.complain);
+    player.load(await embedded(), embeddedRest).catch(player.complain);
     return;
   }
   render(<App />, host);
   player.begin();
   try {
-    await player.load(await embedded());
+    await player.load(await embedded(), embeddedRest);
     await start();
   } catch (e) {
     player.complain(e);

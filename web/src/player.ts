@@ -93,17 +93,24 @@ let program: Program | null = null;
 let next = 0;
 const idle: Remote[] = [];
 
-/** Gives the player its simulator, and reads what it has. */
-export async function load(compiled: Program): Promise<void> {
-  program = compiled;
-  const first = new Remote(compiled);
-  idle.push(first);
-  catalogue.value = await first.catalogue();
+/** The rest of the simulator, once it is unpacked. */
+let unpacked: (rest: Promise<WebAssembly.Module | null>) => void;
+const rest = new Promise<WebAssembly.Module | null>((resolve) => {
+  unpacked = resolve;
+});
+
+/** Gives the player its simulator, and reads what it has; `others` unpacks the rest while the first runs are opened. */
+export async function load(first: Program, others: () => Promise<WebAssembly.Module | null>): Promise<void> {
+  program = first;
+  const asked = remote();
+  idle.push(asked);
+  catalogue.value = await asked.catalogue();
+  unpacked(others());
 }
 
 function remote(): Remote {
   if (!program) throw new Error("the simulator has not been loaded");
-  return idle.pop() ?? new Remote(program);
+  return idle.pop() ?? new Remote(program, rest);
 }
 
 /** Shows what went wrong, in the simulator's words. */

@@ -13,16 +13,20 @@ function unpacked(id: string): Response {
   return new Response(new XzReadableStream(new Blob([fromBase64Url(text)]).stream()));
 }
 
-/** The simulator that is inside the page. A site has its rest in a file beside the page, which names it. */
+/** The part of the simulator inside the page that a first look runs. A site has the rest in a file beside the page, which names it. */
 export async function embedded(): Promise<Program> {
-  const block = document.getElementById("rest");
-  const beside = block?.dataset.src;
-  const [streams, rest] = await Promise.all([
-    unpacked("simulator").arrayBuffer(),
-    block && !beside ? unpacked("rest").arrayBuffer().then(WebAssembly.compile) : null,
-  ]);
-  const first = await WebAssembly.compile(join(new Uint8Array(streams)));
-  return { first, rest: beside ? new URL(beside, document.baseURI).href : rest };
+  const streams = new Uint8Array(await unpacked("simulator").arrayBuffer());
+  const beside = document.getElementById("rest")?.dataset.src;
+  return {
+    first: await WebAssembly.compile(join(streams)),
+    rest: beside ? new URL(beside, document.baseURI).href : null,
+  };
+}
+
+/** The rest of the simulator inside the page; null if it is not there. */
+export async function embeddedRest(): Promise<WebAssembly.Module | null> {
+  const inside = document.getElementById("rest")?.textContent;
+  return inside ? WebAssembly.compile(await unpacked("rest").arrayBuffer()) : null;
 }
 
 /** The experiments that are inside the page: those of the project that need no other file. */

@@ -37,9 +37,12 @@ function unpack(packed: bigint): [pointer: number, length: number] {
 export interface Program {
   /** What a first look runs. */
   first: WebAssembly.Module;
-  /** All other functions, or the address of the file that has them; null if `first` has everything. */
+  /** All other functions, or the address of the file that has them; null if `first` has everything, or the rest is not there yet. */
   rest: WebAssembly.Module | string | null;
 }
+
+/** A function of the rest was called before the rest was there. The instance is of no use any more. */
+export class Missing extends Error {}
 
 /** A file of WebAssembly. It is waited for, because the function that needs it cannot be continued later; only a worker may do that. */
 function fetched(address: string): WebAssembly.Module {
@@ -62,13 +65,14 @@ function fetched(address: string): WebAssembly.Module {
  * What stands in the table for functions of the rest. The first one that is called loads the rest, which puts its functions in their places:
  * so the tool wasm-split of Binaryen divides a module. The name of an import is its place.
  */
-function placeholders({ first, rest }: Program, exports: () => WebAssembly.Exports): WebAssembly.Imports {
+function placeholders(program: Program, exports: () => WebAssembly.Exports): WebAssembly.Imports {
   const load = () => {
-    if (rest === null) throw new Error("this module is only a part of the simulator");
+    const { rest } = program;
+    if (rest === null) throw new Missing("a part of the simulator is missing");
     new WebAssembly.Instance(typeof rest === "string" ? fetched(rest) : rest, { primary: exports() });
   };
   const imports: WebAssembly.Imports = {};
-  for (const { module, name } of WebAssembly.Module.imports(first)) {
+  for (const { module, name } of WebAssembly.Module.imports(program.first)) {
     const call = (...values: unknown[]) => {
       load();
       const table = Object.values(exports()).find((of) => of instanceof WebAssembly.Table);
@@ -79,7 +83,7 @@ function placeholders({ first, rest }: Program, exports: () => WebAssembly.Expor
   return imports;
 }
 
-/** The simulator: the same in a page, a worker and Node. */
+/** The simulator: the same in a page, a worker and Node. The rest of the program may be added later. */
 export async function instantiate(program: Program): Promise<Simulator> {
   const imports = placeholders(program, () => instance.exports);
   const instance = await WebAssembly.instantiate(program.first, imports);

@@ -28,7 +28,7 @@ export class Remote {
   private readonly waiting = new Map<number, Waiting>();
   private last = 0;
 
-  constructor(program: Program) {
+  constructor(program: Program, rest: Promise<WebAssembly.Module | null>) {
     this.worker.onmessage = ({ data }) => {
       const waiting = this.waiting.get(data.id);
       if (!waiting) return;
@@ -38,7 +38,9 @@ export class Remote {
       else waiting.resolve(data.ok);
     };
     this.worker.onerror = (e) => this.fail(e.message || "the simulator stopped");
-    this.send({ do: "load", program }).catch((e) => this.fail(String(e)));
+    const failed = (e: unknown) => this.fail(String(e));
+    this.send({ do: "load", program }).catch(failed);
+    rest.then((module) => this.send({ do: "complete", rest: module })).catch(failed);
   }
 
   private send<T>(command: Command): Promise<T> {

@@ -115,6 +115,15 @@ describe("a run that was opened", () => {
     await page.context().close();
   });
 
+  it("may need at once what a first look does not", async () => {
+    const bbr = LINK.replace("flows = 4", 'flows = 4\ntransport = { congestion = "bbr" }');
+    const { page, errors } = await open(await packed(bbr));
+    await page.getByRole("button", { name: "Play" }).click();
+    await reaches(page, 0.1);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it("may be inside the page itself", async () => {
     const file = join(mkdtempSync(join(tmpdir(), "aqmkit-")), "saved.html");
     const meta = `<meta name="aqmkit-open" content="${await packed(SWEEP)}" /></head>`;
