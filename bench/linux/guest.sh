@@ -38,7 +38,7 @@ options() {
         fifo) echo pfifo limit 100 ;;
         red) echo red limit 151400 min 15140 max 45420 avpkt 1514 burst 17 probability 0.02 bandwidth "${rate}kbit" ;;
         choke) echo choke limit 100 min 10 max 30 burst 17 probability 0.02 bandwidth "${rate}kbit" ;;
-        codel) echo codel target "$((5 * slow))ms" interval "$((100 * slow))ms" ;;
+        codel | fq_codel) echo "$1" target "$((5 * slow))ms" interval "$((100 * slow))ms" ;;
         *) echo "$1" ;;
     esac
 }

@@ -3,7 +3,7 @@
 # router with tbf and the discipline, in a virtual machine. Its clock counts instructions, so that other work on this machine does not change
 # the results. First with the hosts' defaults, then without compressed acknowledgements, then without segmentation offload too.
 #
-#   bench/linux/run.sh [KBIT [SECONDS [DISCIPLINE...]]]     default: 40000 25 fifo codel red choke sfb
+#   bench/linux/run.sh [KBIT [SECONDS [DISCIPLINE...]]]     default: 40000 25 fifo codel fq_codel red choke sfb
 #
 # One thing can be moved at a time, by variables: SHIFT=1 makes the processor half as fast (an instruction takes 2^SHIFT ns), BURST=3000 gives tbf a larger
 # bucket (bytes), HOSTS=defaults leaves the other kinds of hosts out. SLOW=2 halves the rate, and doubles the round trip and codel's times: the same in
@@ -23,7 +23,7 @@ if [ ! -f "$work/vmlinuz" ]; then
     package=$(apt-cache pkgnames linux-image-6.1.0- | grep -E '^linux-image-6\.1\.0-[0-9]+-cloud-amd64$' | sort -V | tail -n 1)
     [ -n "$package" ] || { echo "there is no cloud kernel 6.1 in apt's lists (Debian 12)" >&2; exit 1; }
     (cd "$work/package" && apt-get -qq download "$package" && dpkg-deb -x "$package"*.deb .)
-    for module in veth sch_choke sch_netem sch_tbf sch_codel sch_red sch_sfb; do
+    for module in veth sch_choke sch_netem sch_tbf sch_codel sch_fq_codel sch_red sch_sfb; do
         find "$work/package" -name "$module.ko" -exec cp {} "$work/modules" \;
     done
     cp "$work"/package/boot/vmlinuz-* "$work/vmlinuz"
@@ -46,7 +46,7 @@ done
 cp -r "$work/modules" guest.sh "$root"
 printf '#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexec /tools/dash /guest.sh\n' > "$root/init"
 chmod +x "$root/init"
-printf 'rate=%s seconds=%s disciplines="%s" burst=%s hosts=%s slow=%s\n' "$rate" "$seconds" "${disciplines:-fifo codel red choke sfb}" "${BURST:-1600}" \
+printf 'rate=%s seconds=%s disciplines="%s" burst=%s hosts=%s slow=%s\n' "$rate" "$seconds" "${disciplines:-fifo codel fq_codel red choke sfb}" "${BURST:-1600}" \
     "${HOSTS:-all}" "${SLOW:-1}" > "$root/settings"
 files=$(mktemp "$work/files.XXXXXX")
 trap 'rm -rf "$root" "$files"' EXIT

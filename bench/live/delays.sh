@@ -2,17 +2,18 @@
 # The delay that a discipline keeps: the kernel's own behind its shaper, the same of aqmkit on a bridge, and the same simulated. Senders leave
 # segmentation to their interface (GSO), or do it themselves, because the kernel's disciplines take a super-packet for one packet and aqmkit does not.
 #
-#   sudo bench/live/delays.sh [SECONDS [ROUNDS [DISCIPLINE...]]]
+#   sudo bench/live/delays.sh [SECONDS [ROUNDS [RATE [DISCIPLINE...]]]]
 #
-# needs iperf3, ip, tc, ethtool and jq, and builds aqmkit first unless AQMKIT names one. Four TCP connections with CUBIC over 40 Mbit/s and a
-# round trip of 20 ms, which is that of another bridge behind the bottleneck, for all the same. What this kernel lacks is said. A line has the mean round trip that the senders' TCP measured less that of an empty path, which is the
-# same measurement for all, and on the bridge also the mean wait that aqmkit measured; the least and the most of the rounds. Disciplines (default:
-# codel, fq_codel) have the defaults of tc and 1000 packets.
+# needs iperf3, ip, tc, ethtool and jq, and builds aqmkit first unless AQMKIT names one. Four TCP connections with CUBIC over RATE (default: 40mbit)
+# and a round trip of 20 ms, which is that of another bridge behind the bottleneck, for all the same. What this kernel lacks is said. A line has the
+# mean round trip that the senders' TCP measured less that of an empty path, which is the same measurement for all, and on the bridge also the mean
+# wait that aqmkit measured; the least and the most of the rounds. Disciplines (default: codel, fq_codel) have the defaults of tc and 1000 packets.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-10}
 rounds=${2:-3}
-[ $# -lt 2 ] || shift 2
+rate=${3:-40mbit}
+shift "$(($# < 3 ? $# : 3))"
 disciplines=${*:-codel fq_codel}
 . bench/live/build.sh
 . bench/live/namespaces.sh
@@ -48,7 +49,7 @@ in_kernel() {
     ip -n "$middle" link add kernel type bridge mcast_snooping 0
     for port in b0 b1; do ip -n "$middle" link set $port master kernel; done
     ip -n "$middle" link set kernel up
-    tc -n "$middle" qdisc add dev b1 root handle 1: tbf rate 40mbit burst 5000 limit 10mb
+    tc -n "$middle" qdisc add dev b1 root handle 1: tbf rate $rate burst 5000 limit 10mb
     sleep 1
     if tc -n "$middle" qdisc add dev b1 parent 1: handle 2: "$1" limit 1000 2> /dev/null; then
         loaded "$1, kernel, segmentation $2"
@@ -61,7 +62,7 @@ in_kernel() {
 
 # on_bridge DISCIPLINE HOW
 on_bridge() {
-    ip netns exec "$middle" "$AQMKIT" -q bridge b0 b1 --rate 40mbit --back-rate 1gbit --aqm "$1:limit=1000" --back-aqm fifo --json > "$work/bridge.json" 2> /dev/null &
+    ip netns exec "$middle" "$AQMKIT" -q bridge b0 b1 --rate "$rate" --back-rate 1gbit --aqm "$1:limit=1000" --back-aqm fifo --json > "$work/bridge.json" 2> /dev/null &
     bridge=$!
     sleep 2
     loaded "$1, aqmkit, segmentation $2"
@@ -88,5 +89,5 @@ while read -r name; do
 done < "$work/names"
 [ ! -e "$work/lacking" ] || echo "not in this kernel: $(sort -u "$work/lacking" | tr '\n' ' ')"
 # shellcheck disable=SC2086
-"$AQMKIT" compare $disciplines --rate 40mbit --rtt 20ms --bulk 4 --cc cubic --duration "${seconds}s" --out "$work/simulated" --json 2> /dev/null \
+"$AQMKIT" compare $disciplines --rate "$rate" --rtt 20ms --bulk 4 --cc cubic --duration "${seconds}s" --out "$work/simulated" --json 2> /dev/null \
     | jq -r '.runs[] | "\(.labels.aqm), simulated: mean wait \(.links[].queue_delay_ms.mean | . * 100 | round / 100) ms"'

@@ -81,7 +81,7 @@ clean() {
 }
 work=$(mktemp -d)
 # Of its own, so that ctl finds what a script has started, and nothing else.
-export AQMKIT_RUNTIME_DIR="$work/run"
+export AQMKIT_RUNTIME_DIR="$work/sockets"
 mkdir -m 700 "$AQMKIT_RUNTIME_DIR"
 trap clean EXIT
 trap 'exit 130' INT TERM
