@@ -71,14 +71,14 @@ function placeholders(program: Program, exports: () => WebAssembly.Exports): Web
     if (rest === null) throw new Missing("a part of the simulator is missing");
     new WebAssembly.Instance(typeof rest === "string" ? fetched(rest) : rest, { primary: exports() });
   };
-  const imports: WebAssembly.Imports = {};
+  const imports: Record<string, WebAssembly.ModuleImports> = {};
   for (const { module, name } of WebAssembly.Module.imports(program.first)) {
-    const call = (...values: unknown[]) => {
+    imports[module] ??= {};
+    imports[module][name] = (...values: unknown[]) => {
       load();
       const table = Object.values(exports()).find((of) => of instanceof WebAssembly.Table);
       return table?.get(Number(name))(...values);
     };
-    imports[module] = { ...imports[module], [name]: call };
   }
   return imports;
 }
