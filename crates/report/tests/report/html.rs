@@ -29,8 +29,16 @@ fn bare(page: &str) -> String {
     text
 }
 
+/// A page, whose headings leave no level out: readers of the screen move by them.
 fn page_of(study: &Study) -> String {
-    skeleton(&ReportInput::new(&study.results, &study.runs())).unwrap()
+    let page = skeleton(&ReportInput::new(&study.results, &study.runs())).unwrap();
+    let mut above = 0;
+    for heading in page.split("<h").skip(1) {
+        let Some(level) = heading.split_once('>').and_then(|(level, _)| level.parse::<u32>().ok()) else { continue };
+        assert!(level <= above + 1, "a heading of level {level} follows one of level {above}: {:.60}", heading);
+        above = level;
+    }
+    page
 }
 
 /// The descriptions of all plots.
