@@ -180,14 +180,28 @@ impl Link {
     }
 
     /// Starts the measurement, when this returns: an idle link answers only after up to a tenth of a second.
-    pub fn begin(&self) {
-        self.control.ask_all(|direction, now| tell(direction, Meter::begin, now));
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn begin(&self) -> Result<(), LiveError> {
+        self.told(|direction, now| tell(direction, Meter::begin, now))
     }
 
     /// Ends the measurement, at the time of the call.
-    pub fn finish(&self) {
+    ///
+    /// # Errors
+    /// When a thread does not answer, so that the measurement has no end.
+    pub fn finish(&self) -> Result<(), LiveError> {
         let at = self.clock.now();
-        self.control.ask_all(move |direction, _| tell(direction, Meter::end, at));
+        self.told(move |direction, _| tell(direction, Meter::end, at))
+    }
+
+    /// Lets the threads act. A link that has ended is not told.
+    fn told(&self, act: impl Fn(&mut Direction, Instant) + Clone + Send + 'static) -> Result<(), LiveError> {
+        if self.control.ask_all(act).is_some() || !self.is_up() {
+            return Ok(());
+        }
+        Err(LiveError::lacks("the threads of the link do not answer", "this machine has too much other work"))
     }
 
     /// Whether it is still running. It ends by itself when a device is removed.

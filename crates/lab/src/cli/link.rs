@@ -75,10 +75,11 @@ pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Re
     let mut children = Children::adopt()?;
     children.run_as(user);
     let run = run(args, &link, &mut children, &signals, held.as_ref(), talk);
-    link.finish();
+    let finished = link.finish();
     children.end();
     let (measured, dropped_elsewhere) = link.close()?;
     let ended = run?;
+    finished?;
     let summary = LinkSummary {
         title,
         setup: &setup,
@@ -179,7 +180,7 @@ fn run(
     let output =
         if args.json { Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?) } else { Stdio::inherit() };
     // The window starts after the servers' start and ends with the command.
-    link.begin();
+    link.begin()?;
     let pid = match children.start(&args.command, &link.client.namespace, &env, output) {
         Ok(pid) => pid,
         Err(error) => return not_started(&args.command[0].to_string_lossy(), &error),

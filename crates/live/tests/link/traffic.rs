@@ -201,11 +201,11 @@ fn the_measurement_begins_when_begin_returns() {
     for _ in 0..3 {
         let on_demand = LinkSetup { on_demand: true, ..setup(BitRate::from_mbps(10), Duration::ZERO, "fifo") };
         let link = Link::open(&on_demand).unwrap();
-        link.begin();
+        link.begin().unwrap();
         let begun = Wall::now();
         std::thread::sleep(std::time::Duration::from_millis(50));
         let most = begun.elapsed().as_secs_f64() * 1000.0 + 20.0;
-        link.finish();
+        link.finish().unwrap();
         let (measured, _) = link.close().unwrap();
         let window = &measured.directions[0].1[0];
         let took = window.to.since(window.from).as_millis_f64();

@@ -35,7 +35,7 @@ fn page_of(study: &Study) -> String {
     let mut above = 0;
     for heading in page.split("<h").skip(1) {
         let Some(level) = heading.split_once('>').and_then(|(level, _)| level.parse::<u32>().ok()) else { continue };
-        assert!(level <= above + 1, "a heading of level {level} follows one of level {above}: {:.60}", heading);
+        assert!(level <= above + 1, "a heading of level {level} follows one of level {above}: {heading:.60}");
         above = level;
     }
     page
