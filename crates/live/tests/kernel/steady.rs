@@ -24,6 +24,10 @@ const FLOWS: usize = 8;
 /// How long the queue is given to settle, and is then watched.
 const SETTLING: Duration = Duration::from_secs(3);
 const WATCHED: Duration = Duration::from_secs(3);
+/// How long the sender may stand still: the queues here are empty after 12 to 24 ms without packets.
+const STILL: Duration = Duration::from_millis(10);
+/// Tries on a machine that lets it stand still for longer.
+const TRIES: usize = 5;
 
 /// What was seen.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ struct Seen {
     gauge: f64,
     /// The mean wait of what was let in, in packets of the link.
     wait: f64,
+    /// The longest time for which the sender stood still.
+    still: Duration,
 }
 
 /// The sum of the waits of all that was let in, in seconds, and how many that is.
@@ -44,8 +50,22 @@ fn waits(counted: &Statistics) -> (f64, f64) {
     (counted.mean_wait_s.unwrap_or(0.0) * admitted, admitted)
 }
 
-/// Sends through a discipline, and looks at a gauge of it a thousand times a second.
+/// Sends through a discipline; again, if the machine did not let the sender send. What a program does cannot keep it from that.
 fn send(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
+    let mut best = send_once(name, table, place, gauge);
+    for _ in 1..TRIES {
+        if best.still < STILL {
+            break;
+        }
+        eprintln!("the sender stood still for {:?}: again", best.still);
+        let again = send_once(name, table, place, gauge);
+        best = if again.still < best.still { again } else { best };
+    }
+    best
+}
+
+/// Sends through a discipline, and looks at a gauge of it a thousand times a second.
+fn send_once(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
     let pair = pair::Pair::new().unwrap();
     let _receiver = pair.receiver.inside(|| UdpSocket::bind(("10.9.7.2", 5004))).unwrap();
     pair.sender
@@ -57,6 +77,7 @@ fn send(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
             let found = install("veth0", &wanted(name, table, place)).map_err(std::io::Error::other)?;
             let (start, mut sent) = (Instant::now(), 0);
             let (mut gauges, mut before) = (Vec::new(), None);
+            let (mut last, mut still) = (start, Duration::ZERO);
             while start.elapsed() < SETTLING + WATCHED {
                 while (sent as f64) < start.elapsed().as_secs_f64() * ARRIVALS {
                     // A dropped packet is told to a local sender.
@@ -69,6 +90,8 @@ fn send(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
                     before.get_or_insert((Instant::now(), counted));
                 }
                 std::thread::sleep(Duration::from_micros(800));
+                still = still.max(last.elapsed());
+                last = Instant::now();
             }
             let after = installed("veth0").and_then(|i| i.statistics()).map_err(std::io::Error::other)?;
             let (since, before) = before.unwrap();
@@ -82,6 +105,7 @@ fn send(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
                 passed: (packets - dropped) / since.elapsed().as_secs_f64(),
                 gauge: gauges.iter().sum::<f64>() / gauges.len() as f64,
                 wait: wait * RATE / 8.0 / PACKET,
+                still,
             })
         })
         .unwrap()
