@@ -19,7 +19,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use aqmkit_base::Instant;
+use aqmkit_base::{Duration, Instant};
 
 use crate::bottleneck::Direction;
 use crate::capabilities::keep_none;
@@ -34,7 +34,7 @@ use crate::nat::Nat;
 use crate::netlink::Netlink;
 use crate::netns::{Netns, sysctl, sysctl_path};
 use crate::running::{self, Common, Running, Threads, Unbuilt};
-use crate::timing::Clock;
+use crate::timing::{Clock, wait};
 use crate::tun::Tun;
 use aqmkit_measure::Plan;
 use aqmkit_packets::frame::Reader;
@@ -51,6 +51,9 @@ use side::{prepare, side};
 pub const BASE: &str = "AQMKIT_BASE";
 /// The same for IPv6.
 pub const BASE6: &str = "AQMKIT_BASE6";
+
+/// When every thread has heard of a request: they look for some with each packet, and at least ten times a second.
+const HEARD: Duration = Duration::from_millis(200);
 
 /// The settings of a link.
 #[derive(Clone, Debug)]
@@ -179,12 +182,19 @@ impl Link {
         [outermost(BASE, v4), outermost(BASE6, v6)]
     }
 
-    /// Starts the measurement, when this returns: an idle link answers only after up to a tenth of a second.
+    /// Starts the measurement, when this returns, at the same time in all directions.
     ///
     /// # Errors
     /// When a thread does not answer.
     pub fn begin(&self) -> Result<(), LiveError> {
-        self.told(|direction, now| tell(direction, Meter::begin, now))
+        let at = self.clock.now() + HEARD;
+        self.told(move |direction, _| direction.meter_mut().begin(at))?;
+        let failed = "cannot wait for the start of the measurement";
+        while self.clock.now() < at {
+            // Signals may interrupt it.
+            wait(&mut [], &self.clock, at).map_err(LiveError::while_doing(failed))?;
+        }
+        Ok(())
     }
 
     /// Ends the measurement, at the time of the call.
@@ -193,7 +203,11 @@ impl Link {
     /// When a thread does not answer, so that the measurement has no end.
     pub fn finish(&self) -> Result<(), LiveError> {
         let at = self.clock.now();
-        self.told(move |direction, _| tell(direction, Meter::end, at))
+        self.told(move |direction, _| {
+            // Departures that are due by then come first.
+            direction.advance(at);
+            direction.meter_mut().end(at);
+        })
     }
 
     /// Lets the threads act. A link that has ended is not told.
@@ -228,13 +242,6 @@ impl Link {
     fn dropped_elsewhere(&mut self) -> u64 {
         if self.router.is_some() { self.server.dropped_before() } else { 0 }
     }
-}
-
-/// Applies a function to the meter of a direction.
-fn tell(direction: &mut Direction, act: fn(&mut Meter, Instant), at: Instant) {
-    // Departures that are due by then come first.
-    direction.advance(at);
-    act(direction.meter_mut(), at);
 }
 
 fn check(setup: &LinkSetup) -> Result<(), LiveError> {

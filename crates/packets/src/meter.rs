@@ -105,14 +105,15 @@ impl Meter {
         Meter { windows: 1, recorder: LinkRecorder::new(1, classes.len()), ..Meter::new(&[], classes.len()) }
     }
 
-    /// Starts the only window.
-    pub fn begin(&mut self, now: Instant) {
-        self.edges = vec![Edge { at: now, opens: true, window: 0 }];
-        self.advance(now);
+    /// Starts the only window, at a time that may still come.
+    pub fn begin(&mut self, at: Instant) {
+        self.edges = vec![Edge { at, opens: true, window: 0 }];
     }
 
     /// Ends the only window.
     pub fn end(&mut self, now: Instant) {
+        // It may have begun since the last packet.
+        self.advance(now);
         self.edges = vec![Edge { at: now, opens: false, window: 0 }];
         self.advance(now);
     }
@@ -252,6 +253,11 @@ mod tests {
         }
         let window = &meter.windows(at(100))[0];
         assert_eq!((window.total.offered_packets, window.from, window.to), (5, at(3), at(8)));
+        // Without a packet between them.
+        let mut idle = Meter::on_demand(&[]);
+        idle.begin(at(3));
+        idle.end(at(8));
+        assert_eq!((idle.windows(at(100))[0].from, idle.windows(at(100))[0].to), (at(3), at(8)));
     }
 
     #[test]
