@@ -5,7 +5,8 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { LESSONS } from "../../src/lessons";
 import { toBase64Url } from "../../src/share";
-import { tell } from "../fast";
+import { LINK, UNCOMMON } from "../experiments";
+import { tell } from "../tell";
 import { ADDRESS, clock, FILE, pause, reaches, slide, violations, withBrowser } from "./browser";
 
 const { open, visit } = withBrowser();
@@ -14,16 +15,6 @@ async function packed(text: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   return `#e=${toBase64Url(new Uint8Array(await new Response(stream).arrayBuffer()))}`;
 }
-
-const LINK = `title = "x"
-duration = "60s"
-[topology]
-rate = "10mbit"
-aqm = "red"
-[[traffic]]
-kind = "bulk"
-flows = 4
-`;
 
 /** The file: docs/guide/play.md has its size. */
 const MOST_BYTES = 1_070_000;
@@ -116,8 +107,7 @@ describe("a run that was opened", () => {
   });
 
   it("may need at once what a first look does not", async () => {
-    const bbr = LINK.replace("flows = 4", 'flows = 4\ntransport = { congestion = "bbr" }');
-    const { page, errors } = await open(await packed(bbr));
+    const { page, errors } = await open(await packed(UNCOMMON));
     await page.getByRole("button", { name: "Play" }).click();
     await reaches(page, 0.1);
     expect(errors).toEqual([]);

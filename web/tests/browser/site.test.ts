@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { tell } from "../fast";
+import { UNCOMMON } from "../experiments";
+import { tell } from "../tell";
 import { FILE, reaches, withBrowser } from "./browser";
 
 const { visit } = withBrowser();
@@ -15,21 +16,6 @@ const { visit } = withBrowser();
 /** What may come over the wire until a queue moves, in bytes. */
 const MOST_ON_THE_WIRE = 500_000;
 const REST = "/play-rest.wasm";
-
-/** Traffic and controls that the first link and the lessons do not have. */
-const LARGE = `title = "the rest"
-duration = "20s"
-[topology]
-rate = "10mbit"
-aqm = "red"
-[[traffic]]
-kind = "bulk"
-flows = 2
-transport = { congestion = "bbr" }
-[[traffic]]
-kind = "pages"
-users = 5
-`;
 
 const files = new Map<string, Buffer>();
 let server: Server;
@@ -82,8 +68,8 @@ for (const hash of ["", "#d=codel", "#d=dualpi2,cake", "#lesson=red-pd"])
   });
 
 it("what needs the rest of the simulator loads it, once", { timeout: 40_000 }, async () => {
-  const { page, errors } = await opened("", LARGE);
-  await page.locator(".top .title", { hasText: "the rest" }).waitFor();
+  const { page, errors } = await opened("", UNCOMMON);
+  await page.locator(".top .title", { hasText: /^x$/ }).waitFor();
   await reaches(page, 0.1);
   expect(sent.filter(([path]) => path === REST).length).toBe(1);
   expect(errors).toEqual([]);
@@ -92,7 +78,7 @@ it("what needs the rest of the simulator loads it, once", { timeout: 40_000 }, a
 
 it("without the rest the page says what to do", { timeout: 40_000 }, async () => {
   broken = true;
-  const { page } = await opened("", LARGE);
+  const { page } = await opened("", UNCOMMON);
   await expect
     .poll(() => page.locator(".problem, dialog[open] .problem").first().innerText())
     .toContain("could not be loaded: reload the page when there is a connection");

@@ -1,7 +1,8 @@
 /** The figures of docs/guide/play.md: they must hold on a machine that has other work as well, so computing time is measured, or the best of several. */
 import type { CDPSession, Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { FAST, tell } from "../fast";
+import { FAST } from "../experiments";
+import { tell } from "../tell";
 import { ADDRESS, clock, reaches, slide, withBrowser } from "./browser";
 
 const { open, visit } = withBrowser();

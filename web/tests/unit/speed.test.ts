@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { Session } from "../../src/simulator/session";
-import { FAST, tell } from "../fast";
+import { FAST } from "../experiments";
+import { tell } from "../tell";
 import { simulator } from "./module";
 
 /** Simulated seconds of the measurement, and slices of one: frames a second. */
