@@ -35,6 +35,8 @@ pub struct Found {
     pub offered_bps: f64,
     /// The number of trials.
     pub trials: usize,
+    /// The CPU time of the trials in seconds, as measured when they were run.
+    pub cpu_s: f64,
 }
 
 /// Why no population was found.
@@ -73,6 +75,7 @@ enum Step {
 struct Search {
     calibration: Calibration,
     points: Vec<Point>,
+    cpu_s: f64,
     done: bool,
 }
 
@@ -99,8 +102,7 @@ fn search(
     calibration: Vec<Calibration>,
     mut outputs: impl FnMut(&[RunSpec]) -> Result<Option<Vec<Output>>, Failed>,
 ) -> Result<Option<Vec<Found>>, Failed> {
-    let mut searches: Vec<Search> =
-        calibration.into_iter().map(|calibration| Search { calibration, points: Vec::new(), done: false }).collect();
+    let mut searches: Vec<Search> = calibration.into_iter().map(Search::new).collect();
     loop {
         let mut trials: Vec<(usize, Trial)> = Vec::new();
         for (i, search) in searches.iter_mut().enumerate() {
@@ -118,6 +120,7 @@ fn search(
             let of = |name: &String| links.and_then(|l| l.get(name)).map_or(0.0, |l| l.throughput_bps);
             let load = trial.links.iter().map(of).sum();
             searches[*i].points.push(Point { amount: trial.amount, value: trial.value, load });
+            searches[*i].cpu_s += output.engine.cpu_s;
         }
     }
 }
@@ -150,6 +153,10 @@ fn settled(exp: &Experiment, found: &[Found]) -> Result<Experiment, Problem> {
 }
 
 impl Search {
+    fn new(calibration: Calibration) -> Search {
+        Search { calibration, points: Vec::new(), cpu_s: 0.0, done: false }
+    }
+
     /// The next trial, unless the search has ended.
     fn next(&mut self) -> Result<Option<Trial>, Problem> {
         if self.done {
@@ -173,6 +180,7 @@ impl Search {
                 value: best.value,
                 offered_bps: best.load,
                 trials: self.points.len(),
+                cpu_s: self.cpu_s,
                 calibration: self.calibration,
             }),
             _ => Err(self.refused(best).into()),

@@ -166,7 +166,9 @@ mod tests {
         let before = Effort::of(&[(&exp, dir.path())], 1).unwrap();
         assert_eq!((before.runs, before.loads), (1, 1));
         let cancel = AtomicBool::new(false);
-        calibrated(&exp, How { jobs: 1, store: &store, watch: &Silent, cancel: &cancel }).unwrap();
+        let how = How { jobs: 1, store: &store, watch: &Silent, cancel: &cancel };
+        let (_, found) = calibrated(&exp, how).unwrap();
+        assert!(found[0].cpu_s > 0.0, "{found:?}");
         let after = Effort::of(&[(&exp, dir.path())], 1).unwrap();
         assert_eq!((after.runs, after.loads), (1, 0));
     }

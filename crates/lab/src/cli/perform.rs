@@ -36,6 +36,8 @@ pub struct Performed {
     pub done: Vec<Done>,
     /// Failed runs: labels and reason.
     pub failed: Vec<String>,
+    /// The CPU time of its runs and of the trials of its calibration in seconds, as measured when each was run.
+    pub cpu_s: f64,
 }
 
 /// Runs an experiment and writes its files into `dir`.
@@ -73,7 +75,7 @@ pub fn perform_plan<W: Work>(
     let store = Store::open(dir)?;
     warn(exp);
     note_replaced(exp, &store, talk);
-    let (exp, _) = &settle(exp, &store, jobs, talk, dir)?;
+    let (exp, found) = &settle(exp, &store, jobs, talk, dir)?;
     listen()?;
     let plan = plan(exp)?;
     let bar = Bar::new(plan.len(), talk);
@@ -87,7 +89,9 @@ pub fn perform_plan<W: Work>(
     if outcome.cancelled {
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
-    Ok(Performed { results, done: outcome.done, failed: outcome.failed })
+    let of_trials: f64 = found.iter().map(|found| found.cpu_s).sum();
+    let of_runs: f64 = outcome.done.iter().map(|done| done.output.engine.cpu_s).sum();
+    Ok(Performed { results, done: outcome.done, failed: outcome.failed, cpu_s: of_trials + of_runs })
 }
 
 /// Prints the warnings about an experiment. The embedded experiments are not warned about.

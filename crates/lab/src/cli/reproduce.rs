@@ -73,7 +73,29 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
         }
         done.push(performed);
     }
+    let runs = done.iter().map(|performed| performed.done.len()).sum();
+    let cpu_s = done.iter().map(|performed| performed.cpu_s).sum();
+    if let Some(text) = took(runs, cpu_s).filter(|_| talk != Talk::Quiet) {
+        say::tell(&text);
+    }
     finish(args, done)
+}
+
+/// The CPU time of runs as measured when each was run; none if it is short.
+fn took(runs: usize, cpu_s: f64) -> Option<String> {
+    let text = || {
+        format!(
+            "{}: {} of CPU time, counting calibration and runs that were stored before.",
+            number(runs, "run"),
+            about(cpu_s)
+        )
+    };
+    (cpu_s >= WORTH_SAYING_S).then(text)
+}
+
+/// A number of things.
+fn number(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// The experiments with these names, each once. The name of a study, such as `dualq`, selects all its experiments.
@@ -104,7 +126,6 @@ fn announce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> R
     if left.seconds(jobs) < WORTH_SAYING_S {
         return Ok(());
     }
-    let number = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let loads = match left.loads {
         0 => String::new(),
         n => format!(", {} to calibrate", number(n, "load")),
@@ -146,4 +167,22 @@ fn finish(args: &args::Reproduce, done: Vec<Performed>) -> Result<(), Failure> {
     failures(&failed)?;
     let missed = results.iter().flat_map(|r| &r.expectations).any(|e| e.pass == Some(false));
     if missed { Err(Failure::Missed) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_runs_is_told_if_it_is_long() {
+        assert_eq!(took(3, 29.0), None);
+        assert_eq!(
+            took(1, 40.0).unwrap(),
+            "1 run: about 40 s of CPU time, counting calibration and runs that were stored before."
+        );
+        assert_eq!(
+            took(90, 7200.0).unwrap(),
+            "90 runs: about 2.0 h of CPU time, counting calibration and runs that were stored before."
+        );
+    }
 }
