@@ -73,24 +73,13 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
         }
         done.push(performed);
     }
-    let runs = done.iter().map(|performed| performed.done.len()).sum();
-    let cpu_s = done.iter().map(|performed| performed.cpu_s).sum();
-    if let Some(text) = took(runs, cpu_s).filter(|_| talk != Talk::Quiet) {
-        say::tell(&text);
-    }
-    finish(args, done)
+    finish(args, done, talk)
 }
 
-/// The CPU time of runs as measured when each was run; none if it is short.
-fn took(runs: usize, cpu_s: f64) -> Option<String> {
-    let text = || {
-        format!(
-            "{}: {} of CPU time, counting calibration and runs that were stored before.",
-            number(runs, "run"),
-            about(cpu_s)
-        )
-    };
-    (cpu_s >= WORTH_SAYING_S).then(text)
+/// The CPU time of runs as measured when each was run.
+fn took(runs: usize, cpu_s: f64) -> String {
+    let (runs, time) = (number(runs, "run"), about(cpu_s));
+    format!("{runs}: {time} of CPU time, counting calibration and runs that were stored before.")
 }
 
 /// A number of things.
@@ -150,7 +139,9 @@ fn one(results: &Results) -> String {
     format!("{title}\n{body}")
 }
 
-fn finish(args: &args::Reproduce, done: Vec<Performed>) -> Result<(), Failure> {
+fn finish(args: &args::Reproduce, done: Vec<Performed>, talk: Talk) -> Result<(), Failure> {
+    let runs = done.iter().map(|performed| performed.done.len()).sum();
+    let cpu_s = done.iter().map(|performed| performed.cpu_s).sum();
     let (mut results, mut failed) = (Vec::new(), Vec::new());
     for performed in done {
         results.push(performed.results);
@@ -164,6 +155,9 @@ fn finish(args: &args::Reproduce, done: Vec<Performed>) -> Result<(), Failure> {
     } else {
         say::print(&scoreboard(&results.iter().collect::<Vec<_>>(), Screen::of_stdout()))?;
     }
+    if talk != Talk::Quiet && cpu_s >= WORTH_SAYING_S {
+        say::tell(&took(runs, cpu_s));
+    }
     failures(&failed)?;
     let missed = results.iter().flat_map(|r| &r.expectations).any(|e| e.pass == Some(false));
     if missed { Err(Failure::Missed) } else { Ok(()) }
@@ -174,15 +168,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_runs_is_told_if_it_is_long() {
-        assert_eq!(took(3, 29.0), None);
-        assert_eq!(
-            took(1, 40.0).unwrap(),
-            "1 run: about 40 s of CPU time, counting calibration and runs that were stored before."
-        );
-        assert_eq!(
-            took(90, 7200.0).unwrap(),
-            "90 runs: about 2.0 h of CPU time, counting calibration and runs that were stored before."
-        );
+    fn the_time_of_runs_is_told() {
+        let rest = "of CPU time, counting calibration and runs that were stored before.";
+        assert_eq!(took(1, 40.0), format!("1 run: about 40 s {rest}"));
+        assert_eq!(took(90, 7200.0), format!("90 runs: about 2.0 h {rest}"));
     }
 }
