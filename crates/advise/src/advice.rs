@@ -2,16 +2,12 @@
 
 use aqmkit_results::advice::{Advice, Factor, Finalist, Goal as Shown, Role, Tried, Value};
 use aqmkit_results::{Stat, advice};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::goals::{Goal, Goals};
 use crate::install::{Rates, install};
 use crate::quantity::Better;
 use crate::search::{Found, Sample};
 use crate::space::{Candidate, Space};
-
-/// The level of confidence intervals.
-const LEVEL: f64 = 0.95;
 
 /// The disciplines whose defaults every advice shows: drop-tail, and the default of many Linux distributions.
 pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
@@ -104,13 +100,6 @@ pub fn advise(
     }
 }
 
-/// Half the width of the confidence interval of a mean; `None` for a single value.
-fn half_width(stat: &Stat) -> Option<f64> {
-    let free = stat.count.checked_sub(1).filter(|free| *free > 0)? as f64;
-    let t = StudentsT::new(0.0, 1.0, free).ok()?.inverse_cdf(f64::midpoint(1.0, LEVEL));
-    Some(t * stat.sd? / (stat.count as f64).sqrt())
-}
-
 fn shown(goal: &Goal) -> Shown {
     let sign = if goal.quantity.better == Better::Less { "<" } else { ">" };
     Shown {
@@ -132,7 +121,7 @@ fn finalist(contender: &Contender, own: &[Sample], choice: Option<&Vec<Sample>>,
     let value = |(i, goal): (usize, &Goal)| {
         let values: Option<Vec<f64>> = own.iter().map(|sample| sample.values.get(i).copied().flatten()).collect();
         let stat = values.as_deref().and_then(Stat::of);
-        let within = stat.as_ref().and_then(half_width);
+        let within = stat.as_ref().and_then(Stat::half_width);
         let mean = stat.map(|stat| stat.mean);
         let holds = goal.bound.map(|_| goal.holds(mean));
         let ends = mean.zip(within).map(|(mean, within)| [mean - within, mean + within]);
@@ -148,7 +137,7 @@ fn finalist(contender: &Contender, own: &[Sample], choice: Option<&Vec<Sample>>,
         let differences: Vec<f64> =
             own.iter().zip(choice).map(|(own, best)| goals.cost(&own.values) - goals.cost(&best.values)).collect();
         let stat = Stat::of(&differences)?;
-        let half = half_width(&stat)?;
+        let half = stat.half_width()?;
         Some(Factor { mean: stat.mean.exp(), low: (stat.mean - half).exp(), high: (stat.mean + half).exp() })
     });
     Finalist {

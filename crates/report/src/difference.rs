@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use aqmkit_results::statistics::{paired, welch};
 use aqmkit_results::{Entry, Results, Stat, flatten};
 
 use comfy_table::{Cell, CellAlignment};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::columns::{Column, columns};
 use crate::format::mean;
 use crate::grid::Grid;
 use crate::terminal::{Screen, drawn, head, number};
-
-/// The confidence level of the intervals.
-const LEVEL: f64 = 0.95;
 
 /// Without repeats, smaller relative changes are not shown.
 const SLIGHT: f64 = 0.02;
@@ -135,31 +132,8 @@ fn difference(before: &Values, after: &Values, path: &str) -> Option<Difference>
     let (before, after) = (before.get(path)?, after.get(path)?);
     let list = |values: &BTreeMap<String, f64>| values.values().copied().collect::<Vec<_>>();
     let (old, new) = (Stat::of(&list(before))?, Stat::of(&list(after))?);
-    let within = if before.keys().eq(after.keys()) {
-        let pairs: Vec<f64> = before.values().zip(after.values()).map(|(a, b)| b - a).collect();
-        Stat::of(&pairs)
-            .and_then(|stat| Some(quantile(pairs.len() as f64 - 1.0)? * stat.sd? / (pairs.len() as f64).sqrt()))
-    } else {
-        welch(&old, &new)
-    };
-    Some(Difference { before: old.mean, after: new.mean, within })
-}
-
-/// Welch's interval, with degrees of freedom by Welch and Satterthwaite.
-fn welch(old: &Stat, new: &Stat) -> Option<f64> {
-    let part = |stat: &Stat| Some((stat.sd?.powi(2) / stat.count as f64, stat.count as f64 - 1.0));
-    let ((a, free_a), (b, free_b)) = (part(old)?, part(new)?);
-    if a + b == 0.0 {
-        return Some(0.0);
-    }
-    let free = (a + b).powi(2) / (a * a / free_a + b * b / free_b);
-    Some(quantile(free)? * (a + b).sqrt())
-}
-
-/// Student's quantile for the level and these degrees of freedom.
-fn quantile(free: f64) -> Option<f64> {
-    let t = StudentsT::new(0.0, 1.0, free).ok()?;
-    Some(t.inverse_cdf(0.5 + LEVEL / 2.0))
+    let change = if before.keys().eq(after.keys()) { paired(&list(before), &list(after))? } else { welch(&old, &new) };
+    Some(Difference { before: old.mean, after: new.mean, within: change.half_width })
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 //! | [`card`] | a report card: disciplines judged section by section |
 //! | `shape` | [`Results`] and its parts, as `results.json` has them |
 //! | `standing` | the basis of a claim, and the line of the scoreboard where it counts |
-//! | `skill`, [`statistics`] | how well the cells of published tables agree; means and correlations |
-//! | `metrics` | the numbers of an entry by their paths, and their statistics over the repeats |
+//! | `skill` | how well the cells of published tables agree |
+//! | [`statistics`] | means with their intervals, differences of paired runs, start-up transients, effective sample sizes |
+//! | `metrics` | the numbers of an entry by their paths |
 //! | `player` | how the page of `aqmkit play` opens the runs |
 //! | `ruler` | labels of an axis as numbers of one unit |
 
@@ -22,7 +23,7 @@ mod skill;
 mod standing;
 pub mod statistics;
 
-pub use metrics::{Stat, flatten};
+pub use metrics::flatten;
 pub use player::Player;
 pub use ruler::Ruler;
 pub use shape::{
@@ -31,3 +32,4 @@ pub use shape::{
 };
 pub use skill::{Overall, Skill, skills};
 pub use standing::{Basis, Standing, WithoutScheme};
+pub use statistics::Stat;

@@ -1,4 +1,4 @@
-//! The numbers of an entry by their paths, and their statistics over the repeats.
+//! The numbers of an entry by their paths.
 
 use std::collections::BTreeMap;
 
@@ -30,31 +30,5 @@ fn walk(numbers: &mut BTreeMap<String, f64>, path: String, value: &Value) {
             numbers.extend(number.as_f64().map(|number| (path, number)));
         }
         _ => {}
-    }
-}
-
-/// Mean and standard deviation of a number over the repeats of one combination.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stat {
-    /// Mean.
-    pub mean: f64,
-    /// Standard deviation of the sample; `None` for a single run.
-    pub sd: Option<f64>,
-    /// The number of runs that have it.
-    pub count: usize,
-}
-
-impl Stat {
-    /// The statistics of `values`; `None` if there are none.
-    #[must_use]
-    pub fn of(values: &[f64]) -> Option<Stat> {
-        let count = values.len();
-        if count == 0 {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / count as f64;
-        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-        let sd = (count > 1).then(|| (squares / (count - 1) as f64).sqrt());
-        Some(Stat { mean, sd, count })
     }
 }

@@ -1,23 +1,6 @@
-//! Means and spreads of a few values.
+//! Correlation of ranks.
 
-/// The mean of the values that are not NaN; NaN if there are none.
-pub fn mean_of_known(values: &[f64]) -> f64 {
-    let known: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
-    known.iter().sum::<f64>() / known.len() as f64
-}
-
-/// The arithmetic mean; NaN of an empty slice.
-pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// The standard deviation of a sample; `None` for fewer than two values.
-pub fn deviation(values: &[f64]) -> Option<f64> {
-    let n = values.len();
-    let m = mean(values);
-    let squares: f64 = values.iter().map(|x| (x - m).powi(2)).sum();
-    (n > 1).then(|| (squares / (n - 1) as f64).sqrt())
-}
+use super::mean;
 
 /// Spearman's rank correlation of pairs; equal values share the mean of their ranks. `None` if all values on either
 /// side are equal.
@@ -50,11 +33,5 @@ mod tests {
         // By hand: ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4: 4.5 / sqrt(4.5 * 5).
         let tied = rank_correlation(&[1.0, 2.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert!((tied - 4.5 / 22.5_f64.sqrt()).abs() < 1e-12);
-    }
-
-    #[test]
-    fn deviation_is_of_a_sample() {
-        assert_eq!(deviation(&[1.0]), None);
-        assert_eq!(deviation(&[1.0, 3.0]), Some(2.0_f64.sqrt()));
     }
 }

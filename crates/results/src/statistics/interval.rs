@@ -1,0 +1,155 @@
+//! Confidence intervals of means and of differences of means.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::{deviation, mean};
+
+/// The confidence level of all intervals.
+pub const LEVEL: f64 = 0.95;
+
+/// The two ends of a confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies inside; the ends belong to the interval.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+/// The statistics of one number over independent runs, each with its own seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stat {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation of the sample; `None` for a single run.
+    pub sd: Option<f64>,
+    /// The number of runs that have it.
+    pub count: usize,
+}
+
+impl Stat {
+    /// The statistics of `values`; `None` if there are none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Stat> {
+        (!values.is_empty()).then(|| Stat { mean: mean(values), sd: deviation(values), count: values.len() })
+    }
+
+    /// Half the width of the 95 % interval of the mean, by Student's distribution with `count - 1` degrees of freedom;
+    /// `None` for a single run, which tells nothing of the spread.
+    #[must_use]
+    pub fn half_width(&self) -> Option<f64> {
+        Some(student(self.count as f64 - 1.0)? * self.sd? / (self.count as f64).sqrt())
+    }
+
+    /// The 95 % interval of the mean; `None` for a single run.
+    #[must_use]
+    pub fn interval(&self) -> Option<Interval> {
+        let half = self.half_width()?;
+        Some(Interval { low: self.mean - half, high: self.mean + half })
+    }
+}
+
+/// A difference of two means, `b - a`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// The difference of the means.
+    pub mean: f64,
+    /// Half the width of its 95 % interval; `None` where a side has a single run.
+    pub half_width: Option<f64>,
+}
+
+impl Difference {
+    /// Its 95 % interval.
+    #[must_use]
+    pub fn interval(&self) -> Option<Interval> {
+        let half = self.half_width?;
+        Some(Interval { low: self.mean - half, high: self.mean + half })
+    }
+
+    /// Whether its interval excludes zero, that is, whether chance does not explain it.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        self.interval().is_some_and(|interval| !interval.contains(0.0))
+    }
+}
+
+/// The difference `b - a` of runs in pairs: `a[i]` and `b[i]` have the same seed, hence the same users, sizes and start
+/// times (common random numbers), so what both share cancels. `None` unless both have the same number of values, at
+/// least one.
+#[must_use]
+pub fn paired(a: &[f64], b: &[f64]) -> Option<Difference> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
+    let stat = Stat::of(&differences)?;
+    Some(Difference { mean: stat.mean, half_width: stat.half_width() })
+}
+
+/// The difference `b - a` of two independent samples, by Welch's test with the degrees of freedom of Welch and
+/// Satterthwaite.
+#[must_use]
+pub fn welch(a: &Stat, b: &Stat) -> Difference {
+    let part = |stat: &Stat| Some((stat.sd?.powi(2) / stat.count as f64, stat.count as f64 - 1.0));
+    let half_width = part(a).zip(part(b)).and_then(|((square_a, free_a), (square_b, free_b))| {
+        let square = square_a + square_b;
+        if square == 0.0 {
+            return Some(0.0);
+        }
+        let free = square.powi(2) / (square_a * square_a / free_a + square_b * square_b / free_b);
+        Some(student(free)? * square.sqrt())
+    });
+    Difference { mean: b.mean - a.mean, half_width }
+}
+
+/// The quantile of Student's distribution with `free` degrees of freedom that a two-sided interval at [`LEVEL`] takes;
+/// `None` unless `free` is positive.
+#[must_use]
+pub fn student(free: f64) -> Option<f64> {
+    let distribution = StudentsT::new(0.0, 1.0, free).ok()?;
+    Some(distribution.inverse_cdf(0.5 + LEVEL / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean 2, deviation 1; t of two degrees of freedom at 97.5 % is 4.3027.
+    #[test]
+    fn an_interval_is_students() {
+        let stat = Stat::of(&[1.0, 2.0, 3.0]).unwrap();
+        assert!((stat.half_width().unwrap() - 4.302_653 / 3.0_f64.sqrt()).abs() < 1e-4);
+        assert_eq!(Stat::of(&[5.0]).unwrap().half_width(), None);
+        assert_eq!(Stat::of(&[]), None);
+    }
+
+    #[test]
+    fn what_a_pair_shares_cancels() {
+        let difference = paired(&[10.0, 20.0, 30.0], &[11.0, 21.0, 31.0]).unwrap();
+        assert_eq!((difference.mean, difference.half_width), (1.0, Some(0.0)));
+        assert!(difference.is_certain());
+        // Differences of 1, 2 and 3: 2 ± 2.48.
+        assert!(!paired(&[10.0, 20.0, 30.0], &[11.0, 22.0, 33.0]).unwrap().is_certain());
+        assert_eq!(paired(&[1.0], &[1.0, 2.0]), None);
+        assert!(!paired(&[1.0], &[9.0]).unwrap().is_certain(), "one pair tells nothing");
+    }
+
+    /// Two samples of variance 1 and three values each: four degrees of freedom, t 2.7764, standard error sqrt(2/3).
+    #[test]
+    fn independent_samples_are_compared_by_welch() {
+        let of = |values: &[f64]| Stat::of(values).unwrap();
+        let difference = welch(&of(&[1.0, 2.0, 3.0]), &of(&[11.0, 12.0, 13.0]));
+        assert!((difference.half_width.unwrap() - 2.776_445 * (2.0_f64 / 3.0).sqrt()).abs() < 1e-4);
+        assert!(difference.is_certain());
+        assert_eq!(welch(&of(&[1.0]), &of(&[1.0, 2.0])).half_width, None);
+        assert_eq!(welch(&of(&[5.0, 5.0]), &of(&[5.0, 5.0])).half_width, Some(0.0));
+    }
+}
