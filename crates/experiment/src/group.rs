@@ -16,7 +16,7 @@ use super::network::{Network, PathRequest, Route};
 use super::problem::{Problem, suggest};
 use super::read::{self, Keys, read, tables};
 use super::shape;
-use super::transport::{Profile, read_profile};
+use super::transport::{Profile, hosts, read_profile};
 use super::tree::Node;
 
 /// One `[[traffic]]` table, with the keys that all kinds share.
@@ -40,6 +40,9 @@ pub(super) struct Group {
     #[serde(skip)]
     pub(super) population: Arc<dyn Population>,
     pub(super) profile: Profile,
+    /// The profile's name and the changes to it, in words.
+    #[serde(skip)]
+    pub(super) hosts: String,
     /// Relative to the end of the warm-up; `None`: from the start of the warm-up.
     pub(super) start: Option<Duration>,
     /// Relative to the end of the warm-up; `None`: at the end of the run.
@@ -181,6 +184,7 @@ impl Source<'_> {
             files,
             population,
             profile,
+            hosts: hosts(context.transport, self.node.get("transport")),
             start: self.keys.start,
             stop: self.keys.stop,
             routes,

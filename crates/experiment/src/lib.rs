@@ -15,6 +15,7 @@
 //! | `predict`, `figure`, `overview` | predictions by equations; figures of the report; its matrix of small plots |
 //! | `catalogue`, `embedded`, `files`, `recording` | the places of experiments and their data; captures that are replayed as traffic |
 //! | `catalogues` | the disciplines, controls and traffic models that can be named |
+//! | `setting` | what the experiment sets, in words for reports |
 //! | `problem` | what is wrong, where, and what would be right |
 
 #![forbid(unsafe_code)]
@@ -59,6 +60,8 @@ mod response;
 mod scenario;
 mod schema;
 mod scope;
+#[cfg(feature = "claims")]
+mod setting;
 mod shape;
 mod skip;
 mod sweep;
@@ -285,6 +288,13 @@ impl Experiment {
             (1..=self.repeat).map(|r| RunSpec::new(labels, run, self.seed, r)).collect::<Vec<_>>()
         };
         self.runs.iter().flat_map(repeats).collect()
+    }
+
+    /// What the experiment sets, in words: link, round trip, buffer, traffic, hosts, control, ECN and times.
+    #[cfg(feature = "claims")]
+    #[must_use]
+    pub fn setting(&self) -> Vec<aqmkit_results::Fact> {
+        setting::setting(self.runs.iter().map(|(_, run)| &**run))
     }
 
     /// A hash of everything that decides the results of all runs.

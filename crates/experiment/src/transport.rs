@@ -1,5 +1,7 @@
 //! `[transport]`: a profile by name, and changes to its fields.
 
+use std::collections::BTreeMap;
+
 use aqmkit_transport::Catalogue;
 use aqmkit_transport::profile::NAMES;
 
@@ -39,6 +41,19 @@ pub(super) fn read_profile(
     let keys = Keys { noun: "a field of a transport profile", also: &["profile"] };
     let overrides = read_by(&table.without(&["profile"]), keys, |tree| controls.overrides(tree))?;
     overrides.apply(profile).map_err(|e| refused("the transport", &table, &table.at, &e))
+}
+
+/// The hosts in words: the profile, and what is changed in it beside the congestion control and ECN: `linux-6`,
+/// `rfc with sack = true`.
+pub(super) fn hosts(base: Option<&Node>, changes: Option<&Node>) -> String {
+    let mut fields: BTreeMap<&str, &Node> = BTreeMap::new();
+    for entry in [base, changes].into_iter().flatten().flat_map(Node::entries) {
+        fields.insert(entry.key.as_str(), &entry.node);
+    }
+    let name = fields.remove("profile").and_then(Node::as_str).unwrap_or(DEFAULT).to_owned();
+    fields.retain(|key, _| !["congestion", "ecn"].contains(key));
+    let changed: Vec<String> = fields.iter().map(|(key, node)| format!("{key} = {}", node.plain())).collect();
+    if changed.is_empty() { name } else { format!("{name} with {}", changed.join(", ")) }
 }
 
 fn unknown(name: &str) -> Problem {

@@ -28,6 +28,8 @@ mod predict;
 mod responses;
 #[path = "experiment/robust.rs"]
 mod robust;
+#[path = "experiment/setting.rs"]
+mod setting;
 #[path = "experiment/sound.rs"]
 mod sound;
 #[path = "experiment/tables.rs"]

@@ -10,6 +10,7 @@
 //! | `metrics` | the numbers of an entry by their paths |
 //! | `player` | how the page of `aqmkit play` opens the runs |
 //! | `ruler` | labels of an axis as numbers of one unit |
+//! | `setting` | what the experiment sets, in words |
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ pub mod card;
 mod metrics;
 mod player;
 mod ruler;
+mod setting;
 mod shape;
 mod skill;
 mod standing;
@@ -26,6 +28,7 @@ pub mod statistics;
 pub use metrics::flatten;
 pub use player::Player;
 pub use ruler::Ruler;
+pub use setting::Fact;
 pub use shape::{
     Agreement, Axis, Cells, Curve, Entry, Expectation, Figure, FigureKind, Law, Overlay, Overview, PublishedPoint,
     Results, RunData, Table, TableCell, claim_numbers,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aqmkit_measure::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats, Output, Window};
 use serde::{Deserialize, Serialize};
 
+use crate::setting::Fact;
 use crate::standing::{Basis, WithoutScheme};
 
 /// The results of an experiment.
@@ -24,6 +25,9 @@ pub struct Results {
     pub hash: String,
     /// Whether it was run as published (`full`) or shortened (`quick`).
     pub scale: String,
+    /// Link, round trip, buffer, traffic, hosts, congestion control, ECN and times, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setting: Vec<Fact>,
     /// The axes of the sweep with their labels, in order.
     pub axes: Vec<Axis>,
     /// The limit of the queue of each label of `aqm`, as written for `tc`: `1000p`, `64kb`.

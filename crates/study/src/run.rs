@@ -36,6 +36,7 @@ pub fn run_all<W: Work>(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hash: exp.hash(),
         scale: exp.scale.name().to_owned(),
+        setting: exp.setting(),
         axes: exp.axes.iter().chain(axes).cloned().collect(),
         queues: BTreeMap::new(),
         runs: entries.collect(),

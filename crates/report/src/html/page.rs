@@ -46,6 +46,8 @@ pub(super) struct Page {
     source: String,
     /// As HTML.
     about: String,
+    /// What the experiment sets, by property.
+    setting: Vec<(String, String)>,
     facts: Vec<(&'static str, String)>,
     warnings: Vec<String>,
     /// The number of missing runs.
@@ -168,6 +170,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         experiment: results.experiment.clone(),
         source: results.source.clone(),
         about: markdown::to_html(&results.about),
+        setting: setting(results, grid.repeats),
         facts: facts(input),
         warnings: input.warnings.clone(),
         missing: results.planned.saturating_sub(runs(results)),
@@ -257,6 +260,18 @@ fn first_entries(results: &Results) -> impl Iterator<Item = &Entry> {
 
 fn runs(results: &Results) -> usize {
     first_entries(results).count()
+}
+
+/// What the experiment sets, and how often each combination was run.
+fn setting(results: &Results, repeats: usize) -> Vec<(String, String)> {
+    let mut setting: Vec<(String, String)> =
+        results.setting.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect();
+    if !setting.is_empty() {
+        let runs =
+            if repeats == 1 { "1 of each".to_owned() } else { format!("{repeats} of each, with different seeds") };
+        setting.push(("runs".to_owned(), runs));
+    }
+    setting
 }
 
 /// Properties of the experiment and its runs.

@@ -7,7 +7,7 @@ use aqmkit_measure::output::{
     AppStats, ClassStats, Distribution, Engine, ExchangeRecord, FlowRecord, FlowStats, Length, LinkStats, Output,
     Range, Series, Summary, Window,
 };
-use aqmkit_results::{Axis, Basis, Cells, Entry, Expectation, Results, RunData, WithoutScheme};
+use aqmkit_results::{Axis, Basis, Cells, Entry, Expectation, Fact, Results, RunData, WithoutScheme};
 
 /// What a discipline does to the three classes, roughly.
 struct Manner {
@@ -91,6 +91,7 @@ fn described(axes: Vec<Axis>, planned: usize) -> Results {
         version: "0.1.0".into(),
         hash: "1f3c9a5e77b2".into(),
         scale: "full".into(),
+        setting: vec![Fact::new("link", "10mbit"), Fact::new("hosts", "bsd44"), Fact::new("time", "240s")],
         axes,
         planned,
         ..Results::default()
