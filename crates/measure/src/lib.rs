@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod arithmetic;
+pub mod colour;
 pub mod counters;
 mod drops;
 mod fates;

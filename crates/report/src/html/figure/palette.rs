@@ -1,12 +1,10 @@
 //! Colours that colour-blind readers can distinguish on light and dark backgrounds.
 
+use aqmkit_measure::colour::of_traffic;
 use serde::Serialize;
 
 /// The colours of Okabe and Ito, with grey instead of black.
 const OKABE_ITO: [&str; 8] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#D3C62A"];
-
-/// Tol's bright scheme, for classes, to distinguish them from disciplines.
-const TOL: [&str; 7] = ["#4477AA", "#EE6677", "#AA3377", "#228833", "#CCBB44", "#66CCEE", "#BBBBBB"];
 
 /// One label and its colour.
 #[derive(Clone, Debug, Serialize)]
@@ -32,20 +30,19 @@ impl Swatch {
 
 /// A colour for each label, in order.
 pub(crate) fn swatches<'a>(labels: impl IntoIterator<Item = &'a String>) -> Vec<Swatch> {
-    colored(&OKABE_ITO, labels)
-}
-
-/// A colour for each class, in order.
-pub(crate) fn class_swatches<'a>(classes: impl IntoIterator<Item = &'a String>) -> Vec<Swatch> {
-    colored(&TOL, classes)
-}
-
-fn colored<'a>(colors: &[&'static str], labels: impl IntoIterator<Item = &'a String>) -> Vec<Swatch> {
-    let count = colors.len();
+    let count = OKABE_ITO.len();
     let swatch = |(place, label): (usize, &String)| Swatch {
         label: label.clone(),
-        color: colors[place % count],
+        color: OKABE_ITO[place % count],
         round: place / count,
     };
     labels.into_iter().enumerate().map(swatch).collect()
+}
+
+/// A colour for each class by its name, as on the page of `aqmkit play`.
+pub(crate) fn class_swatches<'a>(classes: impl IntoIterator<Item = &'a String>) -> Vec<Swatch> {
+    let labels: Vec<&String> = classes.into_iter().collect();
+    let named: Vec<(&str, &str)> = labels.iter().map(|label| (label.as_str(), "")).collect();
+    let colours = of_traffic(&named).into_iter().zip(labels);
+    colours.map(|((colour, round), label)| Swatch { label: label.clone(), color: colour.light, round }).collect()
 }

@@ -87,7 +87,13 @@ fn matrix(
     let (wide, high) = (WIDTH + GAP, style.height() + GAP);
     let width = MARGIN.0 + columns.labels.len() as f64 * wide;
     let height = MARGIN.1 + rows.labels.len() as f64 * high;
-    let mut svg = format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">", escaped(name));
+    let swatches = class_swatches(classes);
+    let colors: String = swatches.iter().enumerate().map(|(k, swatch)| format!("--k{k}: {}; ", swatch.color)).collect();
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\" style=\"{}\">",
+        escaped(name),
+        colors.trim_end()
+    );
     for (place, label) in columns.labels.iter().enumerate() {
         let x = MARGIN.0 + place as f64 * wide + WIDTH / 2.0;
         let _ = write!(svg, "<text x=\"{x}\" y=\"26\" text-anchor=\"middle\">{}</text>", escaped(label));
@@ -108,7 +114,7 @@ fn matrix(
     }
     svg.push_str("</svg>");
     let (total, width) = (!overview.per_flow, (width / 2.0) as usize);
-    Matrix { name: name.to_owned(), words: words(&style), swatches: class_swatches(classes), total, width, svg }
+    Matrix { name: name.to_owned(), words: words(&style), swatches, total, width, svg }
 }
 
 /// A round number of milliseconds that few packets exceed.
