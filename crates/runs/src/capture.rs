@@ -165,7 +165,7 @@ fn write_segment(
     profile: Option<&Profile>,
 ) -> Result<(), CaptureError> {
     let (ends, parties) = (Ends::of(&seen.parties), &seen.parties);
-    let shift = profile.map_or(0, |p| window_scale(p.receive_window.0));
+    let shift = profile.map_or(0, |p| window_scale(p.scaled_receive_window()));
     let ours = first_sequence_number(parties.conversation, parties.from_client);
     let theirs = first_sequence_number(parties.conversation, !parties.from_client);
     let flags = segment.flags;

@@ -156,8 +156,15 @@ macro_rules! profile {
             /// The changed profile.
             ///
             /// # Errors
-            /// If the result is invalid ([`Profile::check`]).
+            /// If the result is invalid ([`Profile::check`]), or the receive window is both fixed and autotuned.
             pub fn apply(&self, mut profile: Profile) -> Result<Profile, ParamError> {
+                if self.receive_window.is_some() {
+                    if self.tcp_moderate_rcvbuf == Some(true) {
+                        let want = "a receive_window that is set is fixed, as with SO_RCVBUF; leave one of the two out";
+                        return Err(ParamError::new("tcp_moderate_rcvbuf", "true", want));
+                    }
+                    profile.tcp_moderate_rcvbuf = false;
+                }
                 // Explicit ECN fields override those that the control sets.
                 if let Some(needs) = self.congestion.as_ref().and_then(Kind::needs_ecn) {
                     profile.ecn = true;
@@ -216,8 +223,21 @@ profile! {
     /// was full in the last round trip, in slow start also if half of it was in flight (RFC 9438 section
     /// 5.8, Linux's `tcp_is_cwnd_limited`). Not for controls with pacing. Needs SACK.
     cwnd_validation: bool,
-    /// The advertised receive window, in bytes. It never changes, because the application always reads.
+    /// The advertised receive window where `tcp_moderate_rcvbuf` is off. It never changes, because the application always reads. Setting
+    /// it turns autotuning off, as `SO_RCVBUF` does.
     receive_window: Bytes,
+    /// Receive-window autotuning, as Linux's sysctl of this name: the window follows the rate at which data arrives
+    /// (`crates/transport/src/tcp/autotuning.rs`).
+    tcp_moderate_rcvbuf: bool,
+    /// Linux's sysctl: smallest, initial and largest receive buffer; autotuning starts at the second and ends at the third. The
+    /// first, for a host short of memory, has no effect.
+    tcp_rmem: [Bytes; 3],
+    /// The share of the receive buffer that data fills, in (0, 1]; the rest is overhead of buffers. Linux 6.6 and later measures it
+    /// (`tp->scaling_ratio`); before, `tcp_adv_win_scale = 1` fixed it at a half.
+    scaling_ratio: f64,
+    /// Linux's sysctl: smallest, initial and largest send buffer. At most the third is unacknowledged at any time; the buffer is always twice
+    /// the congestion window up to there, so the other two have no effect.
+    tcp_wmem: [Bytes; 3],
     /// Whether to use the timestamps option (RFC 7323). Its clock ticks with the timer, or every
     /// millisecond for exact timers.
     timestamps: bool,
@@ -340,6 +360,15 @@ impl Profile {
         if self.receive_window == Bytes::ZERO || self.receive_window > short {
             return err("receive_window", self.receive_window.to_string(), "it must be from 1 byte to 4 GiB");
         }
+        for (field, sizes) in [("tcp_rmem", &self.tcp_rmem), ("tcp_wmem", &self.tcp_wmem)] {
+            if sizes[0] == Bytes::ZERO || sizes[2] > short || !sizes.is_sorted() {
+                let got = format!("{} {} {}", sizes[0], sizes[1], sizes[2]);
+                return err(field, got, "it must be three sizes from 1 byte to 4 GiB, the smallest first");
+            }
+        }
+        if !(self.scaling_ratio > 0.0 && self.scaling_ratio <= 1.0) {
+            return err("scaling_ratio", self.scaling_ratio.to_string(), "it must be above 0 and at most 1");
+        }
         if self.max_backoff == 0 {
             return err("max_backoff", "0".to_owned(), "it multiplies the timeout; 1 means no backoff");
         }
@@ -390,6 +419,36 @@ impl Profile {
     /// Whether losses are detected by time, where SACK was negotiated.
     pub(super) fn uses_rack(&self) -> bool {
         self.loss_detection == LossDetection::Rack
+    }
+
+    /// The receive window at the start. Linux takes half of the buffer for overhead until it has seen data (`TCP_DEFAULT_SCALING_RATIO`, before
+    /// 6.6 `tcp_adv_win_scale`), and no more than a SYN can say, whose window is not scaled (`tcp_select_initial_window`).
+    #[must_use]
+    #[inline]
+    pub fn first_receive_window(&self) -> u64 {
+        if self.tcp_moderate_rcvbuf {
+            (self.tcp_rmem[1].0 / 2).clamp(1, u64::from(u16::MAX))
+        } else {
+            self.receive_window.0
+        }
+    }
+
+    /// The largest receive window that the host ever advertises.
+    #[must_use]
+    pub fn largest_receive_window(&self) -> u64 {
+        let first = self.first_receive_window();
+        if self.tcp_moderate_rcvbuf { first.max(self.window_from_space(self.tcp_rmem[2].0)) } else { first }
+    }
+
+    /// The window that the scale of RFC 7323 has to cover: all of the largest buffer (`tcp_select_initial_window`).
+    #[must_use]
+    pub fn scaled_receive_window(&self) -> u64 {
+        if self.tcp_moderate_rcvbuf { self.tcp_rmem[2].0 } else { self.receive_window.0 }
+    }
+
+    /// Window for a receive buffer of this size (Linux's `tcp_win_from_space`).
+    pub(super) fn window_from_space(&self, space: u64) -> u64 {
+        (space as f64 * self.scaling_ratio) as u64
     }
 
     /// Bytes of the IP packet that carries a segment: headers, SACK blocks, data.

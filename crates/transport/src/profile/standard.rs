@@ -8,9 +8,12 @@ use super::{
 use crate::congestion::{Kind, cubic, dctcp, ledbat, prague};
 use crate::rate::{lda, scp, tfrc};
 
+/// More than any window that a test link fills.
+const UNLIMITED: Bytes = Bytes(1 << 30);
+
 impl Profile {
-    /// The standards as they are today, with exact timers: RFC 5681, 6298, 6582 and 6928; 1 MB of
-    /// window, acknowledgements delayed by 40 ms.
+    /// The standards as they are today, with exact timers: RFC 5681, 6298, 6582 and 6928; no limit by the receiver (1 GiB, the
+    /// largest window that RFC 7323 can scale to, give or take a segment), acknowledgements delayed by 40 ms.
     #[must_use]
     pub fn rfc() -> Self {
         Profile {
@@ -33,7 +36,11 @@ impl Profile {
             slow_start_after_idle: true,
             idle_since: IdleSince::Sent,
             cwnd_validation: false,
-            receive_window: Bytes(1 << 20),
+            receive_window: UNLIMITED,
+            tcp_moderate_rcvbuf: false,
+            tcp_rmem: [Bytes(4096), Bytes(131_072), Bytes(6 << 20)],
+            scaling_ratio: 0.5,
+            tcp_wmem: [Bytes(4096), Bytes(16_384), UNLIMITED],
             timestamps: true,
             sack: false,
             loss_detection: LossDetection::Sack,
@@ -81,7 +88,6 @@ impl Profile {
             header: Bytes(40),
             initial_window: 2,
             slow_start_after_idle: false,
-            receive_window: Bytes(1 << 30),
             nagle: false,
             delayed_ack: DelayedAck::None,
             max_backoff: 64,

@@ -36,9 +36,7 @@ impl Tcp {
         if !seg.flags.has(Flags::ACK) || seg.ack > self.max {
             return false;
         }
-        let window_changed = seg.window != self.peer_window;
-        self.peer_window = seg.window;
-        self.largest_window = self.largest_window.max(seg.window);
+        let window_changed = self.note_window(seg, call.p);
         let marked = self.on_echo(seg, call);
         if self.sack {
             let news = self.on_ack_with_sack(seg, marked, call);

@@ -93,6 +93,12 @@ impl Clock {
         ticks.wrapping_add(1)
     }
 
+    /// The age of one of the host's timestamps, at least a tick: the resolution of a timestamp is no better.
+    pub(super) fn age(&self, p: &Profile, timestamp: u32) -> Duration {
+        let now = self.timestamp(p);
+        Self::between(p, timestamp, now).max(Self::between(p, now.wrapping_sub(1), now))
+    }
+
     /// The time from one timestamp to another; none where the second is the earlier one, as clocks of two hosts may have it.
     pub(super) fn between(p: &Profile, from: u32, to: u32) -> Duration {
         let tick = match p.timer {

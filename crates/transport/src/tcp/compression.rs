@@ -87,10 +87,10 @@ mod tests {
 
     impl Host {
         fn new() -> Self {
+            let profile = Profile { mss: aqmkit_base::Bytes(u64::from(LEN)), quick_acks: 0, ..Profile::linux_6() };
             let mut receiver = Receiver::new();
             receiver.on_syn(&Segment { flags: Flags::SYN, ..Segment::default() });
             receiver.on_sent();
-            let profile = Profile { mss: aqmkit_base::Bytes(u64::from(LEN)), quick_acks: 0, ..Profile::linux_6() };
             Host { receiver, profile, acks: Vec::new() }
         }
 

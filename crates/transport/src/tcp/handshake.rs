@@ -103,8 +103,7 @@ impl Tcp {
         self.receiver.on_syn(seg);
         self.timestamps = call.p.timestamps && seg.ts_val != 0;
         self.sack = call.p.wants_sack() && seg.options.permits_sack();
-        self.peer_window = seg.window;
-        self.largest_window = seg.window;
+        self.note_window(seg, call.p);
     }
 
     fn establish(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {

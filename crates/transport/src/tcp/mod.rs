@@ -16,22 +16,26 @@
 //! | `usage.rs` | congestion window validation |
 //! | `undo.rs` | spurious retransmissions: D-SACK, timestamps, F-RTO, and undo |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
+//! | `autotuning.rs` | the receive window that follows the rate |
+//! | `limit.rs` | what keeps a sender from sending more |
 //! | `compression.rs` | acknowledgements that wait for each other while data is missing |
 //! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
 //! | `rtt.rs`, `clock.rs` | the retransmission timeout and timer ticks |
 //!
-//! Three parts of a real TCP are unnecessary here and omitted. The receive window never closes, because the
+//! Three parts of a real TCP are unnecessary here and omitted. The receive window never shrinks, because the
 //! application always reads, so there is no persist timer. Sequence numbers do not wrap, so there is no
 //! PAWS. And nobody reuses ports, so TIME-WAIT has no end: an endpoint that is closed still answers a FIN
 //! that comes again (its own last acknowledgement was lost) for as long as its owner keeps it.
 
 mod accurate;
 mod acks;
+mod autotuning;
 mod clock;
 mod compression;
 mod cwr;
 mod ecn;
 mod handshake;
+mod limit;
 mod offload;
 mod outstanding;
 mod prr;
@@ -49,6 +53,7 @@ use std::num::NonZeroU64;
 
 use aqmkit_base::{Duration, Instant};
 
+pub use limit::Limit;
 #[cfg(test)]
 pub(super) use ranges::Range;
 pub(super) use rtt::Rtt;
@@ -308,6 +313,7 @@ impl Tcp {
         let opened = self.on_ack(seg, call);
         if seg.sequence_len() > 0 {
             let arrival = self.receiver.on_data(call.p, seg, &self.clock, call.now);
+            self.receiver.autotune(call.p, seg, self.timestamps, &self.clock, call.now);
             let above_hole = seg.seq > self.receiver.next() && seg.len > 0 && !seg.flags.has(Flags::FIN);
             if above_hole && self.sack && !call.p.comp_sack_delay.is_zero() {
                 self.receiver.compress(call.p, self.rtt.smoothed(call.p), call.now);

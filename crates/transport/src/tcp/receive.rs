@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 
 use aqmkit_base::{Duration, Instant};
 
+use super::autotuning::{Autotuning, Seen};
 use super::clock::{Alarm, Clock};
 use super::compression::{self, Compression};
 use super::ranges::{Range, Ranges};
@@ -28,7 +29,7 @@ pub(super) struct Arrival {
     pub(super) finished: bool,
 }
 
-/// What lies above the data in order, and the peer's FIN.
+/// What lies above the data in order, the peer's FIN, and autotuning.
 #[derive(Clone, Debug, Default)]
 struct Above {
     ranges: Ranges,
@@ -40,6 +41,7 @@ struct Above {
     /// What the last segment has brought a second time, until it is reported (RFC 2883).
     duplicate: Option<Range>,
     compression: Compression,
+    tuning: Option<Autotuning>,
 }
 
 impl Above {
@@ -87,8 +89,8 @@ impl Above {
 pub(super) struct Receiver {
     /// The next sequence number in order.
     next: u64,
-    /// Allocated when a hole or the FIN appears, and gone with the hole: of many connections most have none, and where this
-    /// lay would be one more wait for memory with every segment.
+    /// Allocated when a hole or the FIN appears, and gone with the hole; where the window is autotuned, with the first full segment, and then it stays. Of
+    /// many connections most have none, and where this lay would be one more wait for memory with every segment.
     above: Option<Box<Above>>,
     /// When an acknowledgement goes that is owed later; when the last one was due, if none is.
     due: Instant,
@@ -116,6 +118,15 @@ impl Receiver {
             quick: 0,
             last: 0,
             patience: 0,
+        }
+    }
+
+    /// The window to advertise. It never shrinks.
+    #[inline]
+    pub(super) fn window(&self, p: &Profile) -> u32 {
+        match self.above.as_deref().and_then(|above| above.tuning.as_ref()) {
+            Some(tuning) => tuning.window(),
+            None => p.first_receive_window() as u32,
         }
     }
 
@@ -219,7 +230,7 @@ impl Receiver {
         let delay = self.adapt(p, now);
         // Linux acknowledges more than one full segment (`__tcp_ack_snd_check`).
         let segments = if delay.is_some() { p.mss.0 + 1 } else { 2 * p.mss.0 };
-        let enough = segments.min(p.receive_window.0.div_ceil(2));
+        let enough = segments.min(u64::from(self.window(p)).div_ceil(2));
         let quick = self.quick < p.quick_acks;
         if quick || p.delayed_ack == DelayedAck::None || u64::from(self.fresh) >= enough {
             self.owed = Owed::AtOnce;
@@ -250,7 +261,7 @@ impl Receiver {
     /// Old data, data beyond a hole, data that fills one, a FIN.
     fn on_other_data(&mut self, p: &Profile, seg: &Segment, end: u64) -> Arrival {
         let (had, had_finished) = (self.next, self.has_finished());
-        let window_end = had + p.receive_window.0;
+        let window_end = had + u64::from(self.window(p));
         if seg.flags.has(Flags::FIN) && self.fin().is_none() && end <= window_end {
             self.above.get_or_insert_default().fin = NonZeroU64::new(end);
         }
@@ -289,6 +300,33 @@ impl Receiver {
         }
     }
 
+    /// Data has come: lets the window follow. `timestamps` says whether segments carry them.
+    #[inline]
+    pub(super) fn autotune(&mut self, p: &Profile, seg: &Segment, timestamps: bool, clock: &Clock, now: Instant) {
+        if p.tcp_moderate_rcvbuf {
+            self.follow(p, seg, timestamps, clock, now);
+        }
+    }
+
+    #[inline(never)]
+    fn follow(&mut self, p: &Profile, seg: &Segment, timestamps: bool, clock: &Clock, now: Instant) {
+        let full = u64::from(seg.len) >= p.mss.0;
+        if !full && self.above.as_ref().is_none_or(|above| above.tuning.is_none()) {
+            return;
+        }
+        let next = self.next;
+        let above = self.above.get_or_insert_default();
+        let tuning = above.tuning.get_or_insert_with(|| Autotuning::new(p, next, now));
+        if tuning.is_done(p) {
+            return;
+        }
+        let echo = (timestamps && full).then(|| (seg.ts_ecr, clock.age(p, seg.ts_ecr)));
+        if tuning.on_data(p, &Seen { len: seg.len, next, echo }, now) {
+            // Linux grants one quick acknowledgement with each growth.
+            self.quick = self.quick.min(p.quick_acks.saturating_sub(1));
+        }
+    }
+
     /// Whether there is neither a hole nor a FIN.
     fn is_plain(&self) -> bool {
         self.above.as_ref().is_none_or(|a| a.ranges.is_empty() && a.fin.is_none())
@@ -324,7 +362,7 @@ impl Receiver {
     /// Gives the record of holes back once it says nothing.
     fn release(&mut self) {
         if self.is_plain() {
-            self.above = self.above.take().filter(|a| a.duplicate.is_some());
+            self.above = self.above.take().filter(|a| a.duplicate.is_some() || a.tuning.is_some());
         }
     }
 
@@ -350,10 +388,11 @@ mod tests {
 
     impl Host {
         fn new() -> Self {
+            let profile = Profile::bsd44();
             let mut receiver = Receiver::new();
             receiver.on_syn(&Segment { flags: Flags::SYN, ..Segment::default() });
             receiver.on_sent();
-            Host { receiver, clock: Clock::new(Duration::ZERO), profile: Profile::bsd44(), timestamps: false }
+            Host { receiver, clock: Clock::new(Duration::ZERO), profile, timestamps: false }
         }
 
         /// What is waited for with data that comes at these times.

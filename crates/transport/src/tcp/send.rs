@@ -216,7 +216,7 @@ impl Tcp {
             seq,
             ack: if flags.has(Flags::ACK) { self.receiver.next() } else { 0 },
             len,
-            window: call.p.receive_window.0 as u32,
+            window: self.receiver.window(call.p),
             ts_val: if self.timestamps { self.clock.timestamp(call.p) } else { 0 },
             ts_ecr: if self.timestamps { self.receiver.ts_recent() } else { 0 },
             options,

@@ -249,6 +249,7 @@ fn steady(profile: Profile, window: u32) -> Vec<usize> {
     let profile = Profile {
         initial_window: window,
         cwnd_limit: Bytes(1000 * u64::from(window)),
+        tcp_moderate_rcvbuf: false,
         delayed_ack: DelayedAck::None,
         ..profile
     };

@@ -50,12 +50,26 @@ fn the_page_has_the_values_of_the_code() {
     assert!(PAGE.contains(&table), "the table of docs/profiles.md has to be:\n{table}");
 }
 
+/// `SO_RCVBUF`: a window that is set stays as it is; both at once contradict each other.
+#[test]
+fn a_window_that_is_set_is_not_tuned() {
+    let of = |text: &str| serde_json::from_str::<Overrides>(text).unwrap().apply(Profile::linux_6());
+    let fixed = of(r#"{"receive_window": "3145728b"}"#).unwrap();
+    assert_eq!((fixed.first_receive_window(), fixed.largest_receive_window()), (3 << 20, 3 << 20));
+    assert!(of(r#"{"tcp_rmem": ["1b", "2b", "9b"]}"#).unwrap().tcp_moderate_rcvbuf);
+    let error = of(r#"{"receive_window": "1b", "tcp_moderate_rcvbuf": true}"#).unwrap_err().to_string();
+    assert!(error.contains("leave one of the two out"), "{error}");
+}
+
 /// Changes with `$` in place of a value; the values at the ends that are taken, and those beyond that are not.
 type Bound = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const BOUNDS: &[Bound] = &[
     (r#"{"mss": $}"#, &[r#""1b""#, r#""65535b""#], &[r#""0b""#, r#""65536b""#]),
     (r#"{"receive_window": $}"#, &[r#""1b""#, r#""4294967295b""#], &[r#""0b""#, r#""4294967296b""#]),
+    (r#"{"tcp_rmem": ["1b", "2b", $]}"#, &[r#""2b""#, r#""4294967295b""#], &[r#""1b""#, r#""4294967296b""#]),
+    (r#"{"tcp_wmem": [$, "2b", "2b"]}"#, &[r#""1b""#, r#""2b""#], &[r#""0b""#, r#""3b""#]),
+    (r#"{"scaling_ratio": $}"#, &["1e-300", "1.0"], &["0.0", "1.000000001"]),
     (r#"{"max_backoff": $}"#, &["1"], &["0"]),
     (r#"{"initial_window": $}"#, &["1"], &["0"]),
     (r#"{"least_after_mark": $}"#, &["1"], &["0"]),

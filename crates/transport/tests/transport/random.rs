@@ -273,18 +273,23 @@ fn forbidden(case: &Case) -> Option<String> {
     let timestamps = case.seed & 32 > 0;
     let p = Profile { ecn_feedback: feedback(case), ecn_option: true, timestamps, ..profile(case) };
     let (pair, _) = play_on(case, &p, 400);
-    let (mut acked, mut headers) = ([0; 2], [Headers::default(); 2]);
+    // What each end has offered: where its window ends, and how long it was.
+    let (mut edges, mut windows, mut headers) = ([0; 2], [0; 2], [Headers::default(); 2]);
     pair.sent.iter().find_map(|sent| {
         let end = sent.seg.seq + u64::from(sent.seg.len);
-        // What the peer has said at most by now.
-        let outside = end > acked[1 - sent.from] + p.receive_window.0 + 1;
-        acked[sent.from] = acked[sent.from].max(sent.seg.ack);
+        let window = u64::from(sent.seg.window);
+        let outside = sent.seg.len > 0 && end > edges[1 - sent.from];
+        // The SYN takes up a number that no window counts.
+        edges[sent.from] = edges[sent.from].max(sent.seg.ack.max(1) + window);
+        let shrinks = window < std::mem::replace(&mut windows[sent.from], window);
+        let beyond = window > p.largest_receive_window() || (!p.tcp_moderate_rcvbuf && window != p.receive_window.0);
         let wrong = [
             outside.then_some("it is outside of the peer's window"),
             (u64::from(sent.seg.len) > p.mss.0).then_some("it is longer than a segment may be"),
             headers[sent.from].wrong(&sent.seg, &p),
-            // No window ever closes, so nobody needs to probe whether it has opened (RFC 9293 section 3.8.6.1).
-            (u64::from(sent.seg.window) != p.receive_window.0).then_some("its own window is another one"),
+            // No window ever shrinks, so nobody needs to probe whether it has opened (RFC 9293 section 3.8.6.1).
+            shrinks.then_some("its own window shrinks"),
+            beyond.then_some("its own window is larger than it may be"),
         ];
         wrong.into_iter().flatten().next().map(|why| format!("{why}: {sent:?}"))
     })
