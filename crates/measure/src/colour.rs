@@ -29,7 +29,7 @@ const SLOTS: [Slot; 12] = [
     slot("#009e73", "#2fc59a", &["web", "pages", "http-mah", "http-unc", "short-flows", "abt"]),
     slot("#cc79a7", "#e19ac4", &["video", "dash", "multimedia", "mpeg", "videoconf"]),
     slot("#56b4e9", "#8fd3fa", &["upload", "uploads"]),
-    slot("#7a55c7", "#a98bf0", &["call", "calls"]),
+    slot("#7a55c7", "#a98bf0", &["call", "calls", "realtime"]),
     slot("#8a6d00", "#cdb54a", &["game"]),
     slot("#a0355c", "#e06c93", &["incast"]),
     slot("#b9a5e6", "#d3c6fa", &["call-up"]),

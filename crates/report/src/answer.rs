@@ -13,10 +13,8 @@ pub(crate) struct Outcome<'a> {
     /// The queue delay in milliseconds: mean and 99th percentile.
     pub(crate) mean_ms: f64,
     pub(crate) p99_ms: f64,
-    /// The goodput of all classes, in bits per second, and its standard deviation over the repeats, assuming that
-    /// classes vary independently.
+    /// The goodput of all classes, in bits per second.
     pub(crate) goodput: f64,
-    pub(crate) spread: f64,
 }
 
 /// The discipline with the shortest queue at nearly the best goodput, the delay at the best goodput, and the goodput at
@@ -113,7 +111,6 @@ pub(crate) fn outcome<'a>(row: &'a Row, link: &str, classes: &[String]) -> Optio
         mean_ms,
         p99_ms: delay("p99").unwrap_or(mean_ms),
         goodput: goodputs().map(|stat| stat.mean).sum(),
-        spread: goodputs().filter_map(|stat| stat.sd).map(|sd| sd * sd).sum::<f64>().sqrt(),
     })
 }
 

@@ -148,7 +148,7 @@ impl Builder<'_> {
     /// rate is not what its user gets.
     fn passes_elsewhere(&self, class: &str) -> bool {
         let largest = |metric: &str| self.grid.largest(&format!("classes.{class}.{metric}_bps"));
-        largest("goodput") > 1.05 * largest("throughput")
+        passes_elsewhere(largest("goodput"), largest("throughput"))
     }
 
     fn apps(&mut self) {
@@ -176,6 +176,12 @@ impl Builder<'_> {
             (format!("{} {}", whole.join(" "), shown.name), format!("{}\n{}", whole.join("\n"), shown.head));
         self.add(&path(metric, shown, names), &name, &head, kind);
     }
+}
+
+/// Whether the data of a class with these rates does not cross the measured link: over the link that carries it, data
+/// with headers is more than data without, up to what is on its way.
+pub(crate) fn passes_elsewhere(goodput: f64, throughput: f64) -> bool {
+    goodput > 1.05 * throughput
 }
 
 /// The names that experiments give to classes of traffic that only fill or disturb a link. Whether such traffic gets much or loses much is

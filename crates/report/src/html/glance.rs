@@ -143,6 +143,8 @@ fn cell(row: &Row, column: &Column, scale: &Scale) -> Cell {
     Cell { text, spread: spread(stat, column), share, cue }
 }
 
+/// Half the width of the 95 % interval of the mean.
 fn spread(stat: &Stat, column: &Column) -> String {
-    stat.sd.map_or_else(String::new, |sd| format!("± {}", fixed(sd * column.kind.factor, column.decimals)))
+    let half = stat.half_width();
+    half.map_or_else(String::new, |half| format!("±{}", fixed(half * column.kind.factor, column.decimals)))
 }

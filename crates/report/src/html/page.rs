@@ -35,7 +35,8 @@ struct Answer {
     /// The combination and the window; empty if there is only one.
     place: String,
     text: String,
-    picture: Option<Figure>,
+    /// One for each direction that has a queue.
+    pictures: Vec<Figure>,
 }
 
 /// The page.
@@ -247,7 +248,7 @@ fn answers(grid: &Grid, swatches: &[Swatch]) -> Vec<Answer> {
     let of = |(group, table): (&Group, &Table)| {
         let place = [group.title(), table.window.clone()].into_iter().filter(|text| !text.is_empty());
         let place = if tables().count() > 1 { place.collect::<Vec<_>>().join(", ") } else { String::new() };
-        Some(Answer { place, text: answer(grid, table)?, picture: operating(grid, table, swatches) })
+        Some(Answer { place, text: answer(grid, table)?, pictures: operating(grid, table, swatches) })
     };
     tables().filter_map(of).collect()
 }

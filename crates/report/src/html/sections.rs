@@ -59,21 +59,18 @@ pub(super) fn extent(grid: &Grid) -> Extent {
 pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch], summed_up: bool) -> Vec<Mix> {
     let mut mixes = Vec::new();
     for (place, group) in grid.groups.iter().take(MOST_GROUPS).enumerate() {
-        let lines: Vec<Line<'_>> = swatches
-            .iter()
-            .take(MOST_LINES)
-            .filter_map(|swatch| {
-                Some(Line { swatch, output: first_run(input.runs, grid, group, &swatch.label)?.output })
-            })
-            .collect();
+        let lines: Vec<Line<'_>> =
+            swatches.iter().take(MOST_LINES).filter_map(|swatch| line(input.runs, grid, group, swatch)).collect();
         let windows =
             grid.windows.iter().map(|window| Curves { window: grid.named(window), figures: curves(window, &lines) });
         let shown: Vec<&str> = lines.iter().map(|line| line.swatch.label.as_str()).collect();
         let overlays = predicted(input, grid, group, &shown);
         let label = format!("Time series of all disciplines {}", group.title());
-        let points = |table: &Table| Some((table.window.clone(), operating(grid, table, swatches)?));
+        let points = |table: &Table| -> Vec<(String, Figure)> {
+            operating(grid, table, swatches).into_iter().map(|figure| (table.window.clone(), figure)).collect()
+        };
         let mix = Mix {
-            operating: group.tables.iter().filter(|_| !summed_up).filter_map(points).collect(),
+            operating: group.tables.iter().filter(|_| !summed_up).flat_map(points).collect(),
             id: format!("mix-{}", place + 1),
             name: group.title(),
             series: series(label.trim_end().to_owned(), &lines, &Lines::Runs, &overlays, &input.results.plot),
@@ -103,9 +100,8 @@ pub(super) fn disciplines(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swat
 fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(String, Figure)> {
     let mut figures = Vec::new();
     for group in grid.groups.iter().take(MOST_GROUPS) {
-        let Some(run) = first_run(input.runs, grid, group, &swatch.label) else { continue };
+        let Some(line) = line(input.runs, grid, group, swatch) else { continue };
         let label = format!("Time series of {} by class {}", swatch.label, group.title());
-        let line = Line { swatch, output: run.output };
         let overlays = predicted(input, grid, group, &[&swatch.label]);
         figures.extend(
             series(label.trim_end().to_owned(), &[line], &Lines::Classes, &overlays, &[])
@@ -128,14 +124,15 @@ fn predicted(input: &ReportInput<'_>, grid: &Grid, group: &Group, shown: &[&str]
     input.results.overlays.iter().filter(drawn).cloned().chain(published.iter().filter(drawn).cloned()).collect()
 }
 
-/// The first repeat of a combination.
-fn first_run<'a>(runs: &'a [RunData<'a>], grid: &Grid, group: &Group, label: &str) -> Option<&'a RunData<'a>> {
+/// The runs of a combination, in the order of their repeats; `None` if none is finished.
+fn line<'a>(runs: &[RunData<'a>], grid: &Grid, group: &Group, swatch: &'a Swatch) -> Option<Line<'a>> {
     let is = |run: &RunData<'_>, axis: &str, wanted: &str| run.labels.get(axis).map_or("", String::as_str) == wanted;
     let matching = |run: &&RunData<'_>| {
-        is(run, &grid.focus.name, label) && group.labels.iter().all(|(axis, other)| is(run, axis, other))
+        is(run, &grid.focus.name, &swatch.label) && group.labels.iter().all(|(axis, other)| is(run, axis, other))
     };
-    let repeat = |run: &&RunData<'_>| run.labels.get("repeat").and_then(|text| text.parse::<u64>().ok());
-    runs.iter().filter(matching).min_by_key(repeat)
+    let mut found: Vec<&RunData<'a>> = runs.iter().filter(matching).collect();
+    found.sort_by_key(|run| run.labels.get("repeat").and_then(|text| text.parse::<u64>().ok()));
+    (!found.is_empty()).then(|| Line { swatch, outputs: found.iter().map(|run| run.output).collect() })
 }
 
 /// A discipline in one line, as HTML; empty for a label that is not in the catalogue.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::palette::Swatch;
 use super::plot::{self, Figure, Plot, in_words, literal, merged, titled};
+use super::scale::{self, LEAST_DELAYS, LEAST_RATES};
 use crate::format::{rate_unit, rounded, significant};
 
 /// The height of a picture, in pixels.
@@ -80,6 +81,11 @@ fn plane(clouds: &[Cloud], swatches: &[Swatch], label: &str) -> Option<Figure> {
     let most = spreads.iter().map(|(_, spread)| spread.goodput).fold(0.0, f64::max);
     let (unit, factor) = rate_unit(most);
     let mut plot = empty();
+    let ellipses: Vec<(f64, f64)> = spreads.iter().flat_map(|(_, spread)| spread.ellipse()).collect();
+    let ends = |of: fn(&(f64, f64)) -> f64| {
+        let values = ellipses.iter().map(of);
+        values.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)))
+    };
     for (cloud, spread) in &spreads {
         let swatch = swatches.get(cloud.discipline)?;
         let name = named(&swatch.label, &cloud.name);
@@ -99,9 +105,15 @@ fn plane(clouds: &[Cloud], swatches: &[Swatch], label: &str) -> Option<Figure> {
             "marker": {"color": swatch.color, "size": 7, "symbol": swatch.symbol()},
         }));
     }
-    plot.set("xaxis", titled("queue delay, ms", merged(logarithmic(), json!({"autorange": "reversed"}))));
-    plot.set("yaxis", titled(&format!("goodput, {unit}"), json!({"nticks": 5})));
-    (!spreads.is_empty()).then(|| plot.figure(format!("{label}: goodput against queue delay")))
+    if spreads.is_empty() {
+        return None;
+    }
+    let [shortest, longest] = scale::logarithmic(ends(|point| point.0), LEAST_DELAYS);
+    let range = json!({"range": [longest.log10(), shortest.log10()]});
+    plot.set("xaxis", titled("queue delay, ms", merged(logarithmic(), range)));
+    let goodput = scale::linear(ends(|point| point.1), LEAST_RATES).map(|bps| rounded(bps * factor));
+    plot.set("yaxis", titled(&format!("goodput, {unit}"), json!({"nticks": 5, "range": goodput})));
+    Some(plot.figure(format!("{label}: goodput against queue delay")))
 }
 
 /// Lines or bars over an axis.

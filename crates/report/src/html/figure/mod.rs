@@ -1,6 +1,7 @@
 //! The plots of the page.
 
 mod advice;
+mod band;
 mod card;
 mod curves;
 mod laws;
@@ -12,6 +13,7 @@ mod plot;
 mod published;
 mod ratio;
 mod responses;
+mod scale;
 mod series;
 mod sweep;
 

@@ -1,7 +1,5 @@
 //! Places the names of points in a plot so that they cover neither each other nor another point.
 
-/// The size of a plot's area, in pixels, for which names are placed: that of a wide screen.
-const WIDTH: f64 = 1150.0;
 /// The width of a character and the height of a line, in pixels, of names of 10 pixels.
 const CHARACTER: f64 = 5.6;
 const LINE: f64 = 12.0;
@@ -20,22 +18,35 @@ const PLACES: [(&str, f64, f64); 8] = [
     ("bottom right", 1.0, 1.0),
     ("bottom left", -1.0, 1.0),
 ];
+/// How many of them are above, below or beside the point, where its bars are.
+const ON_BARS: usize = 4;
 
 /// A rectangle in pixels: left, right, top, bottom.
 type Area = (f64, f64, f64, f64);
 
 /// A place for the name of each point, in Plotly's terms, or none where every place is taken. Points have their
-/// coordinates as fractions of the plot's width and height, from the upper left corner; earlier ones are placed first.
-pub(super) fn places(points: &[(f64, f64)], names: &[&str], height: usize) -> Vec<Option<&'static str>> {
-    let pixels: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x * WIDTH, y * height as f64)).collect();
+/// coordinates as fractions of the plot's width and height (in pixels), from the upper left corner; earlier ones are
+/// placed first. `bars`: points have bars in both directions, so that names stand better in a corner of them.
+pub(super) fn places(
+    points: &[(f64, f64)],
+    names: &[&str],
+    (wide, high): (usize, usize),
+    bars: bool,
+) -> Vec<Option<&'static str>> {
+    let (wide, high) = (wide as f64, high as f64);
+    let mut order = PLACES;
+    if bars {
+        order.rotate_left(ON_BARS);
+    }
+    let pixels: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x * wide, y * high)).collect();
     let mut taken: Vec<Area> = pixels.iter().map(|(x, y)| (x - RADIUS, x + RADIUS, y - RADIUS, y + RADIUS)).collect();
     let mut found = Vec::new();
     for (own, (point, name)) in pixels.iter().zip(names).enumerate() {
         let free = |(_, area): &(&'static str, Area)| {
-            let inside = area.0 >= 0.0 && area.1 <= WIDTH && area.2 >= -LINE;
+            let inside = area.0 >= 0.0 && area.1 <= wide && area.2 >= -LINE;
             inside && taken.iter().enumerate().all(|(i, other)| i == own || !overlap(area, other))
         };
-        let place = PLACES.iter().map(|(words, x, y)| (*words, area(*point, name, *x, *y))).find(free);
+        let place = order.iter().map(|(words, x, y)| (*words, area(*point, name, *x, *y))).find(free);
         taken.extend(place.map(|(_, area)| area));
         found.push(place.map(|(words, _)| words));
     }
@@ -57,36 +68,44 @@ fn overlap(one: &Area, other: &Area) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{WIDTH, places};
+    use super::places;
+
+    const WIDTH: f64 = 1150.0;
+    const SIZE: (usize, usize) = (1150, 300);
 
     #[test]
     fn a_lonely_point_has_its_name_above() {
-        assert_eq!(places(&[(0.5, 0.5)], &["red"], 300), [Some("top center")]);
+        assert_eq!(places(&[(0.5, 0.5)], &["red"], SIZE, false), [Some("top center")]);
+    }
+
+    #[test]
+    fn a_name_stands_beside_the_bars_of_its_point() {
+        assert_eq!(places(&[(0.5, 0.5)], &["red"], SIZE, true), [Some("top right")]);
     }
 
     #[test]
     fn a_name_gives_way_to_names_and_points() {
         let beside = 20.0 / WIDTH;
         assert_eq!(
-            places(&[(0.5, 0.5), (0.5 + beside, 0.5)], &["fq-codel", "cake"], 300),
+            places(&[(0.5, 0.5), (0.5 + beside, 0.5)], &["fq-codel", "cake"], SIZE, false),
             [Some("top center"), Some("bottom center")]
         );
-        let above = places(&[(0.5, 0.5), (0.5, 0.5 - 13.0 / 300.0)], &["red", "pie"], 300);
+        let above = places(&[(0.5, 0.5), (0.5, 0.5 - 13.0 / 300.0)], &["red", "pie"], SIZE, false);
         assert_eq!(above, [Some("bottom center"), Some("top center")], "the second point is where the name would be");
     }
 
     #[test]
     fn where_all_places_are_taken_there_is_no_name() {
-        let found = places(&[(0.5, 0.5); 20], &["red"; 20], 300);
+        let found = places(&[(0.5, 0.5); 20], &["red"; 20], SIZE, false);
         assert!(found[..4].iter().all(Option::is_some) && found[8..].iter().all(Option::is_none), "{found:?}");
         let close: Vec<(f64, f64)> = (0..30).map(|i| (0.5 + f64::from(i) * 1e-4, 0.5)).collect();
-        let crowded = places(&close, &["a-long-name"; 30], 300);
+        let crowded = places(&close, &["a-long-name"; 30], SIZE, false);
         assert!(crowded.iter().any(Option::is_none), "{crowded:?}");
     }
 
     #[test]
     fn a_name_stays_inside() {
-        assert_eq!(places(&[(0.0, 0.5)], &["fq-codel"], 300), [Some("middle right")]);
-        assert_eq!(places(&[(1.0, 0.5)], &["fq-codel"], 300), [Some("middle left")]);
+        assert_eq!(places(&[(0.0, 0.5)], &["fq-codel"], SIZE, false), [Some("middle right")]);
+        assert_eq!(places(&[(1.0, 0.5)], &["fq-codel"], SIZE, false), [Some("middle left")]);
     }
 }

@@ -1,86 +1,129 @@
 //! Operating points: goodput against queue delay.
 
+use aqmkit_results::Stat;
 use serde_json::{Value, json};
 
 use super::names;
 use super::palette::Swatch;
-use super::plot::{Figure, MARGINS, Plot, literal, titled};
-use crate::answer::{Outcome, outcome};
-use crate::columns;
+use super::plot::{Figure, MARGINS, Plot, heading, literal, merged, titled};
+use super::scale::{LEAST_DELAYS, LEAST_RATES, Ticks, linear, logarithmic};
+use crate::columns::{self, passes_elsewhere};
 use crate::format::{rate_unit, rounded, significant};
 use crate::grid::{Grid, Row, Table};
 
 /// The height of a figure, in pixels, and of one whose many points need room for their names.
 const HEIGHT: usize = 380;
 const CROWDED: (usize, usize) = (12, 560);
-/// The ticks of the delay axis.
-const TICKS: [f64; 17] =
-    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0];
+/// The width of the plot's area on a wide screen, in pixels.
+const WIDTH: usize = 1150;
 /// The shortest delay on a logarithmic axis, in milliseconds.
 const SHORTEST: f64 = 0.01;
+/// An interval of delays is drawn to this part of the mean at least.
+const FARTHEST: f64 = 4.0;
+/// About the most ticks of the axis of delays.
+const MOST_TICKS: usize = 10;
 
-/// The operating point of one row.
+/// The operating point of one row at one link.
 struct Point<'a> {
     swatch: &'a Swatch,
-    delay: f64,
+    /// The mean queue delay in milliseconds, and its 99th percentile.
+    delay: Stat,
     delay_p99: f64,
+    /// Bits per second.
     goodput: f64,
+    /// Half the width of the 95 % interval of the goodput; 0 for a single run.
     spread: f64,
 }
 
-/// One point for each row of a combination in one window: the mean queue delay, falling to the right so that the best
-/// corner is the upper right one, against the goodput of all classes; a line extends to the 99th percentile of the
-/// delay. If several links are reported, the queue is that of the first. No figure for fewer than two points, or if no
-/// packet waits.
-pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
+/// The traffic whose goodput is drawn against the delay of a link.
+struct Of<'a> {
+    link: &'a str,
+    classes: Vec<&'a str>,
+    /// Whether there are other links.
+    among: bool,
+}
+
+/// A figure for each of two directions, or for the first link: one point for each row of a combination in one window,
+/// the mean queue delay, falling to the right so that the best corner is the upper right one, against the goodput of
+/// the traffic over the link; a line extends to the 99th percentile of the delay, and bars show 95 % intervals. No
+/// figure for fewer than two points, or if no packet waits.
+pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]) -> Vec<Figure> {
     let paths = grid.paths();
     let links = columns::names(&paths, "links.");
-    let link = links.first()?;
     let classes = columns::names(&paths, "classes.");
-    let points: Vec<Point<'_>> = table.rows.iter().filter_map(|row| point(row, link, &classes, swatches)).collect();
-    let queued = points.iter().any(|point| point.delay > SHORTEST);
+    let largest = |class: &str, metric: &str| grid.largest(&format!("classes.{class}.{metric}_bps"));
+    let (other, own): (Vec<&str>, Vec<&str>) = classes
+        .iter()
+        .map(String::as_str)
+        .partition(|class| passes_elsewhere(largest(class, "goodput"), largest(class, "throughput")));
+    let shown: Vec<Of<'_>> = match links.as_slice() {
+        [down, up] if !other.is_empty() => {
+            vec![Of { link: down, classes: own, among: true }, Of { link: up, classes: other, among: true }]
+        }
+        [first, ..] => vec![Of { link: first, classes: [own, other].concat(), among: links.len() > 1 }],
+        [] => Vec::new(),
+    };
+    shown.iter().filter_map(|of| figure(of, table, swatches)).collect()
+}
+
+fn figure(of: &Of<'_>, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
+    let points: Vec<Point<'_>> = table.rows.iter().filter_map(|row| point(row, of, swatches)).collect();
+    let queued = points.iter().any(|point| point.delay.mean > SHORTEST);
     if points.len() < 2 || !queued {
         return None;
     }
     let height = if points.len() > CROWDED.0 { CROWDED.1 } else { HEIGHT };
     let (unit, factor) = rate_unit(points.iter().map(|point| point.goodput).fold(0.0, f64::max));
-    let of = if links.len() > 1 { format!("{link}: ") } else { String::new() };
+    let link = if of.among { format!("{}: ", of.link) } else { String::new() };
     let mut plot = Plot::new(height);
-    let (xs, ys) = (delays(&points), goodputs(&points));
-    let range = [xs[0].log10(), xs[1].log10()];
-    let ticks =
-        json!({"type": "log", "range": range, "tickvals": TICKS, "ticktext": TICKS.map(|tick| significant(tick, 1))});
-    plot.set("xaxis", titled(&format!("{of}queue delay, ms: mean, and line to p99"), ticks));
-    plot.set("yaxis", titled(&format!("goodput, {unit}"), json!({"range": ys.map(|bps| rounded(bps * factor))})));
+    let ([shortest, longest], ys) = (delays(&points), goodputs(&points));
+    // Delays fall to the right.
+    let range = [longest.log10(), shortest.log10()];
+    let ticks = merged(Ticks::between(shortest, longest, MOST_TICKS).axis(), json!({"range": range}));
+    plot.set("xaxis", titled(&format!("{link}queue delay, ms: mean, and line to p99"), ticks));
+    let axis = json!({"range": ys.map(|bps| rounded(bps * factor)), "nticks": 6});
+    plot.set("yaxis", titled(&format!("{link}goodput, {unit}"), axis));
     plot.set("hovermode", json!("closest"));
-    let across = |point: &Point<'_>| (point.delay.log10() - range[0]) / (range[1] - range[0]);
+    if of.among {
+        plot.set("annotations", json!([heading(of.link, 1.0)]));
+    }
+    let across = |point: &Point<'_>| (point.delay.mean.log10() - range[0]) / (range[1] - range[0]);
     let down = |point: &Point<'_>| (ys[1] - point.goodput) / (ys[1] - ys[0]);
     let spots: Vec<(f64, f64)> = points.iter().map(|point| (across(point), down(point))).collect();
     let labels: Vec<&str> = points.iter().map(|point| point.swatch.label.as_str()).collect();
-    let area = height - MARGINS.0 - MARGINS.1;
+    let (wide, bars) = (if of.among { WIDTH / 2 } else { WIDTH }, points.iter().any(|point| point.spread > 0.0));
+    let area = (wide, height - MARGINS.0 - MARGINS.1);
     for sweep in sweeps(&points) {
         plot.scatter(joined(sweep, factor));
     }
-    for (point, place) in points.iter().zip(names::places(&spots, &labels, area)) {
+    for (point, place) in points.iter().zip(names::places(&spots, &labels, area, bars)) {
         plot.say(format!("{}: {}", point.swatch.label, point.words(unit, factor)));
         plot.scatter(trace(point, unit, factor, place));
+        if let Some(bar) = interval(point, factor) {
+            plot.scatter(bar);
+        }
     }
-    Some(plot.figure(format!("Goodput against queue delay in window {}", table.window)))
+    let queue = if of.among { format!("the queue delay of {}", of.link) } else { "queue delay".to_owned() };
+    Some(plot.figure(format!("Goodput against {queue} in window {}", table.window)))
 }
 
-/// The ends of the delay axis: the longest, then the shortest.
+/// The ends of the delay axis, the shortest first.
 fn delays(points: &[Point<'_>]) -> [f64; 2] {
-    let shortest = points.iter().map(|point| point.delay).fold(f64::MAX, f64::min);
+    // An interval of few runs may reach to zero, which is far away on this axis.
+    let low = |point: &Point<'_>| {
+        let mean = point.delay.mean;
+        point.delay.interval().map_or(mean, |interval| interval.low.max(mean / FARTHEST))
+    };
+    let shortest = points.iter().map(|point| low(point).max(SHORTEST)).fold(f64::MAX, f64::min);
     let longest = points.iter().map(|point| point.delay_p99).fold(0.0, f64::max);
-    [longest * 1.3, shortest / 1.6]
+    logarithmic((shortest, longest.max(shortest)), LEAST_DELAYS)
 }
 
-/// The ends of the goodput axis, with some space around the points.
+/// The ends of the goodput axis.
 fn goodputs(points: &[Point<'_>]) -> [f64; 2] {
     let lowest = points.iter().map(|point| point.goodput - point.spread).fold(f64::MAX, f64::min);
     let highest = points.iter().map(|point| point.goodput + point.spread).fold(0.0, f64::max);
-    let space = (0.08 * (highest - lowest)).max(0.01 * highest).max(1.0);
-    [lowest - space, highest + space]
+    linear((lowest.max(0.0), highest), LEAST_RATES)
 }
 
 /// The sweeps of one parameter, such as `red max=20`, `red max=40` and so on: neighbouring points whose labels differ in
@@ -93,7 +136,7 @@ fn sweeps<'a, 'b>(points: &'a [Point<'b>]) -> impl Iterator<Item = &'a [Point<'b
 /// The line that joins the points of a sweep.
 fn joined(sweep: &[Point<'_>], factor: f64) -> Value {
     json!({
-        "x": sweep.iter().map(|point| rounded(point.delay)).collect::<Vec<_>>(),
+        "x": sweep.iter().map(|point| rounded(point.delay.mean)).collect::<Vec<_>>(),
         "y": sweep.iter().map(|point| rounded(point.goodput * factor)).collect::<Vec<_>>(),
         "mode": "lines",
         "hoverinfo": "skip",
@@ -101,17 +144,32 @@ fn joined(sweep: &[Point<'_>], factor: f64) -> Value {
     })
 }
 
-fn point<'a>(row: &Row, link: &str, classes: &[String], swatches: &'a [Swatch]) -> Option<Point<'a>> {
-    let Outcome { mean_ms, p99_ms, goodput, spread, .. } = outcome(row, link, classes)?;
-    let delay = mean_ms.max(SHORTEST);
-    Some(Point { swatch: swatches.get(row.place)?, delay, delay_p99: p99_ms.max(delay), goodput, spread })
+fn point<'a>(row: &Row, of: &Of<'_>, swatches: &'a [Swatch]) -> Option<Point<'a>> {
+    let delay = |which: &str| row.metrics.get(&format!("links.{}.queue_delay_ms.{which}", of.link)).copied();
+    let mut mean = delay("mean")?;
+    mean.mean = mean.mean.max(SHORTEST);
+    let goodputs = of.classes.iter().filter_map(|class| row.metrics.get(&format!("classes.{class}.goodput_bps")));
+    // The classes as if they varied independently.
+    let squares: f64 = goodputs.clone().filter_map(Stat::half_width).map(|half| half * half).sum();
+    Some(Point {
+        swatch: swatches.get(row.place)?,
+        delay: mean,
+        delay_p99: delay("p99").map_or(mean.mean, |p99| p99.mean.max(mean.mean)),
+        goodput: goodputs.map(|stat| stat.mean).sum(),
+        spread: squares.sqrt(),
+    })
 }
 
 impl Point<'_> {
     fn words(&self, unit: &str, factor: f64) -> String {
+        let half = |half: Option<f64>| match half {
+            Some(half) if half > 0.0 => format!(" ±{}", significant(half, 2)),
+            _ => String::new(),
+        };
         let [delay, p99, goodput] =
-            [self.delay, self.delay_p99, self.goodput * factor].map(|value| significant(value, 3));
-        format!("{delay} ms, p99 {p99} ms, {goodput} {unit}")
+            [self.delay.mean, self.delay_p99, self.goodput * factor].map(|value| significant(value, 3));
+        let (around, about) = (half(self.delay.half_width()), half(Some(self.spread * factor)));
+        format!("{delay}{around} ms, p99 {p99} ms, {goodput}{about} {unit}")
     }
 }
 
@@ -119,7 +177,7 @@ fn trace(point: &Point<'_>, unit: &str, factor: f64, place: Option<&str>) -> Val
     let color = point.swatch.color;
     let name = literal(&point.swatch.label);
     json!({
-        "x": [rounded(point.delay)],
+        "x": [rounded(point.delay.mean)],
         "y": [rounded(point.goodput * factor)],
         "mode": if place.is_some() { "markers+text" } else { "markers" },
         "name": name,
@@ -132,7 +190,7 @@ fn trace(point: &Point<'_>, unit: &str, factor: f64, place: Option<&str>) -> Val
         "error_x": {
             "type": "data",
             "symmetric": false,
-            "array": [rounded(point.delay_p99 - point.delay)],
+            "array": [rounded(point.delay_p99 - point.delay.mean)],
             "arrayminus": [0.0],
             "color": color,
             "thickness": 1.0,
@@ -142,8 +200,67 @@ fn trace(point: &Point<'_>, unit: &str, factor: f64, place: Option<&str>) -> Val
             "type": "data",
             "array": [rounded(point.spread * factor)],
             "color": color,
-            "thickness": 1.0,
-            "width": 0,
+            "thickness": 2.5,
+            "width": 4,
         },
     })
+}
+
+/// The interval of the mean delay, as a bar thicker than the line to the 99th percentile.
+fn interval(point: &Point<'_>, factor: f64) -> Option<Value> {
+    let interval = point.delay.interval()?;
+    let low = interval.low.max(point.delay.mean / FARTHEST).max(SHORTEST);
+    Some(json!({
+        "x": [rounded(low), rounded(interval.high.max(low))],
+        "y": [rounded(point.goodput * factor), rounded(point.goodput * factor)],
+        "mode": "lines",
+        "line": {"color": point.swatch.color, "width": 3.5},
+        "hoverinfo": "skip",
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use aqmkit_results::Axis;
+
+    use super::super::palette::swatches;
+    use super::*;
+    use crate::grid::Group;
+
+    fn row(place: usize, label: &str, metrics: &[(&str, f64)]) -> Row {
+        let stat = |mean: f64| Stat { mean, sd: None, count: 1 };
+        let metrics: BTreeMap<String, Stat> = metrics.iter().map(|(k, v)| ((*k).to_owned(), stat(*v))).collect();
+        Row { label: label.to_owned(), place, metrics }
+    }
+
+    /// What is up is drawn against the queue of that direction, with the goodput of its own traffic.
+    #[test]
+    fn both_directions_have_a_picture() {
+        let rows = ["fifo", "cake"].iter().enumerate().map(|(i, label)| {
+            row(
+                i,
+                label,
+                &[
+                    ("links.down.queue_delay_ms.mean", 5.0),
+                    ("links.up.queue_delay_ms.mean", 6000.0 / (1.0 + 999.0 * i as f64)),
+                    ("classes.bulk.goodput_bps", 14e6),
+                    ("classes.bulk.throughput_bps", 15e6),
+                    ("classes.upload.goodput_bps", 0.9e6),
+                    ("classes.upload.throughput_bps", 0.05e6),
+                ],
+            )
+        });
+        let table = Table { window: "all".to_owned(), rows: rows.collect() };
+        let labels = vec!["fifo".to_owned(), "cake".to_owned()];
+        let focus = Axis { name: "aqm".to_owned(), labels: labels.clone() };
+        let group = Group { labels: Vec::new(), tables: vec![table.clone()] };
+        let grid = Grid { focus, groups: vec![group], ..Grid::default() };
+        let figures = operating(&grid, &table, &swatches(&labels));
+        let words: Vec<String> = figures.iter().map(|figure| format!("{figure:?}")).collect();
+        assert_eq!(words.len(), 2);
+        assert!(words[0].contains("fifo: 5 ms, p99 5 ms, 14 Mbit/s"), "{}", words[0]);
+        assert!(words[1].contains("fifo: 6000 ms, p99 6000 ms, 900 kbit/s"), "{}", words[1]);
+    }
 }

@@ -115,6 +115,32 @@ pub(super) fn by_class(columns: &BTreeSet<&str>, largest_rate: f64) -> (Vec<Stri
     (classes, panels)
 }
 
+/// Draws the classes in `elsewhere`, whose data does not cross the measured link, by the data that their receivers get.
+/// What their acknowledgements meet at the measured link (delay, drops) is left out.
+pub(super) fn by_data(panels: &mut Vec<Panel>, elsewhere: &BTreeSet<String>) {
+    for panel in panels.iter_mut() {
+        let of_one = panel.columns.len() == 1 && panel.columns[0].1.is_empty();
+        let mut shown: Vec<String> = Vec::new();
+        panel.columns.retain_mut(|(column, _)| {
+            let parts = column.strip_prefix("classes.").and_then(|rest| rest.split_once('.'));
+            let Some((class, metric)) = parts.filter(|(class, _)| elsewhere.contains(*class)) else { return true };
+            // A panel of one class shows what the experiment asks for.
+            if metric != "throughput_bps" {
+                return of_one;
+            }
+            shown.push(class.to_owned());
+            *column = format!("classes.{class}.goodput_bps");
+            true
+        });
+        if of_one && !shown.is_empty() {
+            panel.title = panel.title.replacen("throughput", "goodput", 1);
+        } else if !shown.is_empty() {
+            panel.title.push_str(&format!(" ({}: goodput in the other direction)", shown.join(", ")));
+        }
+    }
+    panels.retain(|panel| !panel.columns.is_empty());
+}
+
 /// The unit of a metric's panel and the factor to it; bit rates get a readable unit.
 fn shown(metric: &Metric, rate: (&'static str, f64)) -> (&'static str, f64) {
     let is_bit_rate = metric.unit.dimension == Dimension::Rate && metric.unit.scale == 1.0;
@@ -151,6 +177,35 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 15, "{seen}");
+    }
+
+    #[test]
+    fn an_upload_is_drawn_by_its_data() {
+        let columns = BTreeSet::from([
+            "classes.bulk.goodput_bps",
+            "classes.bulk.throughput_bps",
+            "classes.bulk.queue_delay_ms.mean",
+            "classes.upload.goodput_bps",
+            "classes.upload.throughput_bps",
+            "classes.upload.queue_delay_ms.mean",
+        ]);
+        let elsewhere = BTreeSet::from(["upload".to_owned()]);
+        let mut panels = by_class(&columns, 2e6).1;
+        by_data(&mut panels, &elsewhere);
+        let drawn: Vec<Vec<&str>> =
+            panels.iter().map(|panel| panel.columns.iter().map(|(column, _)| column.as_str()).collect()).collect();
+        assert_eq!(
+            drawn,
+            [
+                vec!["classes.bulk.throughput_bps", "classes.upload.goodput_bps"],
+                vec!["classes.bulk.queue_delay_ms.mean"]
+            ]
+        );
+        assert_eq!(panels[0].title, "throughput, Mbit/s (upload: goodput in the other direction)");
+        let mut of_runs = by_quantity(&columns, 2e6, &[]);
+        by_data(&mut of_runs, &elsewhere);
+        let titles: Vec<&str> = of_runs.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["bulk throughput, Mbit/s", "upload goodput, Mbit/s"]);
     }
 
     #[test]

@@ -1,38 +1,43 @@
 //! Time series in panels above each other, with a common time axis.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_measure::output::{Output, Window};
 use aqmkit_results::Overlay;
+use aqmkit_results::statistics::mean_of_known;
 use serde_json::{Value, json};
 
+use super::band::Band;
 use super::palette::{Swatch, class_swatches};
-use super::panels::{Panel, by_class, by_quantity, with_asked};
+use super::panels::{Panel, by_class, by_data, by_quantity, with_asked};
 use super::plot::{
     self, Figure, MARGINS, MOST_PANELS, Plot, axis, domain, heading, in_words, literal, merged, reference, titled,
 };
 use super::published::PUBLISHED;
+use crate::columns::passes_elsewhere;
 use crate::format::{rate_unit, rounded};
 
-/// The largest number of points in a line; longer series are averaged over neighbouring intervals.
+/// The largest number of points in a line, and in one with a band around it; longer series are averaged over
+/// neighbouring intervals.
 const MOST_POINTS: usize = 1000;
+const MOST_WITH_BAND: usize = 250;
 
 /// Pixels above the panels, for the names of windows and the legend.
 const TOP: usize = 78;
 
-/// One run in a figure.
+/// One combination in a figure.
 pub(in crate::html) struct Line<'a> {
     /// Its name and colour.
     pub(in crate::html) swatch: &'a Swatch,
-    /// Its output.
-    pub(in crate::html) output: &'a Output,
+    /// The outputs of its runs, which differ in their seeds; at least one.
+    pub(in crate::html) outputs: Vec<&'a Output>,
 }
 
 /// The meaning of a figure's lines.
 pub(in crate::html) enum Lines {
-    /// Different runs; each panel has one quantity.
+    /// Different combinations; each panel has one quantity.
     Runs,
-    /// The classes of one run; each panel has one quantity.
+    /// The classes of one combination; each panel has one quantity.
     Classes,
 }
 
@@ -44,8 +49,9 @@ pub(in crate::html) fn series(
     overlays: &[Overlay],
     also: &[String],
 ) -> Option<Figure> {
-    let columns: BTreeSet<&str> = runs.iter().flat_map(|run| columns(run.output)).collect();
-    let rate = largest_rate(runs);
+    let columns: BTreeSet<&str> = outputs(runs).flat_map(columns).collect();
+    let elsewhere = elsewhere(runs);
+    let rate = largest_rate(runs, &elsewhere);
     let mut asked: Vec<&str> = Vec::new();
     let (published, predicted): (Vec<&Overlay>, Vec<&Overlay>) =
         overlays.iter().partition(|overlay| overlay.label == PUBLISHED);
@@ -64,15 +70,16 @@ pub(in crate::html) fn series(
         }
         Lines::Classes => by_class(&columns, rate),
     };
+    by_data(&mut panels, &elsewhere);
     panels.truncate(MOST_PANELS);
-    let first = runs.first()?;
+    let windows = &outputs(runs).next()?.windows;
     if panels.is_empty() {
         return None;
     }
     let classes = class_swatches(&classes);
     let each = if matches!(lines, Lines::Runs) { 92 } else { 88 };
     let height = TOP + MARGINS.1 + panels.len() * (each + 26);
-    let mut plot = arranged(&panels, height, &first.output.windows);
+    let mut plot = arranged(&panels, height, windows);
     for (place, panel) in panels.iter().enumerate() {
         for run in runs {
             add_lines(&mut plot, place, panel, run, &classes);
@@ -88,10 +95,40 @@ fn columns(output: &Output) -> impl Iterator<Item = &str> {
     numbered.map(|(name, _)| name.as_str())
 }
 
-fn largest_rate(runs: &[Line<'_>]) -> f64 {
-    let columns = runs.iter().flat_map(|run| &run.output.series.columns);
-    let rates = columns.filter(|(name, _)| name.starts_with("classes.") && name.ends_with(".throughput_bps"));
-    rates.flat_map(|(_, values)| values).copied().fold(0.0, f64::max)
+fn outputs<'a>(runs: &'a [Line<'a>]) -> impl Iterator<Item = &'a Output> {
+    runs.iter().flat_map(|run| &run.outputs).copied()
+}
+
+/// The classes whose data does not cross the measured link, as it is with uploads: only their acknowledgements do.
+fn elsewhere(runs: &[Line<'_>]) -> BTreeSet<String> {
+    let sum = |output: &Output, column: &str| -> f64 {
+        output.series.columns.get(column).into_iter().flatten().filter(|x| x.is_finite()).sum()
+    };
+    let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for output in outputs(runs) {
+        let names = output.series.columns.keys();
+        for class in names.filter_map(|name| name.strip_prefix("classes.")?.strip_suffix(".throughput_bps")) {
+            let (goodput, throughput) = sums.entry(class).or_default();
+            *goodput += sum(output, &format!("classes.{class}.goodput_bps"));
+            *throughput += sum(output, &format!("classes.{class}.throughput_bps"));
+        }
+    }
+    let found = sums.into_iter().filter(|(_, (goodput, throughput))| passes_elsewhere(*goodput, *throughput));
+    found.map(|(class, _)| class.to_owned()).collect()
+}
+
+/// The highest rate that is drawn.
+fn largest_rate(runs: &[Line<'_>], elsewhere: &BTreeSet<String>) -> f64 {
+    let columns = outputs(runs).flat_map(|output| &output.series.columns);
+    let is_drawn = |name: &str| {
+        let class = name.strip_prefix("classes.").and_then(|rest| rest.split_once('.'));
+        match class {
+            Some((_, "throughput_bps")) => true,
+            Some((class, "goodput_bps")) => elsewhere.contains(class),
+            _ => false,
+        }
+    };
+    columns.filter(|(name, _)| is_drawn(name)).flat_map(|(_, values)| values).copied().fold(0.0, f64::max)
 }
 
 fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Plot {
@@ -150,15 +187,31 @@ fn window_name(window: &Window) -> Value {
 
 fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, classes: &[Swatch]) {
     for (column, class) in &panel.columns {
-        let Some(values) = run.output.series.columns.get(column) else { continue };
+        let all: Vec<(&Vec<f64>, f64)> = run
+            .outputs
+            .iter()
+            .filter_map(|output| Some((output.series.columns.get(column)?, output.series.interval_s)))
+            .collect();
+        let Some((_, interval)) = all.first().copied() else { continue };
         let swatch = classes.iter().find(|swatch| swatch.label == *class).unwrap_or(run.swatch);
-        let (values, step) = thinned(values, run.output.series.interval_s, panel.factor);
-        plot.say(in_words(&panel.title, &swatch.label, values.iter().copied()));
+        let most = if all.len() > 1 { MOST_WITH_BAND } else { MOST_POINTS };
+        let longest = all.iter().map(|(values, _)| values.len()).max().unwrap_or(0);
+        let size = longest.div_ceil(most).max(1);
+        let step = interval * size as f64;
+        let few: Vec<Vec<f64>> = all.iter().map(|(values, _)| thinned(values, size, panel.factor)).collect();
+        // A quantity that is never negative has an interval that is not.
+        let lowest = few.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::min);
+        let band = Band::of(&few, (if lowest < 0.0 { f64::MIN } else { 0.0 }, f64::MAX));
+        plot.say(in_words(&panel.title, &swatch.label, band.mean.iter().copied()));
+        let at: Vec<f64> = (0..band.mean.len()).map(|i| rounded((i as f64 + 0.5) * step)).collect();
+        if let Some(trace) = band.trace(&at, swatch, json!({"yaxis": reference('y', place)})) {
+            plot.trace(trace);
+        }
         let name = literal(&swatch.label);
         plot.scatter(json!({
             "x0": step / 2.0,
             "dx": step,
-            "y": values,
+            "y": band.mean,
             "mode": "lines",
             "line": plot::line(swatch, 1.5),
             "legendgroup": name,
@@ -211,14 +264,13 @@ fn first_of(overlays: &[Overlay], overlay: &Overlay) -> bool {
     overlays.iter().find(|other| other.label == overlay.label).is_some_and(|first| std::ptr::eq(first, overlay))
 }
 
-/// The values in another unit, averaged over neighbours if there are too many; and the time between two values.
-fn thinned(values: &[f64], interval_s: f64, factor: f64) -> (Vec<f64>, f64) {
-    let size = values.len().div_ceil(MOST_POINTS).max(1);
+/// The values in another unit, each the mean of `size` neighbours.
+fn thinned(values: &[f64], size: usize, factor: f64) -> Vec<f64> {
     let means = values.chunks(size).map(|chunk| {
-        let numbers: Vec<f64> = chunk.iter().copied().filter(|value| value.is_finite()).collect();
-        if numbers.is_empty() { f64::NAN } else { rounded(factor * numbers.iter().sum::<f64>() / numbers.len() as f64) }
+        let mean = mean_of_known(chunk);
+        if mean.is_finite() { rounded(factor * mean) } else { f64::NAN }
     });
-    (means.collect(), interval_s * size as f64)
+    means.collect()
 }
 
 #[cfg(test)]
@@ -228,14 +280,14 @@ mod tests {
     #[test]
     fn long_series_are_averaged() {
         let values: Vec<f64> = (0..2500).map(f64::from).collect();
-        let (few, step) = thinned(&values, 0.5, 2.0);
-        assert_eq!((few.len(), step), (834, 1.5));
+        let few = thinned(&values, 3, 2.0);
+        assert_eq!(few.len(), 834);
         assert_eq!(few[..2], [2.0, 8.0]);
     }
 
     #[test]
     fn what_is_not_a_number_leaves_a_gap() {
-        let (values, step) = thinned(&[1.0, f64::NAN, 3.0], 1.0, 1.0);
-        assert_eq!((values[0], values[1].is_nan(), values[2], step), (1.0, true, 3.0, 1.0));
+        let values = thinned(&[1.0, f64::NAN, 3.0], 1, 1.0);
+        assert_eq!((values[0], values[1].is_nan(), values[2]), (1.0, true, 3.0));
     }
 }
