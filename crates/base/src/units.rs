@@ -138,6 +138,20 @@ pub fn split(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim_start()))
 }
 
+/// Reads a share of a whole as a fraction of 1: `5%`, `0.05`.
+///
+/// # Errors
+/// When it is no number, or not above 0 and at most 1.
+pub fn parse_share(text: &str) -> Result<f64, UnitError> {
+    let error = |hint: &str| UnitError { got: text.to_owned(), what: "share", hint: hint.to_owned() };
+    let share = match split(text) {
+        Some((value, "")) => value,
+        Some((value, "%")) => value / 100.0,
+        _ => return Err(error("write a share such as 5% or 0.05")),
+    };
+    if share > 0.0 && share <= 1.0 { Ok(share) } else { Err(error("it must be above 0 and at most 100%")) }
+}
+
 /// Reads a time such as `30ms`.
 ///
 /// # Errors

@@ -130,7 +130,7 @@ mod tests {
             ("classes.tcp.goodput_bps", goodput),
         ];
         let metrics = metrics.map(|(path, mean)| (path.to_owned(), stat(mean)));
-        Row { label: label.to_owned(), place: 0, metrics: BTreeMap::from(metrics) }
+        Row { label: label.to_owned(), metrics: BTreeMap::from(metrics), ..Row::default() }
     }
 
     fn told(rows: Vec<Row>) -> Option<String> {

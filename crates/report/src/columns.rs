@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aqmkit_measure::metric::{Dimension, METRICS, Metric, Shown};
+use aqmkit_measure::metric::{Dimension, METRICS, Metric, Shown, Unit};
 
 pub(crate) use aqmkit_measure::metric::Better;
 
@@ -23,6 +23,8 @@ pub(crate) struct Kind {
     pub unit: &'static str,
     /// The factor from the metric's unit to this one.
     pub factor: f64,
+    /// The smallest difference that matters, in the metric's unit.
+    pub fine: f64,
     /// The preferred direction.
     pub better: Better,
     /// Columns of low rank take precedence where space is short.
@@ -51,7 +53,8 @@ pub(crate) struct Column {
 impl Kind {
     fn of(metric: &Metric, shown: &Shown) -> Kind {
         let Shown { rank, zeros, term, .. } = *shown;
-        Kind { unit: metric.unit.shown, factor: metric.unit.factor, better: metric.better, rank, zeros, term }
+        let Unit { shown: unit, factor, fine, .. } = metric.unit;
+        Kind { unit, factor, fine, better: metric.better, rank, zeros, term }
     }
 }
 

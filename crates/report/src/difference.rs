@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_results::statistics::{paired, welch};
 use aqmkit_results::{Entry, Results, Stat, flatten};
 
 use comfy_table::{Cell, CellAlignment};
 
 use crate::columns::{Column, columns};
 use crate::format::mean;
-use crate::grid::Grid;
+use crate::grid::{Grid, difference as by_seed};
 use crate::terminal::{Screen, drawn, head, number};
 
 /// Without repeats, smaller relative changes are not shown.
@@ -126,14 +125,12 @@ fn name(entry: &Entry) -> String {
     entry.labels.iter().filter_map(told).collect::<Vec<_>>().join(", ")
 }
 
-/// The difference of one quantity: paired for runs with equal seeds, which have the same users and sizes; otherwise of
-/// two samples (Welch's test).
+/// The difference of one quantity.
 fn difference(before: &Values, after: &Values, path: &str) -> Option<Difference> {
     let (before, after) = (before.get(path)?, after.get(path)?);
-    let list = |values: &BTreeMap<String, f64>| values.values().copied().collect::<Vec<_>>();
-    let (old, new) = (Stat::of(&list(before))?, Stat::of(&list(after))?);
-    let change = if before.keys().eq(after.keys()) { paired(&list(before), &list(after))? } else { welch(&old, &new) };
-    Some(Difference { before: old.mean, after: new.mean, within: change.half_width })
+    let mean = |values: &BTreeMap<String, f64>| values.values().sum::<f64>() / values.len() as f64;
+    let within = by_seed(before, after)?.half_width;
+    Some(Difference { before: mean(before), after: mean(after), within })
 }
 
 #[cfg(test)]

@@ -34,6 +34,14 @@ pub fn mean(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
     stat.map_or_else(|| "–".to_owned(), |stat| fixed(stat.mean * factor, decimals))
 }
 
+/// A mean with half the width of its 95 % interval, converted to another unit: `45.1 ±0.8`. Without the interval if one run is all
+/// there is.
+#[must_use]
+pub fn known(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
+    let within = stat.and_then(Stat::half_width).map(|half| format!(" ±{}", fixed(half * factor, decimals)));
+    format!("{}{}", mean(stat, factor, decimals), within.unwrap_or_default())
+}
+
 /// A number with this many significant digits, without an exponent where that is readable.
 #[must_use]
 pub fn significant(value: f64, digits: i32) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aqmkit_results::statistics::{Difference, paired, welch};
 use aqmkit_results::{Axis, Entry, Results, Stat, flatten};
 
 /// The results of an experiment, arranged for comparison.
@@ -46,6 +47,26 @@ pub(crate) struct Row {
     pub place: usize,
     /// Every number by its path.
     pub metrics: BTreeMap<String, Stat>,
+    /// The values behind each number, by the seed of their run.
+    pub samples: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+impl Row {
+    /// By how much the number at `path` is larger here than in `other`: in pairs of equal seeds where both rows have the
+    /// same ones, otherwise as two samples. `None` unless both have it.
+    #[must_use]
+    pub(crate) fn beyond(&self, other: &Row, path: &str) -> Option<Difference> {
+        difference(other.samples.get(path)?, self.samples.get(path)?)
+    }
+}
+
+/// The difference `b - a` of values by seed: in pairs where both have the same seeds, hence the same users and sizes;
+/// otherwise of two samples (Welch's test). `None` if either is empty.
+#[must_use]
+pub(crate) fn difference(a: &BTreeMap<String, f64>, b: &BTreeMap<String, f64>) -> Option<Difference> {
+    let list = |values: &BTreeMap<String, f64>| values.values().copied().collect::<Vec<_>>();
+    let (before, after) = (list(a), list(b));
+    if a.keys().eq(b.keys()) { paired(&before, &after) } else { Some(welch(&Stat::of(&before)?, &Stat::of(&after)?)) }
 }
 
 impl Group {
@@ -173,18 +194,21 @@ fn group(others: &[&Axis], focus: &Axis, windows: &[String], key: &[usize], cell
         }
         let label = focus.labels.get(place).cloned().unwrap_or_default();
         if let Some(table) = tables.last_mut() {
-            table.rows.push(Row { label, place, metrics: over_repeats(entries) });
+            table.rows.push(row(label, place, entries));
         }
     }
     Group { labels: others.iter().zip(key).map(named).collect(), tables }
 }
 
-fn over_repeats(entries: &[&Entry]) -> BTreeMap<String, Stat> {
-    let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+/// The numbers of these runs, which differ in their seeds.
+fn row(label: String, place: usize, entries: &[&Entry]) -> Row {
+    let mut samples: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     for entry in entries {
         for (path, number) in flatten(entry) {
-            values.entry(path).or_default().push(number);
+            samples.entry(path).or_default().insert(self::label(entry, "seed").to_owned(), number);
         }
     }
-    values.into_iter().filter_map(|(path, values)| Stat::of(&values).map(|stat| (path, stat))).collect()
+    let stat = |values: &BTreeMap<String, f64>| Stat::of(&values.values().copied().collect::<Vec<_>>());
+    let metrics = samples.iter().filter_map(|(path, values)| Some((path.clone(), stat(values)?))).collect();
+    Row { label, place, metrics, samples }
 }

@@ -9,6 +9,7 @@ pub mod format;
 mod grid;
 pub mod html;
 pub mod markdown;
+pub mod precision;
 pub mod scoreboard;
 pub mod terminal;
 mod verdict;

@@ -57,6 +57,9 @@ pub struct Unit {
     pub shown: &'static str,
     /// The factor from this unit to that of tables and figures.
     pub factor: f64,
+    /// The smallest difference that matters to a reader, in this unit: a mean that is known to within it is known well
+    /// enough, however small it is. 0 where every size of the quantity occurs.
+    pub fine: f64,
 }
 
 /// Which values are better.

@@ -4,23 +4,28 @@ use super::Better::{High, Low, Neither};
 use super::{Better, Dimension, Metric, Panel, Ratio, Shown, Unit, Value};
 
 const fn unit(name: &'static str, dimension: Dimension, scale: f64, shown: &'static str, factor: f64) -> Unit {
-    Unit { name, dimension, scale, shown, factor }
+    Unit { name, dimension, scale, shown, factor, fine: 0.0 }
+}
+
+/// The same with the smallest difference that matters.
+const fn fine(fine: f64, unit: Unit) -> Unit {
+    Unit { fine, ..unit }
 }
 
 const BPS: Unit = unit("bit/s", Dimension::Rate, 1.0, "Mbit/s", 1e-6);
-const MS: Unit = unit("ms", Dimension::Time, 1e-3, "ms", 1.0);
+const MS: Unit = fine(0.1, unit("ms", Dimension::Time, 1e-3, "ms", 1.0));
 const SECONDS: Unit = unit("s", Dimension::Time, 1.0, "s", 1.0);
 const BYTES: Unit = unit("bytes", Dimension::Size, 1.0, "bytes", 1.0);
 const BYTES_PER_S: Unit = unit("bytes/s", Dimension::Rate, 8.0, "bytes/s", 1.0);
-const SHARE: Unit = unit("share", Dimension::Share, 1.0, "%", 100.0);
-const RATIO: Unit = unit("ratio", Dimension::Share, 1.0, "", 1.0);
-const JAIN: Unit = unit("index", Dimension::Share, 1.0, "Jain", 1.0);
-const MOS: Unit = unit("MOS", Dimension::Share, 1.0, "", 1.0);
-const COUNT: Unit = unit("count", Dimension::Count, 1.0, "", 1.0);
-const PACKETS: Unit = unit("packets", Dimension::Count, 1.0, "packets", 1.0);
-const PACKETS_PER_S: Unit = unit("packets/s", Dimension::PerSecond, 1.0, "pkt/s", 1.0);
-const PER_S: Unit = unit("1/s", Dimension::PerSecond, 1.0, "per s", 1.0);
-const PER_MIN: Unit = unit("1/min", Dimension::PerSecond, 1.0 / 60.0, "per min", 1.0);
+const SHARE: Unit = fine(0.005, unit("share", Dimension::Share, 1.0, "%", 100.0));
+const RATIO: Unit = fine(0.005, unit("ratio", Dimension::Share, 1.0, "", 1.0));
+const JAIN: Unit = fine(0.01, unit("index", Dimension::Share, 1.0, "Jain", 1.0));
+const MOS: Unit = fine(0.05, unit("MOS", Dimension::Share, 1.0, "", 1.0));
+const COUNT: Unit = fine(0.5, unit("count", Dimension::Count, 1.0, "", 1.0));
+const PACKETS: Unit = fine(0.5, unit("packets", Dimension::Count, 1.0, "packets", 1.0));
+const PACKETS_PER_S: Unit = fine(0.05, unit("packets/s", Dimension::PerSecond, 1.0, "pkt/s", 1.0));
+const PER_S: Unit = fine(0.05, unit("1/s", Dimension::PerSecond, 1.0, "per s", 1.0));
+const PER_MIN: Unit = fine(0.05, unit("1/min", Dimension::PerSecond, 1.0 / 60.0, "per min", 1.0));
 const GAUGE: Unit = unit("", Dimension::Gauge, 1.0, "", 1.0);
 
 /// The statistics of a distribution.

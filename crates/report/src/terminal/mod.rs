@@ -11,5 +11,6 @@ pub use advice::advice;
 pub use card::card;
 pub use scoreboard::scoreboard;
 pub use screen::{Screen, drawn, head, number};
+pub(crate) use summary::fitting;
 pub use summary::summary;
 pub use verdicts::verdicts;

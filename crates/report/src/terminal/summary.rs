@@ -8,7 +8,7 @@ use comfy_table::CellAlignment;
 use super::screen::{Screen, drawn, head, number};
 use crate::answer::answer;
 use crate::columns::{Column, LIMIT, Term, columns};
-use crate::format::mean;
+use crate::format::known;
 use crate::grid::{Grid, Group, Table};
 
 /// Spaces around the text of a cell.
@@ -58,8 +58,9 @@ fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String
     let queue = (!grid.queues.is_empty()).then(|| head(lowered(LIMIT.0, height), CellAlignment::Right));
     lines.set_header(std::iter::once(first).chain(queue).chain(heads));
     for row in &table.rows {
-        let cells =
-            shown.iter().map(|column| number(mean(row.metrics.get(&column.path), column.kind.factor, column.decimals)));
+        let cells = shown
+            .iter()
+            .map(|column| number(known(row.metrics.get(&column.path), column.kind.factor, column.decimals)));
         let limit = (!grid.queues.is_empty()).then(|| number(held(grid, &row.label)));
         lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(limit).chain(cells));
     }
@@ -81,7 +82,7 @@ fn heading(column: &Column) -> String {
 }
 
 /// The columns of lowest rank that fit into the remaining width, in the order of the table.
-fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> {
+pub(crate) fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> {
     let labels = grid.rows().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let mut left = width.saturating_sub(labels.max(grid.row_name().chars().count()) + PADDING + queue_width(grid));
     let mut order: Vec<usize> = (0..all.len()).collect();
@@ -105,7 +106,7 @@ fn queue_width(grid: &Grid) -> usize {
 }
 
 fn needed(grid: &Grid, column: &Column) -> usize {
-    let numbers = grid.rows().map(|row| mean(row.metrics.get(&column.path), column.kind.factor, column.decimals));
+    let numbers = grid.rows().map(|row| known(row.metrics.get(&column.path), column.kind.factor, column.decimals));
     let widest = numbers.map(|text| text.chars().count()).max().unwrap_or(0);
     heading(column).lines().map(|line| line.chars().count()).max().unwrap_or(0).max(widest)
 }
@@ -129,7 +130,7 @@ fn legend(grid: &Grid, all: &[Column], shown: &[&Column], width: usize) -> Strin
         let _ = writeln!(text, "{}", textwrap::fill(meaning, options));
     }
     if grid.repeats > 1 {
-        let _ = writeln!(text, "Means over {} runs with different seeds.", grid.repeats);
+        let _ = writeln!(text, "Means over {} runs with different seeds, ± half their 95 % interval.", grid.repeats);
     }
     let hidden = all.len() - shown.len();
     if hidden > 0 {
