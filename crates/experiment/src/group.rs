@@ -16,7 +16,9 @@ use super::network::{Network, PathRequest, Route};
 use super::problem::{Problem, suggest};
 use super::read::{self, Keys, read, tables};
 use super::shape;
-use super::transport::{Profile, hosts, read_profile};
+#[cfg(feature = "claims")]
+use super::transport::hosts;
+use super::transport::{Profile, read_profile};
 use super::tree::Node;
 
 /// One `[[traffic]]` table, with the keys that all kinds share.
@@ -41,6 +43,7 @@ pub(super) struct Group {
     pub(super) population: Arc<dyn Population>,
     pub(super) profile: Profile,
     /// The profile's name and the changes to it, in words.
+    #[cfg(feature = "claims")]
     #[serde(skip)]
     pub(super) hosts: String,
     /// Relative to the end of the warm-up; `None`: from the start of the warm-up.
@@ -184,6 +187,7 @@ impl Source<'_> {
             files,
             population,
             profile,
+            #[cfg(feature = "claims")]
             hosts: hosts(context.transport, self.node.get("transport")),
             start: self.keys.start,
             stop: self.keys.stop,

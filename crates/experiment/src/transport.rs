@@ -1,5 +1,6 @@
 //! `[transport]`: a profile by name, and changes to its fields.
 
+#[cfg(feature = "claims")]
 use std::collections::BTreeMap;
 
 use aqmkit_transport::Catalogue;
@@ -45,6 +46,7 @@ pub(super) fn read_profile(
 
 /// The hosts in words: the profile, and what is changed in it beside the congestion control and ECN: `linux-6`,
 /// `rfc with sack = true`.
+#[cfg(feature = "claims")]
 pub(super) fn hosts(base: Option<&Node>, changes: Option<&Node>) -> String {
     let mut fields: BTreeMap<&str, &Node> = BTreeMap::new();
     for entry in [base, changes].into_iter().flatten().flat_map(Node::entries) {

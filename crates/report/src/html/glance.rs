@@ -74,11 +74,11 @@ pub(super) fn terms(grid: &Grid, columns: &[Column]) -> Vec<Term> {
 fn table(grid: &Grid, table: &Table, columns: &[Column], swatches: &[Swatch]) -> GlanceTable {
     let shown: Vec<&Column> = columns.iter().filter(|column| some(table, column)).collect();
     let scales: Vec<Scale> = shown.iter().map(|column| Scale::of(table, column)).collect();
-    let row = |row: &Row| GlanceRow {
+    let row = |(place, row): (usize, &Row)| GlanceRow {
         swatch: swatches.get(row.place).cloned(),
         label: row.label.clone(),
         queue: grid.queues.get(&row.label).cloned().unwrap_or_default(),
-        cells: shown.iter().zip(&scales).map(|(column, scale)| cell(row, column, scale)).collect(),
+        cells: shown.iter().zip(&scales).map(|(column, scale)| cell(row, column, scale, place)).collect(),
     };
     let head =
         |column: &&Column| Head { name: column.name.clone(), unit: column.kind.unit, meaning: column.kind.term.1 };
@@ -86,7 +86,7 @@ fn table(grid: &Grid, table: &Table, columns: &[Column], swatches: &[Swatch]) ->
         window: grid.named(&table.window),
         queues: !grid.queues.is_empty(),
         heads: shown.iter().map(head).collect(),
-        rows: table.rows.iter().map(row).collect(),
+        rows: table.rows.iter().enumerate().map(row).collect(),
     }
 }
 
@@ -95,32 +95,51 @@ fn some(table: &Table, column: &Column) -> bool {
     if column.kind.zeros { means.next().is_some() } else { means.any(|mean| mean > 0.0) }
 }
 
-/// The extremes of one column in one table. Values that are shown as the same number are equally good.
+/// The extremes of one column in one table.
 struct Scale {
     largest: f64,
-    best: String,
-    worst: String,
+    /// The indices of the rows that are as good as the best, and as bad as the worst.
+    best: Vec<usize>,
+    worst: Vec<usize>,
 }
 
 impl Scale {
+    /// A row is better than another only if the 95 % interval of their difference, in pairs of equal seeds, excludes
+    /// zero, and the means are shown as different numbers. So one run of each has neither best nor worst.
     fn of(table: &Table, column: &Column) -> Self {
-        let means = table.rows.iter().filter_map(|row| row.metrics.get(&column.path)).map(|stat| stat.mean);
-        let (low, high) =
-            means.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mean| (low.min(mean), high.max(mean)));
-        let telling = high - low > 0.02 * high.abs().max(low.abs());
-        let (best, worst) = match column.kind.better {
-            Better::High if telling => (high, low),
-            Better::Low if telling => (low, high),
-            _ => (f64::NAN, f64::NAN),
+        let path = &column.path;
+        let rows = || table.rows.iter().enumerate().filter_map(|(i, row)| Some((i, row, row.metrics.get(path)?.mean)));
+        let largest = rows().map(|(_, _, mean)| mean).fold(0.0, f64::max);
+        let sign = match column.kind.better {
+            Better::High => 1.0,
+            Better::Low => -1.0,
+            Better::Neither => return Scale { largest, best: Vec::new(), worst: Vec::new() },
         };
-        let [best, worst] = [best, worst].map(|mean| if mean.is_nan() { String::new() } else { shown(mean, column) });
-        Scale { largest: high.max(0.0), best, worst }
+        let end = |sign: f64| rows().max_by(|a, b| (sign * a.2).total_cmp(&(sign * b.2)));
+        let (Some(best), Some(worst)) = (end(sign), end(-sign)) else {
+            return Scale { largest, best: Vec::new(), worst: Vec::new() };
+        };
+        let differ = |a: &Row, b: &Row| {
+            let means = [a, b].map(|row| row.metrics.get(path).map(|stat| shown(stat.mean, column)));
+            means[0] != means[1] && a.beyond(b, path).is_some_and(|difference| difference.is_certain())
+        };
+        let like =
+            |end: &Row| -> Vec<usize> { rows().filter(|(_, row, _)| !differ(row, end)).map(|(i, ..)| i).collect() };
+        if !differ(best.1, worst.1) {
+            return Scale { largest, best: Vec::new(), worst: Vec::new() };
+        }
+        let (mut best, mut worst) = (like(best.1), like(worst.1));
+        // A row that can be told from neither end is at neither.
+        let both: Vec<usize> = best.iter().copied().filter(|i| worst.contains(i)).collect();
+        best.retain(|i| !both.contains(i));
+        worst.retain(|i| !both.contains(i));
+        Scale { largest, best, worst }
     }
 
-    fn cue(&self, text: &str) -> &'static str {
-        if text == self.best {
+    fn cue(&self, place: usize) -> &'static str {
+        if self.best.contains(&place) {
             "best"
-        } else if text == self.worst {
+        } else if self.worst.contains(&place) {
             "worst"
         } else {
             ""
@@ -133,13 +152,13 @@ fn shown(mean: f64, column: &Column) -> String {
     fixed(mean * column.kind.factor, column.decimals)
 }
 
-fn cell(row: &Row, column: &Column, scale: &Scale) -> Cell {
+fn cell(row: &Row, column: &Column, scale: &Scale, place: usize) -> Cell {
     let Some(stat) = row.metrics.get(&column.path) else {
         return Cell { text: "–".to_owned(), ..Cell::default() };
     };
     let share = if scale.largest > 0.0 { (100.0 * stat.mean / scale.largest).clamp(0.0, 100.0).round() } else { 0.0 };
     let text = shown(stat.mean, column);
-    let cue = scale.cue(&text);
+    let cue = scale.cue(place);
     Cell { text, spread: spread(stat, column), share, cue }
 }
 

@@ -87,7 +87,7 @@ fn simulated_and_live_stand_side_by_side() {
 /// Of two equal numbers in a column neither is better than the other.
 #[test]
 fn numbers_that_look_the_same_are_equally_good() {
-    let mut study = study(1, 1);
+    let mut study = study(1, 2);
     let means = [58.0, 11.0004, 50.0, 29.0, 11.0];
     let disciplines = study.results.axes[0].labels.clone();
     for entry in &mut study.results.runs {
@@ -99,6 +99,42 @@ fn numbers_that_look_the_same_are_equally_good() {
     let (table, _) = table.split_once("</table>").unwrap();
     assert_eq!(table.matches("title=\"best in this column\"><b>11.0</b>").count(), 2, "{table}");
     assert_eq!(table.matches("title=\"worst in this column\"><b>58.0</b>").count(), 1, "{table}");
+}
+
+/// The means are 50 and 60, but the differences of the pairs are -40 and 60.
+#[test]
+fn what_chance_explains_has_no_mark() {
+    let marks = |repeats: usize, values: &dyn Fn(&str, &str) -> f64| {
+        let mut study = study(1, repeats);
+        study.results.runs.retain(|entry| ["fifo", "red"].contains(&entry.labels["aqm"].as_str()));
+        for entry in &mut study.results.runs {
+            let value = values(&entry.labels["aqm"], &entry.labels["repeat"]);
+            entry.labels.insert("seed".into(), entry.labels["repeat"].clone());
+            entry.links.values_mut().for_each(|link| link.queue_delay_ms.as_mut().unwrap().mean = value);
+        }
+        let page = page_of(&study);
+        let (_, table) = page.split_once("<table class=\"glance\">").unwrap();
+        let (table, _) = table.split_once("</table>").unwrap();
+        let cell = |text: &str| {
+            let (before, _) = table.split_once(&format!("<b>{text}</b>")).unwrap();
+            before.rsplit_once("<td").unwrap().1.contains("class=")
+        };
+        (cell("50.0"), cell("60.0"))
+    };
+    let chance = |aqm: &str, repeat: &str| match (aqm, repeat) {
+        ("fifo", "1") => 80.0,
+        ("fifo", _) => 20.0,
+        (_, "1") => 40.0,
+        _ => 80.0,
+    };
+    assert_eq!(marks(2, &chance), (false, false));
+    // The same spread, but every pair differs by 10.
+    let paired = |aqm: &str, repeat: &str| {
+        let common = if repeat == "1" { 30.0 } else { -30.0 };
+        common + if aqm == "fifo" { 60.0 } else { 50.0 }
+    };
+    assert_eq!(marks(2, &paired), (true, true));
+    assert_eq!(marks(1, &|aqm, _| if aqm == "fifo" { 60.0 } else { 50.0 }), (false, false), "one run tells nothing");
 }
 
 #[test]

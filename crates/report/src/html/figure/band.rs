@@ -32,9 +32,9 @@ impl Band {
         band
     }
 
-    /// The part from this place on.
-    pub(super) fn from(&self, start: usize) -> Band {
-        Band { mean: self.mean[start..].to_vec(), ends: self.ends[start..].to_vec() }
+    /// The part from one place to before another.
+    pub(super) fn between(&self, from: usize, to: usize) -> Band {
+        Band { mean: self.mean[from..to].to_vec(), ends: self.ends[from..to].to_vec() }
     }
 
     /// The band over these places as a filled polygon, one for each stretch without gaps; `None` without intervals.

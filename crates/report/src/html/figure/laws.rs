@@ -1,7 +1,7 @@
 //! A metric along a numeric axis, compared with formulas, on logarithmic axes.
 
 use aqmkit_measure::metric::Metric;
-use aqmkit_results::{Curve, Results, Ruler};
+use aqmkit_results::{Curve, Results, Ruler, Stat};
 use serde_json::{Value, json};
 
 use super::palette::{Swatch, swatches};
@@ -24,7 +24,7 @@ pub(in crate::html) fn laws(spec: &aqmkit_results::Figure, results: &Results) ->
     let groups: Vec<&Group> = grid.groups.iter().filter(|group| group.labels.iter().all(held)).collect();
     let swatches = swatches(&groups.iter().map(|group| group.name()).collect::<Vec<_>>());
     let one = |window: &String| {
-        let measured: Vec<(Vec<(f64, f64)>, &Swatch)> =
+        let measured: Vec<(Vec<(f64, Stat)>, &Swatch)> =
             groups.iter().map(|group| means(group, window, &curve.metric, &ruler)).zip(&swatches).collect();
         let any = measured.iter().any(|(points, _)| !points.is_empty());
         let of_group = |group: &&Group| {
@@ -39,17 +39,17 @@ pub(in crate::html) fn laws(spec: &aqmkit_results::Figure, results: &Results) ->
     (!grid.windows.is_empty()).then_some(Shown { swatches, figures })
 }
 
-/// The means of one combination, by their positions on the axis.
-fn means(group: &Group, window: &str, metric: &str, ruler: &Ruler) -> Vec<(f64, f64)> {
+/// The statistics of one combination, by their positions on the axis.
+fn means(group: &Group, window: &str, metric: &str, ruler: &Ruler) -> Vec<(f64, Stat)> {
     let rows = group.tables.iter().filter(|table| table.window == window).flat_map(|table| &table.rows);
-    let point = |row: &Row| Some((ruler.at(&row.label)?, row.metrics.get(metric)?.mean));
+    let point = |row: &Row| Some((ruler.at(&row.label)?, *row.metrics.get(metric)?));
     rows.filter_map(point).collect()
 }
 
 fn figure(
     title: &str,
     curve: &Curve,
-    measured: Vec<(Vec<(f64, f64)>, &Swatch)>,
+    measured: Vec<(Vec<(f64, Stat)>, &Swatch)>,
     published: &[(published::Values, &Swatch)],
     ruler: &Ruler,
 ) -> Figure {
@@ -57,11 +57,20 @@ fn figure(
     plot.set("showlegend", json!(true));
     plot.set("xaxis", titled(&ruler.title(&curve.along), json!({"type": "log"})));
     plot.set("yaxis", titled(&named(&curve.metric), json!({"type": "log"})));
-    for (points, swatch) in measured {
-        plot.say(in_words(&named(&curve.metric), &swatch.label, points.iter().map(|(_, value)| *value)));
+    for (mut points, swatch) in measured {
+        plot.say(in_words(&named(&curve.metric), &swatch.label, points.iter().map(|(_, stat)| stat.mean)));
+        points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        // To a tenth of the mean at least: a logarithmic axis has no zero.
+        let down = |stat: &Stat| stat.half_width().unwrap_or(0.0).min(0.9 * stat.mean.abs());
+        let up: Vec<f64> = points.iter().map(|(_, stat)| rounded(stat.half_width().unwrap_or(0.0))).collect();
+        let down: Vec<f64> = points.iter().map(|(_, stat)| rounded(down(stat))).collect();
         let line = json!({"color": swatch.color, "width": 1.2});
-        let look = json!({"mode": "lines+markers", "line": line, "marker": {"size": 7, "symbol": swatch.symbol()}});
-        plot.scatter(merged(from_left(points, &swatch.label), look));
+        let look = json!({
+            "mode": "lines+markers", "line": line, "marker": {"size": 7, "symbol": swatch.symbol()},
+            "error_y": {"type": "data", "symmetric": false, "array": up, "arrayminus": down, "thickness": 1.0, "width": 2},
+        });
+        let means = points.into_iter().map(|(at, stat)| (at, stat.mean)).collect();
+        plot.scatter(merged(from_left(means, &swatch.label), look));
     }
     for (values, swatch) in published.iter().filter(|(values, _)| !values.is_empty()) {
         plot.say(published::in_words(&named(&curve.metric), values, 1.0, swatch));

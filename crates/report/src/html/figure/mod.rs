@@ -4,6 +4,7 @@ mod advice;
 mod band;
 mod card;
 mod curves;
+mod distribution;
 mod laws;
 mod names;
 mod operating;

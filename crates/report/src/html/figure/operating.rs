@@ -1,5 +1,7 @@
 //! Operating points: goodput against queue delay.
 
+use std::collections::BTreeMap;
+
 use aqmkit_results::Stat;
 use serde_json::{Value, json};
 
@@ -148,15 +150,20 @@ fn point<'a>(row: &Row, of: &Of<'_>, swatches: &'a [Swatch]) -> Option<Point<'a>
     let delay = |which: &str| row.metrics.get(&format!("links.{}.queue_delay_ms.{which}", of.link)).copied();
     let mut mean = delay("mean")?;
     mean.mean = mean.mean.max(SHORTEST);
-    let goodputs = of.classes.iter().filter_map(|class| row.metrics.get(&format!("classes.{class}.goodput_bps")));
-    // The classes as if they varied independently.
-    let squares: f64 = goodputs.clone().filter_map(Stat::half_width).map(|half| half * half).sum();
+    // The sum of the classes in each run.
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for class in &of.classes {
+        for (seed, goodput) in row.samples.get(&format!("classes.{class}.goodput_bps")).into_iter().flatten() {
+            *sums.entry(seed).or_default() += goodput;
+        }
+    }
+    let goodput = Stat::of(&sums.into_values().collect::<Vec<_>>()).unwrap_or_default();
     Some(Point {
         swatch: swatches.get(row.place)?,
         delay: mean,
         delay_p99: delay("p99").map_or(mean.mean, |p99| p99.mean.max(mean.mean)),
-        goodput: goodputs.map(|stat| stat.mean).sum(),
-        spread: squares.sqrt(),
+        goodput: goodput.mean,
+        spread: goodput.half_width().unwrap_or(0.0),
     })
 }
 
@@ -221,8 +228,6 @@ fn interval(point: &Point<'_>, factor: f64) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use aqmkit_results::Axis;
 
     use super::super::palette::swatches;
@@ -230,9 +235,11 @@ mod tests {
     use crate::grid::Group;
 
     fn row(place: usize, label: &str, metrics: &[(&str, f64)]) -> Row {
+        let samples: BTreeMap<String, BTreeMap<String, f64>> =
+            metrics.iter().map(|(k, v)| ((*k).to_owned(), BTreeMap::from([("1".to_owned(), *v)]))).collect();
         let stat = |mean: f64| Stat { mean, sd: None, count: 1 };
-        let metrics: BTreeMap<String, Stat> = metrics.iter().map(|(k, v)| ((*k).to_owned(), stat(*v))).collect();
-        Row { label: label.to_owned(), place, metrics }
+        let metrics = metrics.iter().map(|(k, v)| ((*k).to_owned(), stat(*v))).collect();
+        Row { label: label.to_owned(), place, metrics, samples }
     }
 
     /// What is up is drawn against the queue of that direction, with the goodput of its own traffic.

@@ -6,6 +6,7 @@ use aqmkit_measure::output::{Distribution, Responses};
 use aqmkit_results::{FigureKind, RunData};
 use serde_json::json;
 
+use super::distribution::Curve;
 use super::palette::{Swatch, swatches};
 use super::plot::{self, Figure, Plot, literal, titled};
 use crate::format::rounded;
@@ -13,14 +14,14 @@ use crate::format::rounded;
 /// The height of a figure, in pixels.
 const HEIGHT: usize = 380;
 
-/// The largest number of points in a curve.
-const MOST_POINTS: usize = 250;
-
 /// The largest number of maps in a figure.
 const MOST_MAPS: usize = 8;
 
 /// Smaller shares are single responses.
 const RAREST: f64 = 1e-6;
+
+/// The left edge of the tail, in seconds.
+const SHORTEST_OF_TAIL: f64 = 0.3;
 
 /// A figure of the paper, with its finished runs.
 #[derive(Default)]
@@ -29,19 +30,24 @@ pub(in crate::html) struct Shown {
     pub(in crate::html) figures: Vec<(String, Figure)>,
 }
 
-/// Draws a figure of response times from the first repeat, for each window; nothing if none of its runs is finished.
+/// Draws a figure of response times, curves as means over the runs of a combination and maps of the first one; nothing
+/// if none of its runs is finished.
 pub(in crate::html) fn responses(spec: &aqmkit_results::Figure, runs: &[RunData<'_>]) -> Option<Shown> {
     let meant = |run: &&RunData<'_>| {
         let of = |(axis, any): (&String, &Vec<String>)| run.labels.get(axis).is_some_and(|label| any.contains(label));
-        run.labels.get("repeat").is_none_or(|repeat| repeat == "1") && spec.selector.iter().all(of)
+        spec.selector.iter().all(of)
     };
-    let chosen: Vec<&RunData<'_>> = runs.iter().filter(meant).collect();
+    let all: Vec<&RunData<'_>> = runs.iter().filter(meant).collect();
+    let is_first = |run: &&&RunData<'_>| run.labels.get("repeat").is_none_or(|repeat| repeat == "1");
+    let chosen: Vec<&RunData<'_>> = all.iter().filter(is_first).copied().collect();
     let labels: Vec<String> = chosen.iter().map(|run| name(run, &chosen)).collect();
     let swatches = swatches(&labels);
     let figures: Vec<(String, Figure)> = match spec.kind {
         FigureKind::Density => maps(spec, &chosen, &labels),
         FigureKind::Cdf | FigureKind::Tail => {
-            curves(spec, &chosen, &swatches).map(|f| (String::new(), f)).into_iter().collect()
+            let repeats = chosen.iter().map(|first| all.iter().filter(|run| repeats(run, first)).copied().collect());
+            let lines: Vec<(Vec<&RunData<'_>>, &Swatch)> = repeats.zip(&swatches).collect();
+            curves(spec, &lines).map(|f| (String::new(), f)).into_iter().collect()
         }
         FigureKind::Curve => Vec::new(),
     };
@@ -58,18 +64,42 @@ fn name(run: &RunData<'_>, all: &[&RunData<'_>]) -> String {
     if words.is_empty() { "all".to_owned() } else { words.join(", ") }
 }
 
-fn curves(spec: &aqmkit_results::Figure, runs: &[&RunData<'_>], swatches: &[Swatch]) -> Option<Figure> {
+/// Whether two runs differ in their seeds only.
+fn repeats(run: &RunData<'_>, other: &RunData<'_>) -> bool {
+    let own = |run: &RunData<'_>| -> BTreeMap<String, String> {
+        let mut labels = run.labels.clone();
+        labels.retain(|axis, _| !["repeat", "seed"].contains(&axis.as_str()));
+        labels
+    };
+    own(run) == own(other)
+}
+
+fn curves(spec: &aqmkit_results::Figure, lines: &[(Vec<&RunData<'_>>, &Swatch)]) -> Option<Figure> {
     let quantity = format!("apps.{}.response_time_ms.{}", spec.app, spec.response);
     let mut plot = arranged(spec);
     let mut any = false;
-    for (run, swatch) in runs.iter().zip(swatches) {
-        let Some(found) = run.output.distributions.iter().find(|found| found.quantity == quantity) else { continue };
+    for (runs, swatch) in lines {
+        let found = runs.iter().filter_map(|run| run.output.distributions.iter().find(|d| d.quantity == quantity));
+        let found: Vec<&Distribution> = found.collect();
+        let Some(curve) = Curve::of(&found) else { continue };
         any = true;
-        plot.say(super::curves::in_words(found, &swatch.label));
-        let (times, shares): (Vec<f64>, Vec<f64>) =
-            points(spec, found).into_iter().map(|(t, s)| (rounded(t), rounded(s))).unzip();
+        plot.say(curve.words(&swatch.label));
+        let seconds: Vec<f64> = curve.values.iter().map(|ms| rounded(ms / 1e3)).collect();
+        let band = if spec.kind == FigureKind::Tail { &curve.above } else { &curve.shares };
+        let from = match spec.kind {
+            FigureKind::Tail => seconds.partition_point(|t| *t <= SHORTEST_OF_TAIL),
+            _ => 0,
+        };
+        // One point beyond the edge, so that the line reaches it.
+        let to =
+            spec.upto_s.map_or(seconds.len(), |end| (seconds.partition_point(|t| *t <= end) + 1).min(seconds.len()));
+        let (at, band) = (&seconds[from.min(to)..to], band.between(from.min(to), to));
+        if let Some(trace) = band.trace(at, swatch, json!({})) {
+            plot.trace(trace);
+        }
+        let shares: Vec<Option<f64>> = band.mean.iter().map(|share| (*share > RAREST).then_some(*share)).collect();
         let name = literal(&swatch.label);
-        plot.scatter(json!({"x": times, "y": shares, "mode": "lines", "line": plot::line(swatch, 1.8), "name": name}));
+        plot.scatter(json!({"x": at, "y": shares, "mode": "lines", "line": plot::line(swatch, 1.8), "name": name}));
     }
     any.then(|| plot.figure(spec.title.clone()))
 }
@@ -93,25 +123,6 @@ fn arranged(spec: &aqmkit_results::Figure) -> Plot {
     plot.set("xaxis", titled(time, across));
     plot.set("yaxis", titled(share, down));
     plot
-}
-
-/// The visible points of a curve, in seconds, thinned out.
-fn points(spec: &aqmkit_results::Figure, found: &Distribution) -> Vec<(f64, f64)> {
-    let seconds = found.points.iter().map(|(ms, share)| (ms / 1e3, *share));
-    let kept: Vec<(f64, f64)> = match spec.kind {
-        FigureKind::Tail => {
-            seconds.map(|(t, share)| (t, 1.0 - share)).filter(|(t, s)| *s > RAREST && *t > 0.3).collect()
-        }
-        _ => {
-            // One point beyond the edge, so that the line reaches it.
-            let end = spec.upto_s.unwrap_or(2.0);
-            let within = found.points.partition_point(|(ms, _)| ms / 1e3 <= end);
-            seconds.take(within + 1).collect()
-        }
-    };
-    let step = kept.len().div_ceil(MOST_POINTS).max(1);
-    let last = kept.len().saturating_sub(1);
-    kept.into_iter().enumerate().filter(|(i, _)| i % step == 0 || *i == last).map(|(_, point)| point).collect()
 }
 
 fn maps(spec: &aqmkit_results::Figure, runs: &[&RunData<'_>], labels: &[String]) -> Vec<(String, Figure)> {
