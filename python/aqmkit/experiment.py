@@ -442,7 +442,7 @@ def compare(
     mpeg, videoconf
         MPEG video streams; videoconferences of 1997.
     cc
-        Congestion control of TCP (``"cubic"``); several share the flows (``["cubic", "prague"]``).
+        Congestion control of TCP; several share the flows (``["cubic", "prague"]``). Left out it is ``"cubic"``, or that of `transport`.
     ecn
         TCP negotiates ECN, and disciplines mark.
     sweep
@@ -452,7 +452,7 @@ def compare(
     limit
         Capacity of every queue: 100 (packets) or ``"90kb"``; 1000 packets where it is left out, as in ``tc``.
     transport
-        The TCP profile, one of ``aqmkit list transports``.
+        The TCP profile, one of ``aqmkit list transports``; ``"linux-6"`` where it is left out.
     seed, repeat
         The seed, and the number of runs of each discipline.
     out, jobs, progress

@@ -4,6 +4,7 @@ use aqmkit_aqm::Link;
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::Amount;
 use aqmkit_base::units::{doubtful_rate, parse_amount};
+use aqmkit_transport::{LossDetection, Profile};
 
 use super::delays::Delays;
 use super::network::Route;
@@ -31,13 +32,16 @@ pub(super) fn warnings<'a>(
         }
     }
     let mut lacking_round_trip = None;
+    let mut add = |warning: Problem| {
+        if !found.iter().any(|known| known.is_same(&warning)) {
+            found.push(warning);
+        }
+    };
     for run in runs {
         lacking_round_trip = lacking_round_trip.or_else(|| no_round_trip(run));
+        late_starts(run).chain(lacking_rack(run)).for_each(&mut add);
         for text in run.links.iter().filter_map(|link| out_of_reach(&link.aqm, &link.at(&run.classes))) {
-            let warning = Problem::new(text);
-            if !found.iter().any(|known| known.is_same(&warning)) {
-                found.push(warning);
-            }
+            add(Problem::new(text));
         }
     }
     found.extend(lacking_round_trip);
@@ -81,6 +85,42 @@ fn last(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
+/// Warns of traffic whose starts are spread so far into the measurement that the last to start miss more than a twentieth of it.
+fn late_starts(run: &Resolved) -> impl Iterator<Item = Problem> + '_ {
+    let first = run.windows.iter().min_by_key(|window| window.from);
+    let (before, measured) = first.map_or((run.warmup, run.duration), |w| (run.warmup + w.from, w.to - w.from));
+    // A start that is set is meant, and so is a measurement of the start, without any warm-up.
+    let with_warmup = run.groups.iter().filter(move |group| group.start.is_none() && !before.is_zero());
+    with_warmup.filter_map(move |group| {
+        let (key, spread) = group.population.start_spread().filter(|(_, spread)| *spread > before + measured / 20)?;
+        let flows = group.population.instances();
+        let late = (flows as f64 * (1.0 - before.as_secs_f64() / spread.as_secs_f64())).round().max(1.0);
+        let name = &group.name;
+        let what = format!(
+            "about {late} of {flows} flows of {name} start after the measurement begins: their starts are spread over {spread}, and {before} \
+             pass before it"
+        );
+        let (warmup, within) = (run.warmup + spread - before, before / 2);
+        let right = format!("set warmup = \"{warmup}\" or more, or traffic.{name}.{key} = \"{within}\" or less");
+        (flows > 0).then(|| Problem::new(what).right(right))
+    })
+}
+
+/// Warns of congestion controls that want SACK and RACK and do not get them.
+fn lacking_rack(run: &Resolved) -> impl Iterator<Item = Problem> + '_ {
+    let lacks = |p: &Profile| p.congestion.wants_rack() && !(p.wants_sack() && p.loss_detection == LossDetection::Rack);
+    run.groups.iter().filter(move |group| group.uses_transport() && lacks(&group.profile)).map(|group| {
+        let name = &group.name;
+        let what = format!(
+            "{name} uses {}, which wants SACK and RACK; with the hosts as they are, losses hold it back",
+            group.profile.congestion.name()
+        );
+        Problem::new(what).right(
+            "set transport.profile = \"linux-6\", or transport.sack = true and transport.loss_detection = \"rack\"",
+        )
+    })
+}
+
 /// Warns of TCP traffic whose round-trip time consists of queueing and transmission only.
 fn no_round_trip(run: &Resolved) -> Option<Problem> {
     let delayed = |route: &Route| {
@@ -110,8 +150,7 @@ mod tests {
         exp.warnings.iter().map(|d| format!("{:?} {}", d.location().map(|at| at.line), d.in_one_line())).collect()
     }
 
-    const PLAIN: &str =
-        "title = 'x'\nduration = '9s'\n[topology]\nrate = '10mbit'\ndelays = '50ms'\n[[traffic]]\nkind = 'bulk'\n";
+    const PLAIN: &str = "title = 'x'\nduration = '9s'\nwarmup = '10s'\n[topology]\nrate = '10mbit'\ndelays = '50ms'\n[[traffic]]\nkind = 'bulk'\n";
 
     #[test]
     fn what_is_plain_raises_no_doubt() {
@@ -124,7 +163,7 @@ mod tests {
     #[test]
     fn rates_in_bytes_are_doubted_where_they_stand() {
         let text = warnings(&PLAIN.replace("10mbit", "10 Mbps"), &[]).join("\n");
-        assert!(text.starts_with("Some(4)") && text.contains("write 10mbit if bits were meant"), "{text}");
+        assert!(text.starts_with("Some(5)") && text.contains("write 10mbit if bits were meant"), "{text}");
         assert_eq!(warnings(PLAIN, &["topology.rate=10mbps"]).len(), 1);
         assert_eq!(warnings(&format!("{PLAIN}[sweep]\n'topology.rate' = ['1mbps', '2mbps', '2mbit']"), &[]).len(), 2);
     }
@@ -144,6 +183,48 @@ mod tests {
         for entry in aqmkit_aqm::registry::ALL {
             let set = format!("topology.aqm={}", entry.name);
             assert_eq!(warnings(PLAIN, &[&set]), [""; 0], "the defaults of {}", entry.name);
+        }
+    }
+
+    /// Uniform on 10 s, after 4 s of warm-up: six tenths of them are late.
+    #[test]
+    fn starts_after_the_warm_up_are_doubted() {
+        let of = |set: &[&str]| warnings(PLAIN, &[&["warmup=4s"], set].concat());
+        let text = of(&[]).join("\n");
+        assert!(text.contains("about 12 of 20 flows of bulk start after the measurement begins"), "{text}");
+        assert!(text.contains("set warmup = \"10s\" or more, or traffic.bulk.stagger = \"2s\" or less"), "{text}");
+        assert_eq!(of(&["traffic.bulk.stagger=4s"]), [""; 0]);
+        assert_eq!(of(&["duration=2min"]), [""; 0], "what 6 s in 120 s change is little");
+        assert_eq!(of(&["warmup=10s"]), [""; 0]);
+        assert_eq!(of(&["warmup=0s"]), [""; 0], "the start itself is measured");
+        assert_eq!(of(&["windows={late=['6s','9s']}"]), [""; 0], "nothing is measured before");
+        assert_eq!(of(&["traffic.bulk.start=2s"]), [""; 0], "that is set");
+    }
+
+    #[test]
+    fn what_a_control_wants_is_said() {
+        let of = |set: &[&str]| warnings(PLAIN, &[&["warmup=10s", "transport.congestion=bbr"], set].concat());
+        let text = of(&[]).join("\n");
+        assert!(text.contains("bulk uses bbr, which wants SACK and RACK") && text.contains("\"linux-6\""), "{text}");
+        assert_eq!(of(&["transport.sack=true"]).len(), 1);
+        assert_eq!(of(&["transport.sack=true", "transport.loss_detection=rack"]), [""; 0]);
+        assert_eq!(of(&["transport.profile=linux-6"]), [""; 0]);
+    }
+
+    /// The pages of those that say what they want.
+    #[test]
+    fn what_a_page_wants_is_warned_of() {
+        for entry in aqmkit_transport::congestion::ALL {
+            let set = format!("transport.congestion={}", entry.name);
+            let warned = warnings(PLAIN, &["warmup=10s", &set]).iter().any(|text| text.contains("wants SACK and RACK"));
+            assert_eq!(
+                warned,
+                aqmkit_transport::registry::page(entry.name)
+                    .unwrap_or_default()
+                    .contains("It wants SACK and `loss_detection"),
+                "{}",
+                entry.name
+            );
         }
     }
 

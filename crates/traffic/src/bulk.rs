@@ -101,6 +101,10 @@ impl Population for Flows {
         self.0.size.is_none()
     }
 
+    fn start_spread(&self) -> Option<(&'static str, Duration)> {
+        Some(("stagger", self.0.stagger))
+    }
+
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application> {
         Box::new(Flow {
             index,

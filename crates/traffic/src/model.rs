@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use aqmkit_base::Rng;
 pub use aqmkit_base::param::{ParamError, in_range};
+use aqmkit_base::{Duration, Rng};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -149,6 +149,12 @@ pub trait Population: Send + Sync {
     /// each connection. Traffic that sends datagrams needs no transport.
     fn bears_loss(&self) -> bool {
         self.mean_payload().is_some()
+    }
+
+    /// The key that spreads its starts, and the span: applications start at times uniform on it. `None` if they all start at once, or start when their
+    /// users come.
+    fn start_spread(&self) -> Option<(&'static str, Duration)> {
+        None
     }
 
     /// The mean payload of its datagrams in bytes; `None` if the transport determines the size.

@@ -225,6 +225,10 @@ impl Population for Streams {
         self.params.flows
     }
 
+    fn start_spread(&self) -> Option<(&'static str, Duration)> {
+        Some(("stagger", self.params.stagger))
+    }
+
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application> {
         let place = self.params.begin + self.params.offset * index as u64;
         Box::new(Stream {

@@ -201,6 +201,10 @@ impl Population for Sessions {
         self.0.sessions
     }
 
+    fn start_spread(&self) -> Option<(&'static str, Duration)> {
+        Some(("stagger", self.0.stagger))
+    }
+
     fn make(&self, _index: usize, rng: &mut Rng) -> Box<dyn Application> {
         let delay = self.0.stagger.mul_f64(rng.uniform());
         Box::new(Session::new(Arc::clone(&self.0), delay))

@@ -174,7 +174,8 @@ fn an_axis_is_written_once() {
 /// What is written twice in combinations of a sweep is doubted once.
 #[test]
 fn a_warning_is_given_once() {
-    let warnings = |text: &str| parse(text).unwrap().warnings;
+    let warnings =
+        |text: &str| parse(&text.replacen("[topology]", "warmup = \"10s\"\n[topology]", 1)).unwrap().warnings;
     let rate = format!("{PLAIN}delays = \"20ms\"\n{BULK}[sweep]\naqm = [\"fifo\", \"red\", \"codel\"]\n")
         .replace("10mbit", "10mbps");
     assert_eq!(warnings(&rate).len(), 1, "{:?}", warnings(&rate));

@@ -5,6 +5,8 @@ mod experiment;
 mod link;
 mod sweep;
 mod text;
+#[cfg(test)]
+mod today;
 mod traffic;
 
 use std::collections::BTreeSet;
@@ -115,7 +117,7 @@ pub fn idle(results: &Results) -> Option<String> {
     let which = if idle.len() == 1 { (*first).to_owned() } else { format!("{first} and {} more", idle.len() - 1) };
     Some(format!(
         "no packet passed in the measured time of {} of {} runs ({which}): their results are meaningless. Traffic \
-         may have started later (bulk flows start at random within 10 s), or all packets were dropped; try a longer \
+         may have started later, or all packets were dropped; try a longer \
          warmup or duration",
         idle.len(),
         all.len()

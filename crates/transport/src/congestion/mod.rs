@@ -335,6 +335,13 @@ macro_rules! controls {
                 }
             }
 
+            /// Whether it wants losses found one by one, by SACK and RACK (RFC 8985): without, it sees a recovery as one loss, and what is lost as in
+            /// flight until it is mended.
+            #[must_use]
+            pub fn wants_rack(&self) -> bool {
+                matches!(self, Kind::Bbr | Kind::Bbr3)
+            }
+
             /// The transport, where it is not TCP.
             #[must_use]
             pub fn rate_based(&self) -> Option<rate::Kind> {

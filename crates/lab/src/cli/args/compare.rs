@@ -103,13 +103,13 @@ pub struct Mix {
     /// Videoconferences of 1997
     #[arg(long, value_name = "FLOWS", allow_negative_numbers = true)]
     pub videoconf: Option<u32>,
-    /// Congestion control of TCP; several share the flows: cubic,prague
+    /// Congestion control of TCP; several share the flows: cubic,prague [default: cubic, or that of --transport]
     #[arg(long, value_name = "NAMES")]
     pub cc: Option<String>,
-    /// Negotiate ECN in TCP, and mark in disciplines
+    /// Negotiate ECN in TCP, and mark in disciplines; without, there is none, as between Linux hosts with their defaults
     #[arg(long)]
     pub ecn: bool,
-    /// Profile of the TCP endpoints
+    /// Profile of the TCP endpoints [default: linux-6]
     #[arg(long, value_name = "PROFILE")]
     pub transport: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! The traffic of a comparison.
 
+use aqmkit_base::Duration;
 use aqmkit_base::near::suggest;
 use aqmkit_transport::{Catalogue, Profile, profile, rate, registry as transports};
 use toml::{Table, Value};
@@ -16,6 +17,30 @@ const USER_BPS: f64 = 2940.0;
 /// calibrate` finds 299.4 Mb/s from 249 users over 20 minutes. An experiment with `load` calibrates for its own link,
 /// but small numbers of users reach a load only approximately.
 const PAGES_USER_BPS: f64 = 1.2e6;
+
+/// Hosts of today, where the arguments choose none: Linux 6 with its congestion control. Its servers answer with ECN but its clients do
+/// not ask for it (`net.ipv4.tcp_ecn = 2`), so there is none without `--ecn`.
+const HOSTS: &str = "linux-6";
+const CONTROL: &str = "cubic";
+
+/// When flows begin to send.
+#[derive(Clone, Copy)]
+struct Starts {
+    /// Half of the warm-up: the last to start still has as long again to find its share.
+    within: Duration,
+}
+
+impl Starts {
+    /// The key that spreads the starts of a kind of traffic, where it has one: as its model does, but no longer than half of the warm-up.
+    fn key(self, kind: &str) -> Option<(&'static str, Value)> {
+        let usual = match kind {
+            "bulk" => Duration::from_secs(10),
+            "mpeg" => Duration::from_secs(1),
+            _ => return None,
+        };
+        Some(("stagger", string(usual.min(self.within))))
+    }
+}
 
 /// One `[[traffic]]`.
 struct Group {
@@ -48,9 +73,10 @@ pub(super) fn traffic(args: &Compare, link: &Link, catalogue: &Catalogue) -> Res
     if let Some(rate) = args.mix.cbr {
         groups.push(Group { name: "cbr", kind: "cbr", class: "other", amount: ("rate", string(rate)), down: true });
     }
+    let starts = Starts { within: args.warmup / 2 };
     let mut list = Vec::new();
     for group in groups {
-        list.extend(shared(group, &controls, link)?);
+        list.extend(shared(group, &controls, link, starts)?);
     }
     Ok(list)
 }
@@ -96,11 +122,12 @@ fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failur
 }
 
 /// The entries of a group: one, or one for each congestion control, among which bulk flows are divided.
-fn shared(group: Group, controls: &[String], link: &Link) -> Result<Vec<Value>, Failure> {
+fn shared(group: Group, controls: &[String], link: &Link, starts: Starts) -> Result<Vec<Value>, Failure> {
     let Group { name, kind, class, amount: (key, amount), down } = group;
     let entry = |called: String, much: Value, control: Option<&String>| {
         let names = [("name", string(called)), ("kind", string(kind)), ("class", string(class)), (key, much)];
         let mut keys = table(names);
+        keys.extend(starts.key(kind).map(|(key, value)| (key.to_owned(), value)));
         keys.extend(link.path(down));
         if let Some(control) = control {
             keys.insert("transport".to_owned(), Value::Table(table([("congestion", string(control))])));
@@ -119,20 +146,19 @@ fn shared(group: Group, controls: &[String], link: &Link) -> Result<Vec<Value>, 
     Ok(parts.map(|(control, i)| entry(format!("{name}-{control}"), share(i), Some(control))).collect())
 }
 
-/// The table `[transport]` of these arguments; traffic that is not divided among several congestion controls uses the
-/// first one.
+/// The table `[transport]` of these arguments, without a choice the hosts of today; traffic that is not divided among several congestion
+/// controls uses the first one.
 ///
 /// # Errors
 /// When the profile or a congestion control is not known.
 pub(super) fn transport(args: &Compare, catalogue: &Catalogue) -> Result<Table, Failure> {
-    let mut keys = Table::new();
-    if let Some(name) = &args.mix.transport {
-        if Profile::named(name).is_none() {
-            return no_profile(name);
-        }
-        keys.insert("profile".to_owned(), string(name));
+    let name = args.mix.transport.as_deref().unwrap_or(HOSTS);
+    if Profile::named(name).is_none() {
+        return no_profile(name);
     }
-    if let Some(control) = controls(args, catalogue)?.first() {
+    let mut keys = table([("profile", string(name))]);
+    let usual = args.mix.transport.is_none().then(|| CONTROL.to_owned());
+    if let Some(control) = controls(args, catalogue)?.into_iter().next().or(usual) {
         keys.insert("congestion".to_owned(), string(control));
     }
     if args.mix.ecn {
