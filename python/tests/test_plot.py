@@ -65,6 +65,26 @@ def test_the_overview_has_a_column_for_each_discipline(five: aqmkit.Results) -> 
     assert len(figure.axes) == 15
 
 
+def test_short_delays_can_be_told_apart(five: aqmkit.Results) -> None:
+    axis = plot.cdf(five, "links.bottleneck.queue_delay_ms").axes[0]
+    place = axis.transData.transform
+    # The step from 1 to 10 ms takes as much of the axis as the one from 10 to 100 ms, and zero has a place.
+    one, ten, hundred, zero = (place((x, 0))[0] for x in (1, 10, 100, 0))
+    assert ten - one == pytest.approx(hundred - ten)
+    assert np.isfinite(zero)
+    assert zero < one
+    delays = plot.overview(five).axes[5]
+    assert delays.get_yscale() == "symlog"
+
+
+def test_chance_does_not_look_large(five: aqmkit.Results) -> None:
+    axis = plot.ellipses(five).axes[0]
+    bottom, top = axis.get_ylim()
+    assert top - bottom >= 0.2 * 0.95 * top / 1.02
+    right, left = axis.get_xlim()
+    assert right / left >= 10
+
+
 def test_boxes_stand_over_the_labels(five: aqmkit.Results) -> None:
     axes = plot.box(five, "links.bottleneck.queue_delay_ms.mean").axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == five.axes["aqm"]

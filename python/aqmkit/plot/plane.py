@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Ellipse
+from matplotlib.patches import Polygon
 
 from ._data import Floats, Measured, Where, groups, named, only_window, values
+from ._scale import LEAST_FACTOR, SHORTEST, is_delay, natural, plain
 from ._style import COLORS, COLUMN, MARKERS, figure, legend, styled
 
 __all__ = ["completion", "ellipses"]
@@ -27,7 +29,8 @@ def ellipses(
 ) -> Figure:
     """Throughput against delay: for each label a point at the mean of the values per interval, and an ellipse of one deviation.
 
-    The axis of delay runs from right to left, so that better is up and to the right.
+    The axis of delay is logarithmic and runs from right to left, so that better is up and to the right; the mean and the ellipse
+    are those of its logarithm. Neither axis is so close that chance looks large.
 
     Parameters
     ----------
@@ -38,19 +41,27 @@ def ellipses(
     times = values(measured.series, "t_s")
     table = measured.series.filter(pa.array((times >= start) & (times < end)))
     (x_label, x_factor), (y_label, y_factor) = named(x), named(y)
+    logarithmic = is_delay(x)
     made, axes = figure(1, 1, width, height)
     cell = axes[0, 0]
+    reached: list[Floats] = []
     for i, (name, rows) in enumerate(groups(measured, table, by, where).items()):
-        points = np.column_stack([values(rows, x) * x_factor, values(rows, y) * y_factor])
+        across = values(rows, x) * x_factor
+        across = np.log10(np.maximum(across, SHORTEST)) if logarithmic else across
+        points = np.column_stack([across, values(rows, y) * y_factor])
         points = points[~np.isnan(points).any(axis=1)]
         if len(points) == 0:
             continue
         color = COLORS[i % len(COLORS)]
+        edge = _ellipse(points)
+        if logarithmic:
+            edge[:, 0] = 10 ** edge[:, 0]
         centre = points.mean(axis=0)
-        cell.plot(*centre, MARKERS[i % len(MARKERS)], color=color, label=name, zorder=3)
-        if len(points) > 2:
-            cell.add_patch(_ellipse(points, centre, color))
-    cell.autoscale_view()
+        at = 10 ** centre[0] if logarithmic else centre[0]
+        cell.plot(at, centre[1], MARKERS[i % len(MARKERS)], color=color, label=name, zorder=3)
+        cell.add_patch(Polygon(edge, fc=color, ec=color, alpha=0.25, lw=0.8))
+        reached.append(edge)
+    _limits(cell, np.concatenate(reached) if reached else np.empty((0, 2)), logarithmic)
     cell.invert_xaxis()
     cell.set_xlabel(x_label)
     cell.set_ylabel(y_label)
@@ -58,12 +69,31 @@ def ellipses(
     return made
 
 
-def _ellipse(points: Floats, centre: Floats, color: str) -> Ellipse:
-    """One standard deviation along the main axes of the points."""
+def _limits(cell: Axes, reached: Floats, logarithmic: bool) -> None:
+    """Axes around what is drawn."""
+    if len(reached) == 0:
+        return
+    (left, bottom), (right, top) = reached.min(axis=0), reached.max(axis=0)
+    if logarithmic:
+        space = max(1.3, float(np.sqrt(LEAST_FACTOR / (right / left))))
+        cell.set_xscale("log")
+        plain(cell.xaxis)
+        cell.set_xlim(left / space, right * space)
+    else:
+        cell.set_xlim(*natural(left, right))
+    cell.set_ylim(*natural(bottom, top))
+
+
+def _ellipse(points: Floats) -> Floats:
+    """The edge of one standard deviation along the main axes of the points."""
+    centre = points.mean(axis=0)
+    if len(points) < 3:
+        return np.array([centre])
     sizes, directions = np.linalg.eigh(np.cov(points.T))
-    width, height = 2 * np.sqrt(np.maximum(sizes, 0))
-    angle = float(np.degrees(np.arctan2(directions[1, 0], directions[0, 0])))
-    return Ellipse((float(centre[0]), float(centre[1])), width, height, angle=angle, fc=color, ec=color, alpha=0.25, lw=0.8)
+    angles = np.linspace(0, 2 * np.pi, 73)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)]) * np.sqrt(np.maximum(sizes, 0))
+    edge: Floats = centre + circle @ directions.T
+    return edge
 
 
 @styled

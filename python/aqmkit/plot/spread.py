@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from ._data import Floats, Measured, Where, groups, named, only_window, splits, values
+from ._scale import delays, is_delay
 from ._style import COLORS, COLUMN, DASHES, figure, legend, styled
 
 __all__ = ["box", "ccdf", "cdf"]
@@ -51,8 +52,10 @@ def _curves(
     label, factor = named(quantity)
     made, axes = figure(1, 1, *size)
     cell = axes[0, 0]
+    everywhere: list[Floats] = []
     for i, (name, rows) in enumerate(groups(measured, table, by, where).items()):
         at, share = _pooled(rows, factor)
+        everywhere.append(at)
         looks = {"color": COLORS[i % len(COLORS)], "ls": DASHES[i % len(DASHES)], "label": name}
         cell.step(at, 1 - share if complement else share, where="post", **looks)
     cell.set_xlabel(label)
@@ -63,6 +66,8 @@ def _curves(
     else:
         cell.set_ylabel("share of samples")
         cell.set_ylim(0, 1)
+    if is_delay(quantity):
+        delays(cell, "x", np.concatenate(everywhere))
     cell.set_xlim(left=0)
     legend(made, cell)
     return made
@@ -80,6 +85,8 @@ def cdf(
     height: float = 2.3,
 ) -> Figure:
     """The cumulative distribution of a quantity over all its samples; repeats weigh the same.
+
+    The axis of delays is logarithmic, and linear from the shortest ones to zero.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ._data import Floats, Measured, Where, groups, named, splits, together, values
+from ._scale import delays
 from ._style import COLORS, COLUMN, DASHES, PAGE, figure, legend, styled
 
 __all__ = ["overview", "series"]
@@ -97,15 +98,17 @@ def overview(
 ) -> Figure:
     """A matrix of small plots over time, a column for each label of `by`: throughput of classes, queue delay, drops and marks.
 
-    Every row has one scale, so that what stands side by side can be compared.
+    Every row has one scale, so that what stands side by side can be compared; that of the delay is logarithmic, and linear from
+    the shortest ones to zero. A class whose data does not cross the measured link, such as an upload, has its goodput.
     """
     found = groups(measured, measured.series, by, where)
     classes = sorted({c.split(".")[1] for c in measured.series.column_names if c.startswith("classes.")})
     link = _measured_link(measured.series)
+    delay = f"links.{link}.queue_delay_ms.mean"
     shares = [f"links.{link}.drop_rate", f"links.{link}.mark_rate"]
     lines: list[list[tuple[str, str]]] = [
-        [(f"classes.{c}.throughput_bps", c) for c in classes],
-        [(f"links.{link}.queue_delay_ms.mean", "")],
+        [(_rate(measured.series, c), c) for c in classes],
+        [(delay, "")],
         [(quantity, together([quantity]).split(" (")[0]) for quantity in shares],
     ]
     made, axes = figure(len(lines), len(found), width, height or 1.3 * len(lines) + 0.4, sharex=True, sharey="row")
@@ -116,6 +119,9 @@ def overview(
         axes[-1, column].set_xlabel("time (s)")
     for row, curves in enumerate(lines):
         axes[row, 0].set_ylabel(together([quantity for quantity, _ in curves]))
+        if curves[0][0] == delay:
+            for cell in axes[row]:
+                delays(cell, "y", np.concatenate([values(rows, delay) for rows in found.values()]))
         # Only when everything is drawn: a limit that is set ends the search for the other one.
         axes[row, 0].set_ylim(bottom=0)
         if len(curves) > 1:
@@ -124,6 +130,14 @@ def overview(
     if splits(measured, by) is None:
         axes[0, 0].set_title("")
     return made
+
+
+def _rate(table: pa.Table, name: str) -> str:
+    """The rate of a class: its throughput, or its goodput where only acknowledgements cross the measured link."""
+    throughput, goodput = (f"classes.{name}.{rate}" for rate in ("throughput_bps", "goodput_bps"))
+    if goodput not in table.column_names:
+        return throughput
+    return goodput if np.nansum(values(table, goodput)) > 1.05 * np.nansum(values(table, throughput)) else throughput
 
 
 def _small(cell: Axes, rows: pa.Table, curves: list[tuple[str, str]], windows: dict[str, Any]) -> None:
