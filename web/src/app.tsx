@@ -151,8 +151,8 @@ function Help() {
       </p>
       <p>
         A packet that falls with a cross is dropped: at the tail when it arrives, or at the head when it
-        should leave. A diamond that rises is a mark; a marked packet has a notch. Orange-red packets are of a
-        sender that does not slow down.
+        should leave. A diamond that rises is a mark; a marked packet has a notch. Each kind of traffic has
+        its colour; orange-red packets are of a sender at a rate of its own, which does not slow down.
       </p>
       <p>
         The simulator is the one of the command <code>aqmkit</code>, with real transports, packet by packet.

@@ -6,6 +6,7 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::Amount;
 use aqmkit_base::units::{parse_amount, parse_duration};
 use aqmkit_experiment::{Experiment, GroupOutline, LinkOutline, Outline, RunSpec};
+use aqmkit_measure::colour::{Colour, of_traffic};
 use serde_json::{Value, json};
 
 use crate::gauge;
@@ -51,8 +52,13 @@ pub(crate) fn queue(link: &LinkOutline) -> Value {
     })
 }
 
-/// A traffic.
-pub(crate) fn group(group: &GroupOutline) -> Value {
+/// All traffic.
+pub(crate) fn groups(groups: &[GroupOutline]) -> Value {
+    let named: Vec<(&str, &str)> = groups.iter().map(|group| (group.name.as_str(), group.kind)).collect();
+    groups.iter().zip(of_traffic(&named)).map(|(of, (colour, _))| group(of, colour)).collect()
+}
+
+fn group(group: &GroupOutline, colour: Colour) -> Value {
     json!({
         "name": group.name,
         "kind": group.kind,
@@ -64,6 +70,7 @@ pub(crate) fn group(group: &GroupOutline) -> Value {
         "responsive": group.control.is_some(),
         "ecn": group.ecn,
         "active": group.active,
+        "colour": {"light": colour.light, "dark": colour.dark},
     })
 }
 

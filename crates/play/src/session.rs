@@ -163,7 +163,7 @@ impl Session {
     }
 
     pub(crate) fn groups(&self) -> Value {
-        self.outline.groups.iter().map(describe::group).collect()
+        describe::groups(&self.outline.groups)
     }
 
     /// The time relative to the end of the warm-up.

@@ -1,9 +1,8 @@
-/** Colours of flows: the palette of Okabe and Ito, which people with any colour vision can tell apart. */
+import type { Group } from "../simulator/contract";
+
+/** Colours of the flows of one group: the palette of Okabe and Ito, which people with any colour vision can tell apart. */
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#5b5fc7"];
 const DARK = ["#4aa3df", "#f0b429", "#2fc59a", "#e19ac4", "#8fd3fa", "#cdb54a", "#9c9ff2"];
-/** What does not respond to drops has a colour of its own. */
-const UNRESPONSIVE = { light: "#d55e00", dark: "#ff7b2e" };
-
 /** Colours of the page that a picture needs. */
 export interface Theme {
   dark: boolean;
@@ -56,26 +55,25 @@ export class Colours {
   /** The place of a flow among those of its group, in the order in which they were seen. */
   private readonly places = new Map<number, number>();
   private readonly counts = new Map<number, number>();
+  /** The colours of single flows, without those of groups that are beside them. */
+  private readonly palette: string[];
 
   constructor(
     readonly dark: boolean,
-    private readonly responsive: boolean[],
+    private readonly groups: readonly Pick<Group, "responsive" | "colour">[],
     private readonly few: boolean,
-  ) {}
+  ) {
+    const others = groups.filter((g) => !g.responsive).map((g) => this.shown(g));
+    this.palette = (dark ? DARK : LIGHT).filter((colour) => !others.includes(colour));
+  }
 
-  /** Whether a group is shown as one that does not respond, among others that do. */
-  private stands(group: number): boolean {
-    return this.responsive[group] === false && this.responsive.includes(true);
+  private shown(group: Pick<Group, "colour">): string {
+    return this.dark ? group.colour.dark : group.colour.light;
   }
 
   group(group: number): string {
-    if (this.stands(group)) return this.dark ? UNRESPONSIVE.dark : UNRESPONSIVE.light;
-    return this.own(Math.max(0, group));
-  }
-
-  private own(place: number): string {
-    const palette = this.dark ? DARK : LIGHT;
-    return palette[place % palette.length] ?? "#888888";
+    const found = this.groups[Math.max(0, group)];
+    return found ? this.shown(found) : "#888888";
   }
 
   flow(flow: number, group: number): string {
@@ -86,6 +84,7 @@ export class Colours {
       this.counts.set(group, place + 1);
       this.places.set(flow, place);
     }
-    return this.few && !this.stands(group) ? this.own(place) : shade(this.group(group), place);
+    const own = this.few && this.groups[Math.max(0, group)]?.responsive;
+    return (own && this.palette[place % this.palette.length]) || shade(this.group(group), place);
   }
 }

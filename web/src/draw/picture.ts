@@ -37,6 +37,8 @@ const ENTER = 140;
 const FASTEST_MOVE = 700;
 /** Drops and marks that can be told apart at the same time. */
 const SHOWN_INCIDENTS = 40;
+/** How far above the queue the lines of labels are, px. */
+const LABEL_ROWS = [10, 22, 34];
 /** Up to so many flows have a colour each. */
 const FLOWS_OF_OWN_COLOUR = 7;
 
@@ -69,8 +71,7 @@ export class Picture {
   }
 
   private newColours(): Colours {
-    const responsive = this.opened.groups.map((g) => g.responsive);
-    return new Colours(this.theme.dark, responsive, this.few);
+    return new Colours(this.theme.dark, this.opened.groups, this.few);
   }
 
   /** The colours of flows, for what stands beside the picture. */
@@ -151,7 +152,7 @@ export class Picture {
     const narrow = width < 480;
     const left = narrow ? 26 : 44;
     const wire = Math.round(width * (narrow ? 0.2 : 0.24));
-    return { width, height, left, right: width - wire, top: 40, tall: height - 40 - 52, wire };
+    return { width, height, left, right: width - wire, top: 46, tall: height - 46 - 52, wire };
   }
 
   /** The limit of the queue in packets. */
@@ -339,7 +340,7 @@ export class Picture {
     context.font = "11px system-ui, sans-serif";
     context.textAlign = "center";
     context.textBaseline = "bottom";
-    const taken: [number, number][] = [];
+    const taken: [from: number, to: number, row: number][] = [];
     for (const { name, at, moving } of lengths) {
       const x = this.x(l, at);
       if (x < l.left - 1 || x > l.right + 1) continue;
@@ -360,10 +361,13 @@ export class Picture {
       }
       const half = context.measureText(name).width / 2 + 3;
       const middle = Math.min(Math.max(x, l.left + half), l.width - half);
-      const free = !taken.some(([from, to]) => middle + half > from && middle - half < to);
-      // A second line above for a label that would lie over another.
-      context.fillText(name, middle, free ? l.top - 10 : l.top - 23);
-      taken.push([middle - half, middle + half]);
+      // A line further up for a label that would lie over another.
+      const row = LABEL_ROWS.findIndex((_, i) =>
+        taken.every(([from, to, of]) => of !== i || middle + half <= from || middle - half >= to),
+      );
+      if (row < 0) continue;
+      context.fillText(name, middle, l.top - (LABEL_ROWS[row] ?? 0));
+      taken.push([middle - half, middle + half, row]);
     }
   }
 

@@ -108,6 +108,8 @@ export interface Group {
   rate: number | null;
   responsive: boolean;
   ecn: boolean;
+  /** Of its kind, on a light and on a dark background; the same as in reports. */
+  colour: { light: string; dark: string };
 }
 
 export interface Opened {

@@ -1,5 +1,6 @@
 /** The list of lessons, and the text of one beside the live picture. */
 import { type ComponentChildren, Fragment } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { LESSONS } from "../lessons";
 import { type Claim, holds, measuresOf } from "../lessons/claim";
 import type { Attempt, Lesson } from "../lessons/lesson";
@@ -36,12 +37,28 @@ export function inline(text: string): ComponentChildren {
   });
 }
 
+/** Goes to the start of a lesson: to the top of its text, and of the page where both are beside each other. */
+function toTheStart(text: HTMLElement | null) {
+  const side = text?.closest("aside");
+  if (!side) return;
+  side.scrollTop = 0;
+  if (getComputedStyle(side).position === "sticky") scrollTo(0, 0);
+  else side.scrollIntoView({ block: "start" });
+}
+
 export function LessonText({ lesson }: { lesson: Lesson }) {
+  const text = useRef<HTMLElement>(null);
+  const shown = useRef(lesson.id);
+  useLayoutEffect(() => {
+    // The first one is shown where the reader is; only from one to the next does the text begin anew.
+    if (shown.current !== lesson.id) toTheStart(text.current);
+    shown.current = lesson.id;
+  }, [lesson.id]);
   const at = LESSONS.findIndex((l) => l.id === lesson.id);
   const next = LESSONS[at + 1];
   const last = Math.max(...lesson.claims.map((c) => Math.max(c.measure.to, c.times?.to ?? 0)));
   return (
-    <article class="lesson" aria-labelledby="lesson-title">
+    <article class="lesson" aria-labelledby="lesson-title" ref={text}>
       <p class="small">
         Lesson {at + 1} of {LESSONS.length}
       </p>

@@ -156,8 +156,12 @@ describe("lessons", () => {
     await page.getByRole("button", { name: "Controls" }).click();
     await expect.poll(() => page.getByLabel("limit, exact value").first().inputValue()).toBe("1000");
     await page.getByRole("button", { name: "Lesson", exact: true }).click();
+    const side = page.locator("aside");
+    await side.evaluate((of) => of.scrollTo(0, of.scrollHeight));
+    expect(await side.evaluate((of) => of.scrollTop)).toBeGreaterThan(0);
     await page.getByRole("button", { name: "Next lesson" }).click();
     await page.getByRole("heading", { name: second?.title ?? "" }).waitFor();
+    await expect.poll(() => side.evaluate((of) => of.scrollTop)).toBe(0);
     await page.context().close();
   });
 });

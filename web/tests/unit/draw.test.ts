@@ -141,9 +141,29 @@ describe("the picture", () => {
   });
 });
 
+/** A group with the colour of its kind. */
+function group(kind: keyof typeof KINDS, responsive: boolean) {
+  return { responsive, colour: { light: KINDS[kind], dark: KINDS[kind] } };
+}
+const KINDS = { bulk: "#0072b2", blast: "#d55e00", voip: "#e69f00" };
+
 describe("colours", () => {
+  it("of groups are those of their kinds, and no flow beside them has one", () => {
+    const colours = new Colours(
+      false,
+      [group("bulk", true), group("voip", false), group("blast", false)],
+      true,
+    );
+    expect(colours.group(1)).toBe("#e69f00");
+    expect(colours.group(2)).toBe("#d55e00");
+    const flows = Array.from({ length: 6 }, (_, i) => colours.flow(100 + i, 0));
+    expect(new Set(flows).size).toBe(6);
+    expect(flows).not.toContain("#e69f00");
+    expect(colours.flow(7, 1)).toBe("#e69f00");
+  });
+
   it("are different for a few flows, and kept", () => {
-    const colours = new Colours(false, [true, false], true);
+    const colours = new Colours(false, [group("bulk", true), group("blast", false)], true);
     const seen = Array.from({ length: 7 }, (_, i) => colours.flow(100 + i, 0));
     expect(new Set(seen).size).toBe(7);
     expect(colours.flow(100, 0)).toBe(seen[0]);
