@@ -33,6 +33,9 @@ pub struct Results {
     /// The limit of the queue of each label of `aqm`, as written for `tc`: `1000p`, `64kb`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, String>,
+    /// What a reader must know to read the results, as sentences: means that are not known well, a warm-up that was too short.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// One entry for each run and window.
     pub runs: Vec<Entry>,
     /// One entry for each published value that the experiment claims.

@@ -7,6 +7,7 @@
 //! | [`store`] | the directory of an experiment's results, with every finished run |
 //! | [`export`] | `results.json`, `summary.csv` and the Parquet tables |
 //! | [`capture`] | the packets of a run as a capture file |
+//! | [`transient`] | whether the start-up transient had ended when the measurement began |
 //! | [`clock`] | the cost of a run |
 
 #![forbid(unsafe_code)]
@@ -17,3 +18,4 @@ pub mod clock;
 pub mod export;
 pub mod run;
 pub mod store;
+pub mod transient;

@@ -39,6 +39,7 @@ pub fn run_all<W: Work>(
         setting: exp.setting(),
         axes: exp.axes.iter().chain(axes).cloned().collect(),
         queues: BTreeMap::new(),
+        notes: Vec::new(),
         runs: entries.collect(),
         // Claims apply to the experiment as written, not to runs with further axes.
         expectations: if axes.is_empty() { verdict::judge(&exp.expects, published, &evidence) } else { Vec::new() },

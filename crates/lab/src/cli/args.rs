@@ -10,7 +10,7 @@ pub mod wire;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use aqmkit_base::units::{parse_duration, parse_rate};
+use aqmkit_base::units::{parse_duration, parse_rate, parse_share};
 use aqmkit_base::{BitRate, Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -188,6 +188,9 @@ pub struct Run {
     /// Full (as published) or quick (shortened)
     #[arg(long, default_value = "full")]
     pub scale: Scale,
+    /// Repeat runs under further seeds until the means are known to ± this share (default: as many as the file says)
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["repeat", "live", "kernel", "kernel_queue"], allow_hyphen_values = true)]
+    pub precision: Option<f64>,
     /// Where to run it besides
     #[command(flatten)]
     pub real: Real,

@@ -11,6 +11,7 @@ mod traffic;
 
 use std::collections::BTreeSet;
 
+use aqmkit_base::Duration;
 use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem};
 use aqmkit_files::put;
 use aqmkit_results::{Entry, Results};
@@ -21,8 +22,9 @@ pub use experiment::written_out;
 
 use super::args;
 use super::fail::Failure;
-use super::perform::{directory, jobs, perform_with_page, show};
+use super::perform::{Where, directory, jobs, perform_with_page, show};
 use super::progress::Talk;
+use super::rounds::perform_rounds;
 use super::say;
 use experiment::{compared, experiment};
 
@@ -32,22 +34,54 @@ use experiment::{compared, experiment};
 /// When a discipline or an amount of traffic is wrong, and as `run`.
 pub fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
     let text = written_out(args, catalogues)?;
-    let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
-    let exp = Experiment::parse_with("compare", &text, &overrides, catalogues)
-        .map_err(|problem| blamed(problem, args, catalogues))?;
     let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(&text)));
-    if let Some(file) = &args.save {
-        if let Some(directory) = file.parent() {
-            std::fs::create_dir_all(directory)?;
+    let read = |repeat: u32, warmup: Option<Duration>| {
+        let overrides = Overrides { seed: args.how.seed, repeat: Some(repeat), ..Overrides::default() };
+        let text = with_times(&text, None, warmup);
+        let exp = Experiment::parse_with("compare", &text, &overrides, catalogues);
+        exp.map_err(|problem| Failure::from(blamed(problem, args, catalogues)))
+    };
+    let at = Where { dir: &dir, jobs: jobs(args.how.jobs), talk };
+    // Errors of the arguments come before anything is written.
+    let first = read(args.how.repeat.unwrap_or(1), None)?;
+    save(args, &text)?;
+    let (performed, text) = match args.how.repeat {
+        Some(repeat) => (perform_with_page(&first, at.dir, at.jobs, talk)?, with_times(&text, Some(repeat), None)),
+        None => {
+            let rounds = perform_rounds(&read, args.precision, args.warmup.is_none(), at)?;
+            (rounds.performed, with_times(&text, Some(rounds.seeds), rounds.warmup))
         }
-        put(file, &text)?;
-    }
-    let performed = perform_with_page(&exp, &dir, jobs(args.how.jobs), talk)?;
+    };
+    save(args, &text)?;
     put(&dir.join("experiment.toml"), &text)?;
     if let Some(warning) = idle(&performed.results) {
         say::tell(&format!("warning: {warning}"));
     }
     show(&performed, &dir, args.how.json)
+}
+
+/// Writes the experiment to the file of `--save`, if one is given.
+fn save(args: &args::Compare, text: &str) -> Result<(), Failure> {
+    if let Some(file) = &args.save {
+        if let Some(directory) = file.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        put(file, text)?;
+    }
+    Ok(())
+}
+
+/// The text of a comparison with these repeats and this warm-up, where they are given.
+fn with_times(text: &str, repeat: Option<u32>, warmup: Option<Duration>) -> String {
+    // What this program writes, it reads.
+    let mut file: toml::Table = text.parse().unwrap_or_default();
+    if let Some(repeat) = repeat {
+        file.insert("repeat".to_owned(), toml::Value::Integer(repeat.into()));
+    }
+    if let Some(warmup) = warmup {
+        file.insert("warmup".to_owned(), toml::Value::String(warmup.to_string()));
+    }
+    file.to_string()
 }
 
 /// The name of the directory of a comparison, from the text of its experiment: the disciplines, and the start of the

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::args;
 use super::fail::{Failure, wrong};
-use super::perform::{Performed, directory, failures, perform_plan, show};
+use super::perform::{Performed, Where, directory, failures, perform_plan, show};
 use super::progress::Talk;
 use super::say;
 use crate::live::plan::{NotLive, On};
@@ -104,7 +104,7 @@ fn perform(exp: &Experiment, real: &[On], dir: &Path, talk: Talk) -> Result<Perf
     let labels = places.iter().map(|on| on.label().to_owned()).collect();
     let axis = Axis { name: AXIS.to_owned(), labels };
     // One at a time, for live runs would compete for the processor.
-    perform_plan(exp, |exp| plan(exp, &places, talk), &[axis], &Player::default(), dir, 1, talk)
+    perform_plan(exp, |exp| plan(exp, &places, talk), &[axis], &Player::default(), Where { dir, jobs: 1, talk })
 }
 
 /// Every run of an experiment in the first place, then every one in the next.

@@ -41,6 +41,7 @@ mod replay;
 mod report;
 mod reproduce;
 mod rerun;
+mod rounds;
 mod run;
 mod say;
 mod scoreboard;

@@ -12,7 +12,9 @@ use aqmkit_runs::export;
 use aqmkit_runs::run::{Done, How, Outcome, Work};
 use aqmkit_runs::store::{Parameters, Store, Stored, damage};
 use aqmkit_sim::Scenario;
+use aqmkit_study::null_test::Outcomes;
 use aqmkit_study::run_all;
+use aqmkit_study::verdict::Published;
 
 use super::fail::Failure;
 use super::library;
@@ -45,7 +47,7 @@ pub struct Performed {
 /// # Errors
 /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
 pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
-    perform_plan(exp, |exp| Ok(exp.plan()), &[], &Player::default(), dir, jobs, talk)
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], &Player::default(), Where { dir, jobs, talk })
 }
 
 /// As [`perform`], with a report that opens every run in the page of `aqmkit play`.
@@ -53,11 +55,11 @@ pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<
 /// # Errors
 /// As [`perform`].
 pub fn perform_with_page(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
-    perform_plan(exp, |exp| Ok(exp.plan()), &[], &player(exp), dir, jobs, talk)
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], &player(exp), Where { dir, jobs, talk })
 }
 
-/// Runs the plan that `plan` makes of an experiment, and writes its files into `dir`. `axes` are the axes that the plan
-/// adds to the experiment's own. The report opens its runs with `player`.
+/// Runs the plan that `plan` makes of an experiment, and writes its files into the directory of `place`. `axes` are the axes
+/// that the plan adds to the experiment's own. The report opens its runs with `player`.
 ///
 /// # Errors
 /// As [`perform`], and those of `plan`.
@@ -66,32 +68,102 @@ pub fn perform_plan<W: Work>(
     plan: impl FnOnce(&Experiment) -> Result<Vec<W>, Failure>,
     axes: &[Axis],
     player: &Player,
-    dir: &Path,
-    jobs: usize,
-    talk: Talk,
+    place: Where<'_>,
 ) -> Result<Performed, Failure> {
-    let published = library::checked(exp)?;
-    let null_test = library::null_test(Some(&exp.file))?;
-    let store = Store::open(dir)?;
-    warn(exp);
-    note_replaced(exp, &store, talk);
-    let (exp, found) = &settle(exp, &store, jobs, talk, dir)?;
-    listen()?;
-    let plan = plan(exp)?;
-    let bar = Bar::new(plan.len(), talk);
-    let how = How { jobs, store: &store, watch: &bar, cancel: &STOP };
-    let (mut results, outcome) = run_all(exp, &plan, axes, &published, how)?;
-    bar.finish();
-    null_test.mark(&exp.id, &mut results.expectations);
-    let parameters = parameters(exp);
-    results.queues = queues(&parameters);
-    write(&store, &results, &outcome, &parameters, player)?;
-    if outcome.cancelled {
-        return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
+    let performance = Performance::of(exp, place)?;
+    let plan = plan(&performance.exp)?;
+    let (results, outcome) = performance.run_plan(&plan, axes, "")?;
+    performance.finish_with(results, outcome, player)
+}
+
+/// Where an experiment runs, and how.
+#[derive(Clone, Copy)]
+pub struct Where<'a> {
+    /// The directory of its results.
+    pub dir: &'a Path,
+    /// The number of parallel runs.
+    pub jobs: usize,
+    /// How much progress is printed.
+    pub talk: Talk,
+}
+
+/// An experiment that is ready to run: checked, with calibrated populations.
+pub(super) struct Performance<'a> {
+    exp: Experiment,
+    place: Where<'a>,
+    published: Published,
+    null_test: Outcomes,
+    store: Store,
+    /// The CPU time of the trials of its calibration, in seconds.
+    of_trials: f64,
+}
+
+impl<'a> Performance<'a> {
+    /// Checks the claims of an experiment, opens its directory, warns, and calibrates.
+    ///
+    /// # Errors
+    /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
+    pub(super) fn of(exp: &Experiment, place: Where<'a>) -> Result<Performance<'a>, Failure> {
+        let published = library::checked(exp)?;
+        let null_test = library::null_test(Some(&exp.file))?;
+        let store = Store::open(place.dir)?;
+        warn(exp);
+        note_replaced(exp, &store, place.talk);
+        let (exp, found) = settle(exp, &store, place.jobs, place.talk, place.dir)?;
+        listen()?;
+        let of_trials = found.iter().map(|found| found.cpu_s).sum();
+        Ok(Performance { exp, place, published, null_test, store, of_trials })
     }
-    let of_trials: f64 = found.iter().map(|found| found.cpu_s).sum();
-    let of_runs: f64 = outcome.done.iter().map(|done| done.output.engine.cpu_s).sum();
-    Ok(Performed { results, done: outcome.done, failed: outcome.failed, cpu_s: of_trials + of_runs })
+
+    /// The same experiment as it was read again, with another number of repeats or another warm-up, where nothing of it needs
+    /// calibration.
+    ///
+    /// # Errors
+    /// As [`Performance::of`].
+    pub(super) fn again(self, exp: &Experiment) -> Result<Performance<'a>, Failure> {
+        let (exp, found) = settle(exp, &self.store, self.place.jobs, self.place.talk, self.place.dir)?;
+        let of_trials = self.of_trials + found.iter().map(|found| found.cpu_s).sum::<f64>();
+        Ok(Performance { exp, of_trials, ..self })
+    }
+
+    /// Runs its plan; `why` begins the message of the progress bar.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or Ctrl-C was pressed.
+    pub(super) fn run(&self, why: &str) -> Result<(Results, Outcome), Failure> {
+        self.run_plan(&self.exp.plan(), &[], why)
+    }
+
+    fn run_plan<W: Work>(&self, plan: &[W], axes: &[Axis], why: &str) -> Result<(Results, Outcome), Failure> {
+        let bar = Bar::new(plan.len(), self.place.talk).for_the_sake_of(why);
+        let how = How { jobs: self.place.jobs, store: &self.store, watch: &bar, cancel: &STOP };
+        let (results, outcome) = run_all(&self.exp, plan, axes, &self.published, how)?;
+        bar.finish();
+        if outcome.cancelled {
+            let text = stopped(&outcome, results.planned, self.place.dir);
+            self.finish_with(results, outcome, &Player::default())?;
+            return Err(Failure::Stopped(text));
+        }
+        Ok((results, outcome))
+    }
+
+    /// Writes the files of an experiment whose report opens every run in the page of `aqmkit play`.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub(super) fn finish(&self, results: Results, outcome: Outcome) -> Result<Performed, Failure> {
+        self.finish_with(results, outcome, &player(&self.exp))
+    }
+
+    /// Writes the files; the report opens the runs with `player`.
+    fn finish_with(&self, mut results: Results, outcome: Outcome, player: &Player) -> Result<Performed, Failure> {
+        self.null_test.mark(&self.exp.id, &mut results.expectations);
+        let parameters = parameters(&self.exp);
+        results.queues = queues(&parameters);
+        write(&self.store, &results, &outcome, &parameters, player)?;
+        let of_runs: f64 = outcome.done.iter().map(|done| done.output.engine.cpu_s).sum();
+        Ok(Performed { results, done: outcome.done, failed: outcome.failed, cpu_s: self.of_trials + of_runs })
+    }
 }
 
 /// Prints the warnings about an experiment. The embedded experiments are not warned about.
@@ -203,6 +275,9 @@ pub fn show(performed: &Performed, dir: &Path, json: bool) -> Result<(), Failure
     } else {
         let screen = Screen::of_stdout();
         let mut text = summary(results, screen);
+        for note in &results.notes {
+            text.push_str(&format!("{}\n", textwrap::fill(note, screen.width)));
+        }
         if !results.expectations.is_empty() {
             text.push('\n');
             text.push_str(&verdicts(results, screen));

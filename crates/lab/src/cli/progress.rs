@@ -43,13 +43,15 @@ struct State {
     /// The number of runs, if it is known.
     runs: Option<usize>,
     ended: Arc<AtomicU64>,
+    /// What these runs are for; empty, or it ends with a comma.
+    why: String,
 }
 
 impl State {
     fn message(&self) -> String {
         let ended = self.ended.load(Ordering::Relaxed);
         match self.runs {
-            Some(runs) => format!("{ended} of {runs} runs"),
+            Some(runs) => format!("{}{ended} of {runs} runs", self.why),
             None => format!("calibrating: {ended} trials"),
         }
     }
@@ -104,10 +106,18 @@ impl Bar {
     }
 
     fn with(bar: ProgressBar, talk: Talk, runs: Option<usize>) -> Bar {
-        let state = State { bar, runs, ended: Arc::default() };
+        let state = State { bar, runs, ended: Arc::default(), why: String::new() };
         let lines = talk != Talk::Quiet && !std::io::stderr().is_terminal();
         state.bar.set_message(state.message());
         Bar { _lines: lines.then(|| state.clone().lines()), state, talk }
+    }
+
+    /// The same bar, whose message begins with what the runs are for.
+    #[must_use]
+    pub(super) fn for_the_sake_of(mut self, why: &str) -> Bar {
+        why.clone_into(&mut self.state.why);
+        self.state.bar.set_message(self.state.message());
+        self
     }
 
     /// Removes the bar.

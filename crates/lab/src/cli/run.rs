@@ -13,9 +13,10 @@ use aqmkit_sim::{Control, Progress};
 use super::args;
 use super::fail::{Failure, wrong};
 use super::live;
-use super::perform::{directory, jobs, perform_with_page, show};
+use super::perform::{Where, directory, jobs, perform_with_page, show};
 use super::places::Place;
 use super::progress::Talk;
+use super::rounds::perform_rounds;
 use super::say;
 use super::stop::{listen, stopping};
 
@@ -40,7 +41,17 @@ pub(super) fn run(args: &args::Run, catalogues: &Catalogues, talk: Talk) -> Resu
         write_pcap(&exp, file, talk)?;
     }
     let dir = directory(args.how.out.as_deref(), &exp.id);
-    let performed = perform_with_page(&exp, &dir, jobs(args.how.jobs), talk)?;
+    let at = Where { dir: &dir, jobs: jobs(args.how.jobs), talk };
+    let performed = match args.precision {
+        None => perform_with_page(&exp, at.dir, at.jobs, talk)?,
+        Some(_) => {
+            let read = |repeat, _| {
+                let overrides = Overrides { repeat: Some(repeat), ..overrides.clone() };
+                Ok(Experiment::load_with(&args.experiment, &overrides, catalogues)?)
+            };
+            perform_rounds(&read, args.precision, false, at)?.performed
+        }
+    };
     if !args.how.json && (args.digests || performed.done.len() == 1) {
         show(&performed, &dir, false)?;
         return digests(&performed.done);

@@ -44,7 +44,8 @@ impl Setting {
             limit: None,
             sweep: Vec::new(),
             duration: args.duration,
-            warmup: args.warmup,
+            warmup: Some(args.warmup),
+            precision: None,
             save: None,
             how: How { seed: None, repeat: None, jobs: None, out: None, json: false },
         };

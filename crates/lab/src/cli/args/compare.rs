@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
+use aqmkit_base::units::{parse_amount, parse_duration, parse_rate, parse_share};
 use aqmkit_base::{Amount, BitRate, Duration};
 use clap::Args;
 
@@ -17,6 +17,9 @@ use super::wire::FramingArgs;
   aqmkit compare fifo pie --down 50mbit --up 10mbit --web 0.3 --video 2 --upload 1 --call 1
   aqmkit compare dualpi2 --bulk 4 --cc cubic,prague
   aqmkit compare fifo red --bulk 8 --sweep red.max=20..200
+
+Runs are repeated under different seeds until the means are known to 5 %, which --precision changes; --repeat fixes the number of \
+seeds instead.
 
 Without options of traffic, it is that of today: downloads, web pages, a video, calls. \
 A discipline may carry parameters after a colon: red:min=5,max=40. With --up, both directions have a queue of \
@@ -56,15 +59,26 @@ pub struct Compare {
     /// Measured time
     #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Duration,
-    /// Time before the measurement
-    #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub warmup: Duration,
+    /// Time before the measurement [default: 10s, and longer where the links have not settled by then]
+    #[arg(long, value_parser = parse_duration, allow_hyphen_values = true)]
+    pub warmup: Option<Duration>,
+    /// Repeat runs under further seeds until the means are known to ± this share, or ten times the usual budget is spent [default: 5%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with = "repeat", allow_hyphen_values = true)]
+    pub precision: Option<f64>,
     /// Also write the experiment to this file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Settings of the runs
     #[command(flatten)]
     pub how: How,
+}
+
+impl Compare {
+    /// The time before the measurement, before any lengthening.
+    #[must_use]
+    pub fn warmup(&self) -> Duration {
+        self.warmup.unwrap_or(Duration::from_secs(10))
+    }
 }
 
 /// The traffic of a link.

@@ -62,7 +62,7 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare, catalogues: &Ca
         ("title", string(format!("{names} on a link of {}", link.words()))),
         ("about", string(format!("One link of {}, round trips of {}.", link.words(), link.rtt))),
         ("duration", string(args.duration)),
-        ("warmup", string(args.warmup)),
+        ("warmup", string(args.warmup())),
         ("topology", Value::Table(link.topology())),
         ("sweep", Value::Table(axes(disciplines, args, &link, &sweeps, &catalogues.disciplines)?)),
         ("traffic", Value::Array(traffic(args, &link, &catalogues.controls)?)),

@@ -73,7 +73,7 @@ pub(super) fn traffic(args: &Compare, link: &Link, catalogue: &Catalogue) -> Res
     if let Some(rate) = args.mix.cbr {
         groups.push(Group { name: "cbr", kind: "cbr", class: "other", amount: ("rate", string(rate)), down: true });
     }
-    let starts = Starts { within: args.warmup / 2 };
+    let starts = Starts { within: args.warmup() / 2 };
     let mut list = Vec::new();
     for group in groups {
         list.extend(shared(group, &controls, link, starts)?);
