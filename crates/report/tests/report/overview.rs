@@ -19,6 +19,7 @@ fn a_cell_for_each_pair_of_labels() {
     let cells = study.results.axes[0].labels.len() * 3;
     assert_eq!((page.matches("<svg").count(), svg.matches("<g>").count()), (1, cells), "only first repeats");
     assert_eq!(svg.matches("class=\"alone\"").count(), cells);
+    assert!(page.contains("distribution of the queue delay, 0.15 to 150 ms in powers of ten"));
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "only numbers are drawn");
     assert!(svg.len() < cells * 40_000, "{} bytes for {cells} cells", svg.len());
 }

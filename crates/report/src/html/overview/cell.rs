@@ -16,6 +16,9 @@ const TALL: f64 = 150.0;
 /// The gap between plots.
 const GAP: f64 = 7.0;
 
+/// The powers of ten that the axis of delays spans: on a linear one, all short delays would be the same.
+const DELAY_DECADES: f64 = 3.0;
+
 /// The range of probabilities, as powers of ten.
 pub(super) const PROBABILITY: (f64, f64) = (-4.0, 0.0);
 /// The ranges of sizes in bytes and times in milliseconds, as powers of ten.
@@ -34,6 +37,16 @@ pub(super) struct Style<'a> {
 }
 
 impl Style<'_> {
+    /// The delay at the left edge; shorter ones are drawn there.
+    pub(super) fn shortest_ms(&self) -> f64 {
+        self.delay_ms / 10f64.powf(DELAY_DECADES)
+    }
+
+    /// The position of a delay on its axis, 0 to 1 from edge to edge.
+    fn across(&self, ms: f64) -> f64 {
+        (ms.max(self.shortest_ms()) / self.delay_ms).log10() / DELAY_DECADES + 1.0
+    }
+
     /// The height of a cell.
     pub(super) fn height(&self) -> f64 {
         3.0 * (HEIGHT + GAP) + if self.completion { TALL + GAP } else { 0.0 }
@@ -109,7 +122,7 @@ impl Style<'_> {
             let quantity = format!("classes.{class}.queue_delay_ms");
             let found = run.distributions.iter().find(|d| d.window == window && d.quantity == quantity);
             let Some(found) = found else { continue };
-            let points = found.points.iter().map(|(ms, share)| (ms / self.delay_ms, *share));
+            let points = found.points.iter().map(|(ms, share)| (self.across(*ms), *share));
             stroke(out, &format!("k{place}"), &frame.line([(0.0, 0.0)].into_iter().chain(points).chain([(1.0, 1.0)])));
         }
     }

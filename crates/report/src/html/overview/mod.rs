@@ -153,8 +153,9 @@ fn words(style: &Style<'_>) -> String {
         format!("rate of each class, and in all, each second, up to {top}")
     };
     let mut text = format!(
-        "From top to bottom: {rates}; distribution of the queue delay, 0 to {} ms; share of packets dropped (solid) \
-         and marked (dashed) each second, {} to {} % in powers of ten",
+        "From top to bottom: {rates}; distribution of the queue delay, {} to {} ms in powers of ten; share of packets \
+         dropped (solid) and marked (dashed) each second, {} to {} % in powers of ten",
+        significant(style.shortest_ms(), 2),
         style.delay_ms,
         percent(PROBABILITY.0),
         percent(PROBABILITY.1)
