@@ -34,8 +34,8 @@ const SLOTS: [Slot; 12] = [
     slot("#a0355c", "#e06c93", &["incast"]),
     slot("#b9a5e6", "#d3c6fa", &["call-up"]),
     slot("#efc877", "#f9e0a8", &["voip-up"]),
-    slot("#d55e00", "#ff7b2e", &["blast", "cbr", "udp", "on-off", "ramp", "cross"]),
-    slot("#8c8c8c", "#a6a6a6", &["other"]),
+    slot("#d55e00", "#ff7b2e", &["blast", "cbr", "udp", "on-off", "ramp", "cross", "other"]),
+    slot("#8c8c8c", "#a6a6a6", &[]),
 ];
 
 /// A colour for each traffic, given its name and its kind, of which the kind may be empty. Traffic with a known name or

@@ -32,6 +32,14 @@ impl Band {
         band
     }
 
+    /// The same with nothing below `lowest`, for a logarithmic axis.
+    pub(super) fn raised(&self, lowest: f64) -> Band {
+        let ends = self.ends.iter().map(|ends| ends.map(|(low, high)| (low.max(lowest), high.max(lowest))));
+        // The larger of NaN and a number would be the number.
+        let mean = self.mean.iter().map(|x| if x.is_nan() { *x } else { x.max(lowest) });
+        Band { mean: mean.collect(), ends: ends.collect() }
+    }
+
     /// The part from one place to before another.
     pub(super) fn between(&self, from: usize, to: usize) -> Band {
         Band { mean: self.mean[from..to].to_vec(), ends: self.ends[from..to].to_vec() }

@@ -117,7 +117,10 @@ fn arranged(title: &str, (edge, longest): (f64, f64), cut: bool) -> Plot {
     let mut plot = Plot::new(HEIGHT);
     plot.set("xaxis", titled("ms", across));
     plot.set_y_axis(0, titled("share at or below", json!({"domain": upper, "range": [0.0, 1.0]})));
-    plot.set_y_axis(1, titled("share above (log)", json!({"domain": lower, "type": "log", "dtick": 1.0})));
+    plot.set_y_axis(
+        1,
+        titled("share above (log)", json!({"domain": lower, "type": "log", "dtick": 1.0, "exponentformat": "power"})),
+    );
     plot.set("annotations", json!([heading(title, upper[1])]));
     plot
 }

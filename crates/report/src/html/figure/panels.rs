@@ -18,6 +18,11 @@ pub(super) struct Panel {
     pub(super) columns: Vec<(String, String)>,
 }
 
+/// Whether a column is a delay.
+pub(super) fn is_delay(column: &str) -> bool {
+    column.contains(".queue_delay_ms") || column.contains(".latency_ms")
+}
+
 impl Panel {
     fn new(title: String, factor: f64, column: String) -> Self {
         Panel { title, factor, columns: vec![(column, String::new())] }

@@ -60,6 +60,19 @@ impl Plot {
         self.set(&key, axis);
     }
 
+    /// Changes keys of the y axis of the panel with this index.
+    pub(super) fn change_y_axis(&mut self, place: usize, keys: Value) {
+        let key = if place == 0 { "yaxis".to_owned() } else { format!("yaxis{}", place + 1) };
+        let axis = self.layout.remove(&key).unwrap_or_default();
+        let mut changed = merged(axis, keys);
+        if let Value::Object(axis) = &mut changed {
+            // What is for linear axes.
+            axis.remove("rangemode");
+            axis.remove("nticks");
+        }
+        self.set(&key, changed);
+    }
+
     /// Adds a scatter trace with these keys.
     pub(super) fn scatter(&mut self, keys: Value) {
         self.traces.push(merged(json!({"type": "scatter"}), keys));

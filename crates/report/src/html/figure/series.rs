@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::band::Band;
 use super::palette::{Swatch, class_swatches};
-use super::panels::{Panel, by_class, by_data, by_quantity, with_asked};
+use super::panels::{Panel, by_class, by_data, by_quantity, is_delay, with_asked};
 use super::plot::{
     self, Figure, MARGINS, MOST_PANELS, Plot, axis, domain, heading, in_words, literal, merged, reference, titled,
 };
 use super::published::PUBLISHED;
+use super::scale::{LEAST_DELAYS, Ticks, logarithmic};
 use crate::columns::passes_elsewhere;
 use crate::format::{rate_unit, rounded};
 
@@ -21,6 +22,15 @@ use crate::format::{rate_unit, rounded};
 /// neighbouring intervals.
 const MOST_POINTS: usize = 1000;
 const MOST_WITH_BAND: usize = 250;
+
+/// Mean delays that differ by this factor are drawn on a logarithmic axis.
+const FAR_APART: f64 = 8.0;
+
+/// The shortest delay on a logarithmic axis, in milliseconds.
+const SHORTEST: f64 = 0.01;
+
+/// About the most ticks of a logarithmic axis of a panel.
+const MOST_TICKS: usize = 4;
 
 /// Pixels above the panels, for the names of windows and the legend.
 const TOP: usize = 78;
@@ -81,8 +91,15 @@ pub(in crate::html) fn series(
     let height = TOP + MARGINS.1 + panels.len() * (each + 26);
     let mut plot = arranged(&panels, height, windows);
     for (place, panel) in panels.iter().enumerate() {
-        for run in runs {
-            add_lines(&mut plot, place, panel, run, &classes);
+        let curves: Vec<Curve<'_>> = runs.iter().flat_map(|run| curves(panel, run, &classes)).collect();
+        let predicted = |(column, _): &(String, String)| overlays.iter().any(|overlay| is_of(overlay, column));
+        let range = far_apart(panel, &curves).filter(|_| !panel.columns.iter().any(predicted));
+        if let Some([low, high]) = range {
+            let ticks = Ticks::between(low, high, MOST_TICKS).axis();
+            plot.change_y_axis(place, merged(ticks, json!({"range": [low.log10(), high.log10()]})));
+        }
+        for curve in &curves {
+            add(&mut plot, (place, panel), curve, range.map(|[low, _]| low));
         }
         add_overlays(&mut plot, (place, panel), overlays, (runs, &classes));
     }
@@ -185,14 +202,24 @@ fn window_name(window: &Window) -> Value {
     })
 }
 
-fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, classes: &[Swatch]) {
-    for (column, class) in &panel.columns {
+/// One line of a panel: the mean over the runs of a combination, and its interval.
+struct Curve<'a> {
+    swatch: &'a Swatch,
+    /// The times in the middle of the intervals, in seconds.
+    at: Vec<f64>,
+    step: f64,
+    band: Band,
+}
+
+/// The lines of one combination in a panel.
+fn curves<'a>(panel: &Panel, run: &Line<'a>, classes: &'a [Swatch]) -> Vec<Curve<'a>> {
+    let one = |(column, class): &(String, String)| {
         let all: Vec<(&Vec<f64>, f64)> = run
             .outputs
             .iter()
             .filter_map(|output| Some((output.series.columns.get(column)?, output.series.interval_s)))
             .collect();
-        let Some((_, interval)) = all.first().copied() else { continue };
+        let (_, interval) = all.first().copied()?;
         let swatch = classes.iter().find(|swatch| swatch.label == *class).unwrap_or(run.swatch);
         let most = if all.len() > 1 { MOST_WITH_BAND } else { MOST_POINTS };
         let longest = all.iter().map(|(values, _)| values.len()).max().unwrap_or(0);
@@ -202,24 +229,53 @@ fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, class
         // A quantity that is never negative has an interval that is not.
         let lowest = few.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::min);
         let band = Band::of(&few, (if lowest < 0.0 { f64::MIN } else { 0.0 }, f64::MAX));
-        plot.say(in_words(&panel.title, &swatch.label, band.mean.iter().copied()));
-        let at: Vec<f64> = (0..band.mean.len()).map(|i| rounded((i as f64 + 0.5) * step)).collect();
-        if let Some(trace) = band.trace(&at, swatch, json!({"yaxis": reference('y', place)})) {
-            plot.trace(trace);
-        }
-        let name = literal(&swatch.label);
-        plot.scatter(json!({
-            "x0": step / 2.0,
-            "dx": step,
-            "y": band.mean,
-            "mode": "lines",
-            "line": plot::line(swatch, 1.5),
-            "legendgroup": name,
-            "name": name,
-            "showlegend": place == 0,
-            "yaxis": reference('y', place),
-        }));
+        let at = (0..band.mean.len()).map(|i| rounded((i as f64 + 0.5) * step)).collect();
+        Some(Curve { swatch, at, step, band })
+    };
+    panel.columns.iter().filter_map(one).collect()
+}
+
+/// The ends of a logarithmic axis for delays of which some are so much longer than others that a linear one would draw
+/// the short ones on each other.
+fn far_apart(panel: &Panel, curves: &[Curve<'_>]) -> Option<[f64; 2]> {
+    if !panel.columns.iter().all(|(column, _)| is_delay(column)) {
+        return None;
     }
+    let means = curves.iter().map(|curve| mean_of_known(&curve.band.mean)).filter(|mean| mean.is_finite());
+    let ends = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x.max(SHORTEST)), high.max(x)))
+    };
+    let (shortest, longest) = ends(&mut means.into_iter());
+    if longest < FAR_APART * shortest {
+        return None;
+    }
+    let values = curves.iter().flat_map(|curve| &curve.band.mean).copied().filter(|x| x.is_finite());
+    // The shortest delays of a queue that is empty at times are not of interest.
+    let (low, high) = ends(&mut values.into_iter());
+    Some(logarithmic((low.max(shortest / FAR_APART), high), LEAST_DELAYS))
+}
+
+/// Adds a line with its band; values below `lowest` are drawn at it.
+fn add(plot: &mut Plot, (place, panel): (usize, &Panel), curve: &Curve<'_>, lowest: Option<f64>) {
+    let Curve { swatch, at, step, band } = curve;
+    plot.say(in_words(&panel.title, &swatch.label, band.mean.iter().copied()));
+    let raised = lowest.map(|lowest| band.raised(lowest));
+    let band = raised.as_ref().unwrap_or(band);
+    if let Some(trace) = band.trace(at, swatch, json!({"yaxis": reference('y', place)})) {
+        plot.trace(trace);
+    }
+    let name = literal(&swatch.label);
+    plot.scatter(json!({
+        "x0": step / 2.0,
+        "dx": step,
+        "y": band.mean,
+        "mode": "lines",
+        "line": plot::line(swatch, 1.5),
+        "legendgroup": name,
+        "name": name,
+        "showlegend": place == 0,
+        "yaxis": reference('y', place),
+    }));
 }
 
 /// Adds the predictions and published values for the quantity of this panel, in the colours of their classes if classes have
@@ -275,7 +331,30 @@ fn thinned(values: &[f64], size: usize, factor: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::thinned;
+    use super::*;
+
+    /// A queue of 400 ms beside one of 5 ms that is empty at times.
+    #[test]
+    fn short_delays_beside_long_ones_are_on_a_logarithmic_axis() {
+        let swatch = Swatch { label: String::new(), color: "#000000", round: 0 };
+        let curve = |values: &[f64]| Curve {
+            swatch: &swatch,
+            at: vec![0.5, 1.5],
+            step: 1.0,
+            band: Band::of(&[values.to_vec()], (0.0, f64::MAX)),
+        };
+        let panel = |column: &str| Panel {
+            title: String::new(),
+            factor: 1.0,
+            columns: vec![(column.to_owned(), String::new())],
+        };
+        let delay = panel("links.b.queue_delay_ms.mean");
+        let [low, high] = far_apart(&delay, &[curve(&[400.0, 400.0]), curve(&[10.0, 0.0])]).unwrap();
+        assert!((0.1..1.0).contains(&low) && (400.0..800.0).contains(&high), "{low} to {high}");
+        assert_eq!(far_apart(&delay, &[curve(&[20.0, 20.0]), curve(&[10.0, 10.0])]), None);
+        let rate = panel("classes.tcp.throughput_bps");
+        assert_eq!(far_apart(&rate, &[curve(&[400.0, 400.0]), curve(&[10.0, 0.0])]), None);
+    }
 
     #[test]
     fn long_series_are_averaged() {
