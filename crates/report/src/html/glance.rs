@@ -95,6 +95,9 @@ fn some(table: &Table, column: &Column) -> bool {
     if column.kind.zeros { means.next().is_some() } else { means.any(|mean| mean > 0.0) }
 }
 
+/// A smaller difference, relative to the larger mean, is not worth a mark.
+const SMALL: f64 = 0.02;
+
 /// The extremes of one column in one table.
 struct Scale {
     largest: f64,
@@ -105,7 +108,8 @@ struct Scale {
 
 impl Scale {
     /// A row is better than another only if the 95 % interval of their difference, in pairs of equal seeds, excludes
-    /// zero, and the means are shown as different numbers. So one run of each has neither best nor worst.
+    /// zero, and the means differ by a share that matters and are shown as different numbers. So one run of each has
+    /// neither best nor worst.
     fn of(table: &Table, column: &Column) -> Self {
         let path = &column.path;
         let rows = || table.rows.iter().enumerate().filter_map(|(i, row)| Some((i, row, row.metrics.get(path)?.mean)));
@@ -120,8 +124,11 @@ impl Scale {
             return Scale { largest, best: Vec::new(), worst: Vec::new() };
         };
         let differ = |a: &Row, b: &Row| {
-            let means = [a, b].map(|row| row.metrics.get(path).map(|stat| shown(stat.mean, column)));
-            means[0] != means[1] && a.beyond(b, path).is_some_and(|difference| difference.is_certain())
+            let mean = |row: &Row| row.metrics.get(path).map_or(f64::NAN, |stat| stat.mean);
+            let (a_mean, b_mean) = (mean(a), mean(b));
+            let matters = (a_mean - b_mean).abs() > SMALL * a_mean.abs().max(b_mean.abs());
+            let visible = shown(a_mean, column) != shown(b_mean, column);
+            matters && visible && a.beyond(b, path).is_some_and(|difference| difference.is_certain())
         };
         let like =
             |end: &Row| -> Vec<usize> { rows().filter(|(_, row, _)| !differ(row, end)).map(|(i, ..)| i).collect() };
