@@ -50,6 +50,15 @@ class Results:
         return self._table("runs")
 
     @cached_property
+    def means(self) -> pa.Table:
+        """A row for each combination of the sweep, window and number: ``metric`` (its path, as the columns of `runs`), ``mean`` over
+        the runs, ``low`` and ``high`` (the ends of its 95 % interval; null for a single run) and ``runs``.
+
+        Shape (combinations x windows x numbers, labels + 5), without ``repeat`` and ``seed``.
+        """
+        return self._table("means")
+
+    @cached_property
     def series(self) -> pa.Table:
         """A row for each run and interval; ``t_s`` is the start of the interval, in seconds.
 
@@ -99,7 +108,7 @@ class Results:
 
     @property
     def dir(self) -> Path:
-        """The directory: ``results.json``, ``report.html``, ``summary.csv`` and Parquet tables."""
+        """The directory: ``results.json``, ``report.html``, ``summary.csv``, ``runs.csv`` and Parquet tables."""
         return Path(self._outcome.dir)
 
     @property

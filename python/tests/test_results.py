@@ -16,13 +16,14 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from aqmkit import _aqmkit
 
 from .conftest import small
 
-TABLES = ("runs", "series", "flows", "exchanges", "distributions", "verdicts")
+TABLES = ("runs", "means", "series", "flows", "exchanges", "distributions", "verdicts")
 
 
 def test_tables_have_the_shapes_they_promise(five: aqmkit.Results) -> None:
@@ -36,6 +37,8 @@ def test_tables_have_the_shapes_they_promise(five: aqmkit.Results) -> None:
     for name in TABLES[:-1]:
         table = getattr(five, name)
         assert table.schema.field("aqm").type == pa.string()
+        if name == "means":
+            continue
         assert table.schema.field("repeat").type == table.schema.field("seed").type == pa.uint64()
 
 
@@ -45,6 +48,20 @@ def test_the_numbers_are_those_of_results_json(five: aqmkit.Results) -> None:
     utilization = [entry["links"]["bottleneck"]["utilization"] for entry in entries]
     assert five.runs["links.bottleneck.utilization"].to_pylist() == utilization
     assert five.runs["aqm"].to_pylist() == [entry["labels"]["aqm"] for entry in entries]
+
+
+def test_means_are_those_of_the_runs(five: aqmkit.Results) -> None:
+    means = five.means.filter(pc.equal(five.means["metric"], "flows.jain"))
+    assert means.column_names[-5:] == ["metric", "mean", "low", "high", "runs"]
+    assert means.num_rows == 5
+    for row in means.to_pylist():
+        of_label = five.runs.filter(pc.equal(five.runs["aqm"], row["aqm"]))["flows.jain"].to_pylist()
+        assert row["runs"] == len(of_label) == 2
+        assert row["mean"] == pytest.approx(sum(of_label) / 2)
+        # Two values: Student's quantile of one degree of freedom is 12.7062, the standard error half their distance.
+        half = 12.7062 * abs(of_label[0] - of_label[1]) / 2
+        assert row["high"] - row["mean"] == pytest.approx(half, rel=1e-4, abs=1e-12)
+        assert row["mean"] - row["low"] == pytest.approx(half, rel=1e-4, abs=1e-12)
 
 
 def test_pandas_polars_and_duckdb_read_them(five: aqmkit.Results) -> None:

@@ -79,6 +79,7 @@ impl Outcome {
         };
         let made = match name {
             "runs" => py.detach(|| export::runs(&self.results)),
+            "means" => py.detach(|| export::means(&self.results)),
             "verdicts" => py.detach(|| export::verdicts(&self.results)),
             "series" => py.detach(|| of_runs(Kind::Series)),
             "flows" => py.detach(|| of_runs(Kind::Flows)),

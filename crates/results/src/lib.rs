@@ -7,7 +7,7 @@
 //! | `standing` | the basis of a claim, and the line of the scoreboard where it counts |
 //! | `skill` | how well the cells of published tables agree |
 //! | [`statistics`] | means with their intervals, differences of paired runs, start-up transients, effective sample sizes |
-//! | `metrics` | the numbers of an entry by their paths |
+//! | `metrics`, `means` | the numbers of an entry by their paths; their means over the runs of a combination |
 //! | `player` | how the page of `aqmkit play` opens the runs |
 //! | `ruler` | labels of an axis as numbers of one unit |
 //! | `setting` | what the experiment sets, in words |
@@ -16,6 +16,7 @@
 
 pub mod advice;
 pub mod card;
+mod means;
 mod metrics;
 mod player;
 mod ruler;
@@ -25,6 +26,7 @@ mod skill;
 mod standing;
 pub mod statistics;
 
+pub use means::{Mean, Means, means};
 pub use metrics::flatten;
 pub use player::Player;
 pub use ruler::Ruler;

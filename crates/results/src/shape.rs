@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aqmkit_measure::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats, Output, Window};
 use serde::{Deserialize, Serialize};
 
+use crate::means::Means;
 use crate::setting::Fact;
 use crate::standing::{Basis, WithoutScheme};
 
@@ -36,6 +37,9 @@ pub struct Results {
     /// What a reader must know to read the results, as sentences: means that are not known well, a warm-up that was too short.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The means over the runs of each combination and window that has several runs, with their 95 % intervals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub means: Vec<Means>,
     /// One entry for each run and window.
     pub runs: Vec<Entry>,
     /// One entry for each published value that the experiment claims.

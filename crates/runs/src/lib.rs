@@ -8,6 +8,7 @@
 //! | [`export`] | `results.json`, `summary.csv` and the Parquet tables |
 //! | [`capture`] | the packets of a run as a capture file |
 //! | [`transient`] | whether the start-up transient had ended when the measurement began |
+//! | [`tails`] | response times that rest on few responses |
 //! | [`clock`] | the cost of a run |
 
 #![forbid(unsafe_code)]
@@ -18,4 +19,5 @@ pub mod clock;
 pub mod export;
 pub mod run;
 pub mod store;
+pub mod tails;
 pub mod transient;

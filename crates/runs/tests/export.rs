@@ -89,7 +89,7 @@ fn summary_has_a_line_for_each_run_and_window() {
     let mut study = study(1, 2);
     study.results.runs[0].links.get_mut("bottleneck").unwrap().utilization = f64::NAN;
     export::write(dir.path(), &study.results, &study.runs()).unwrap();
-    let mut table = csv::Reader::from_path(dir.path().join("summary.csv")).unwrap();
+    let mut table = csv::Reader::from_path(dir.path().join("runs.csv")).unwrap();
     let heads = table.headers().unwrap().clone();
     let place = |name: &str| heads.iter().position(|head| head == name).unwrap();
     assert_eq!(&heads[0], "aqm");
@@ -98,6 +98,26 @@ fn summary_has_a_line_for_each_run_and_window() {
     assert_eq!(&lines[0][place("links.bottleneck.utilization")], "", "not a number, so nothing");
     let delay: f64 = lines[1][place("links.bottleneck.queue_delay_ms.p99")].parse().unwrap();
     assert_eq!(delay, study.results.runs[1].links["bottleneck"].queue_delay_ms.unwrap().p99);
+}
+
+/// `summary.csv` has the means over the seeds with the ends of their intervals, as the table in memory and `results.json` do.
+#[test]
+fn the_summary_has_means_with_intervals() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = study(1, 3);
+    export::write(dir.path(), &study.results, &study.runs()).unwrap();
+    let means = aqmkit_results::means(&study.results.runs);
+    let mut table = csv::Reader::from_path(dir.path().join("summary.csv")).unwrap();
+    let heads = table.headers().unwrap().clone();
+    assert_eq!(heads.iter().skip(heads.len() - 5).collect::<Vec<_>>(), ["metric", "mean", "low", "high", "runs"]);
+    assert!(!heads.iter().any(|head| head == "seed" || head == "repeat"), "{heads:?}");
+    let lines: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+    assert_eq!(lines.len(), means.iter().map(|m| m.metrics.len()).sum::<usize>());
+    assert_eq!(export::means(&study.results).unwrap().batches[0].num_rows(), lines.len());
+    let (path, first) = means[0].metrics.iter().next().unwrap();
+    let last: Vec<&str> = lines[0].iter().skip(heads.len() - 5).collect();
+    let end = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+    assert_eq!(last, [path.clone(), first.mean.to_string(), end(first.low), end(first.high), first.runs.to_string()]);
 }
 
 #[test]

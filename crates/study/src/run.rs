@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use aqmkit_experiment::Experiment;
-use aqmkit_results::{Axis, Entry, Results};
+use aqmkit_results::{Axis, Entry, Results, means};
 use aqmkit_runs::run::{How, Outcome, Work, execute};
 
 use crate::agree::agreements;
@@ -26,8 +26,11 @@ pub fn run_all<W: Work>(
     let outcome = execute(plan, how)?;
     let planned: Vec<_> = plan.iter().map(|s| s.labels().clone()).collect();
     let evidence = Evidence::new(&planned, &outcome.data())?;
-    let entries =
-        outcome.done.iter().flat_map(|d| d.output.windows.iter().map(|w| Entry::of(&d.labels, w, d.output.engine)));
+    let entries: Vec<Entry> = outcome
+        .done
+        .iter()
+        .flat_map(|d| d.output.windows.iter().map(|w| Entry::of(&d.labels, w, d.output.engine)))
+        .collect();
     let mut results = Results {
         experiment: exp.id.clone(),
         title: exp.title.clone(),
@@ -40,7 +43,8 @@ pub fn run_all<W: Work>(
         axes: exp.axes.iter().chain(axes).cloned().collect(),
         queues: BTreeMap::new(),
         notes: Vec::new(),
-        runs: entries.collect(),
+        means: means(&entries).into_iter().filter(|of| of.metrics.values().any(|mean| mean.runs > 1)).collect(),
+        runs: entries,
         // Claims apply to the experiment as written, not to runs with further axes.
         expectations: if axes.is_empty() { verdict::judge(&exp.expects, published, &evidence) } else { Vec::new() },
         plot: exp.plot.clone(),

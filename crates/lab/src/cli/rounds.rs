@@ -4,6 +4,7 @@ use aqmkit_base::Duration;
 use aqmkit_experiment::Experiment;
 use aqmkit_report::precision::{Known, least_known};
 use aqmkit_results::Results;
+use aqmkit_runs::tails::few_responses;
 use aqmkit_runs::transient::{Unsettled, unsettled};
 
 use super::fail::Failure;
@@ -102,6 +103,7 @@ pub(super) fn perform_rounds(
     }
     let mut said = warmup_words(found.as_ref(), warmup);
     said.extend(unknown(&results, &aim, seeds));
+    said.extend(few_responses(&outcome.done));
     results.notes.splice(0..0, said);
     let performed = performance.finish(results, outcome)?;
     Ok(Rounds { performed, warmup, seeds })

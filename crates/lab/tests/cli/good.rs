@@ -19,7 +19,15 @@ fn run_leaves_everything_and_says_where() {
     let desk = Desk::new();
     let out = desk.run("run tiny.toml").good();
     assert!(out.contains("fifo") && out.contains("red") && out.contains("Report: results/tiny/report.html"), "{out}");
-    for file in ["results.json", "report.html", "summary.csv", "series.parquet", "flows.parquet", "responses.parquet"] {
+    for file in [
+        "results.json",
+        "report.html",
+        "summary.csv",
+        "runs.csv",
+        "series.parquet",
+        "flows.parquet",
+        "responses.parquet",
+    ] {
         assert!(desk.path().join("results/tiny").join(file).is_file(), "{file}");
     }
     let json = results(&desk.read("results/tiny/results.json"));

@@ -33,9 +33,18 @@ pub fn of_series(values: &[f64]) -> f64 {
 /// values with a heavy tail it stays small however many there are: the few largest decide the mean.
 #[must_use]
 pub fn of_sum(values: &[f64]) -> f64 {
-    let sum: f64 = values.iter().sum();
-    let squares: f64 = values.iter().map(|x| x * x).sum();
-    if squares > 0.0 { sum * sum / squares } else { values.len() as f64 }
+    of_counted(values.iter().map(|value| (*value, 1)))
+}
+
+/// As [`of_sum`], of values with the number of times that each occurs.
+pub fn of_counted(values: impl Iterator<Item = (f64, u64)>) -> f64 {
+    let (mut sum, mut squares, mut all) = (0.0, 0.0, 0);
+    for (value, times) in values {
+        sum += value * times as f64;
+        squares += value * value * times as f64;
+        all += times;
+    }
+    if squares > 0.0 { sum * sum / squares } else { all as f64 }
 }
 
 #[cfg(test)]

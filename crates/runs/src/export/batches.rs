@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use aqmkit_results::{Expectation, Results, RunData, Standing, flatten};
+use aqmkit_results::{Expectation, Mean, Results, RunData, Standing, flatten};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
 use arrow_schema::ArrowError;
 use arrow_schema::{DataType, Field, Schema};
 
-use super::columns::{Table, floats, gather, row_each, texts};
+use super::columns::{Table, counts, floats, gather, row_each, texts};
 use super::tables;
 
 /// The tables of runs.
@@ -49,6 +49,33 @@ pub fn runs(results: &Results) -> Result<Table, ArrowError> {
     let column = |name: &&String| floats(rows.iter().map(|row| row.get(*name).copied().unwrap_or(f64::NAN)));
     let labels: Vec<_> = results.runs.iter().map(|entry| &entry.labels).collect();
     row_each(&labels, fields.collect(), names.iter().map(column).collect())
+}
+
+/// A row for each combination, window and number: the mean over the runs, the ends of its 95 % interval, and the number of runs.
+///
+/// # Errors
+/// When the columns do not make a table.
+pub fn means(results: &Results) -> Result<Table, ArrowError> {
+    let all = aqmkit_results::means(&results.runs);
+    let rows: Vec<_> = all.iter().flat_map(|m| m.metrics.iter().map(|(name, mean)| (&m.labels, name, mean))).collect();
+    let number = |name: &str| Field::new(name, DataType::Float64, true);
+    let fields = vec![
+        Field::new("metric", DataType::Utf8, false),
+        number("mean"),
+        number("low"),
+        number("high"),
+        Field::new("runs", DataType::UInt64, false),
+    ];
+    let end = |of: fn(&Mean) -> Option<f64>| floats(rows.iter().map(move |(.., mean)| of(mean).unwrap_or(f64::NAN)));
+    let columns = vec![
+        texts(rows.iter().map(|(_, name, _)| name.as_str())),
+        floats(rows.iter().map(|(.., mean)| mean.mean)),
+        end(|mean| mean.low),
+        end(|mean| mean.high),
+        counts(rows.iter().map(|(.., mean)| mean.runs as u64)),
+    ];
+    let labels: Vec<_> = rows.iter().map(|(labels, ..)| *labels).collect();
+    row_each(&labels, fields, columns)
 }
 
 /// A row for each published value: what was published, what was measured, and whether it is met.

@@ -1,13 +1,33 @@
-//! `summary.csv`: one line for each run and window, one column for each number.
+//! `summary.csv` and `runs.csv`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use aqmkit_files::{ExportError, write_atomically};
-use aqmkit_results::{Results, flatten};
+use aqmkit_results::{Results, flatten, means};
 
-/// Writes the labels and every number of each entry; a missing value is an empty field.
+/// Writes a line for each combination, window and number: its labels, the path of the number, the mean over the runs, the ends
+/// of its 95 % interval (empty for a single run), and the number of runs.
 pub(super) fn summary(path: &Path, results: &Results) -> Result<(), ExportError> {
+    let all = means(&results.runs);
+    let labels: BTreeSet<&String> = all.iter().flat_map(|means| means.labels.keys()).collect();
+    write_atomically(path, |out| {
+        let mut table = csv::Writer::from_writer(out);
+        let columns = ["metric", "mean", "low", "high", "runs"];
+        table.write_record(labels.iter().map(|name| name.as_str()).chain(columns))?;
+        for (means, (metric, mean)) in all.iter().flat_map(|m| m.metrics.iter().map(move |metric| (m, metric))) {
+            let named = labels.iter().map(|name| means.labels.get(*name).cloned().unwrap_or_default());
+            let end = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+            let numbers = [mean.mean.to_string(), end(mean.low), end(mean.high), mean.runs.to_string()];
+            table.write_record(named.chain([metric.clone()]).chain(numbers))?;
+        }
+        table.flush()?;
+        Ok(())
+    })
+}
+
+/// Writes a line for each run and window: its labels and every number; a missing value is an empty field.
+pub(super) fn runs(path: &Path, results: &Results) -> Result<(), ExportError> {
     let rows: Vec<_> = results.runs.iter().map(flatten).collect();
     let labels: BTreeSet<&String> = results.runs.iter().flat_map(|entry| entry.labels.keys()).collect();
     let metrics: BTreeSet<&String> = rows.iter().flat_map(|row| row.keys()).collect();

@@ -1,4 +1,4 @@
-//! The files that an experiment writes: `results.json`, `summary.csv` and the Parquet tables.
+//! The files that an experiment writes: `results.json`, `summary.csv`, `runs.csv` and the Parquet tables.
 //!
 //! Files are replaced atomically: each is written under another name in the same directory and then renamed.
 
@@ -11,7 +11,7 @@ mod tables;
 use std::io::Write;
 use std::path::Path;
 
-pub use batches::{Kind, runs, table, verdicts};
+pub use batches::{Kind, means, runs, table, verdicts};
 pub use columns::Table;
 pub use parquet::ParquetWriter;
 
@@ -28,6 +28,7 @@ pub fn write(dir: &Path, results: &Results, runs: &[RunData<'_>]) -> Result<(), 
     std::fs::create_dir_all(dir).map_err(|source| ExportError::new(dir, source))?;
     json(&dir.join("results.json"), results)?;
     csv::summary(&dir.join("summary.csv"), results)?;
+    csv::runs(&dir.join("runs.csv"), results)?;
     columns::write(&dir.join("series.parquet"), runs, &tables::series(runs))?;
     columns::write(&dir.join("flows.parquet"), runs, &tables::flows(runs))?;
     columns::write(&dir.join("responses.parquet"), runs, &tables::exchanges())

@@ -1,0 +1,97 @@
+//! The mean of every number over the runs of a combination, with its 95 % interval.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Entry, Stat, flatten};
+
+/// The labels in which the runs of one combination differ.
+const OF_A_RUN: [&str; 2] = ["repeat", "seed"];
+
+/// The means of one combination in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Means {
+    /// The label of each axis, and `window`.
+    pub labels: BTreeMap<String, String>,
+    /// Every number by its path in an entry of `runs`.
+    pub metrics: BTreeMap<String, Mean>,
+}
+
+/// A mean over independent runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mean {
+    /// The mean.
+    pub mean: f64,
+    /// The lower end of its 95 % interval; `None` for a single run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// The number of runs that have it.
+    pub runs: usize,
+}
+
+impl From<Stat> for Mean {
+    fn from(stat: Stat) -> Mean {
+        let interval = stat.interval();
+        Mean {
+            mean: stat.mean,
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            runs: stat.count,
+        }
+    }
+}
+
+/// The means of every combination and window, in the order of their first runs. The cost of runs, `engine`, is left out: it
+/// depends on the machine.
+#[must_use]
+pub fn means(runs: &[Entry]) -> Vec<Means> {
+    let mut order: Vec<BTreeMap<String, String>> = Vec::new();
+    let mut values: Vec<BTreeMap<String, Vec<f64>>> = Vec::new();
+    for entry in runs {
+        let mut labels = entry.labels.clone();
+        labels.retain(|name, _| !OF_A_RUN.contains(&name.as_str()));
+        let place = order.iter().position(|other| *other == labels).unwrap_or_else(|| {
+            order.push(labels);
+            values.push(BTreeMap::new());
+            order.len() - 1
+        });
+        for (path, number) in flatten(entry).into_iter().filter(|(path, _)| !path.starts_with("engine.")) {
+            values[place].entry(path).or_default().push(number);
+        }
+    }
+    let of = |values: BTreeMap<String, Vec<f64>>| {
+        values.into_iter().filter_map(|(path, values)| Some((path, Stat::of(&values)?.into()))).collect()
+    };
+    order.into_iter().zip(values).map(|(labels, values)| Means { labels, metrics: of(values) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(aqm: &str, seed: &str, jain: f64) -> Entry {
+        let labels = [("aqm", aqm), ("seed", seed), ("repeat", seed), ("window", "all")];
+        let mut entry = Entry { labels: labels.map(|(k, v)| (k.to_owned(), v.to_owned())).into(), ..Entry::default() };
+        entry.flows.jain = jain;
+        entry
+    }
+
+    /// 0.5, 0.6 and 0.7: deviation 0.1, t of two degrees of freedom 4.3027.
+    #[test]
+    fn the_runs_of_a_combination_have_one_mean() {
+        let runs = [entry("red", "1", 0.5), entry("fifo", "1", 0.9), entry("red", "2", 0.6), entry("red", "3", 0.7)];
+        let found = means(&runs);
+        let labels: Vec<_> = found.iter().map(|means| means.labels["aqm"].as_str()).collect();
+        assert_eq!(labels, ["red", "fifo"]);
+        assert!(!found[0].labels.contains_key("seed"));
+        let (red, fifo) = (found[0].metrics["flows.jain"], found[1].metrics["flows.jain"]);
+        let half = 4.302_653 * 0.1 / 3.0_f64.sqrt();
+        assert!((red.mean - 0.6).abs() < 1e-12 && (red.low.unwrap() - (0.6 - half)).abs() < 1e-6, "{red:?}");
+        assert_eq!((red.runs, fifo), (3, Mean { mean: 0.9, low: None, high: None, runs: 1 }));
+        assert!(!found[0].metrics.keys().any(|path| path.starts_with("engine")));
+    }
+}

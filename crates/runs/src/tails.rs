@@ -1,0 +1,86 @@
+//! Response times that rest on few responses: more seeds narrow their intervals only slowly, and an interval of few runs may have
+//! missed the tail altogether.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aqmkit_measure::output::Responses;
+use aqmkit_results::statistics::effective;
+
+use crate::run::Done;
+
+/// Fewer equal values than this do not make a mean.
+const ENOUGH: f64 = 30.0;
+/// Fewer responses than this have fewer than ten beyond their 99th percentile.
+const FOR_P99: u64 = 1000;
+
+/// A sentence on each weakness of the response times of these runs, over all their seeds; none where there are enough responses.
+#[must_use]
+pub fn few_responses(done: &[Done]) -> Vec<String> {
+    let mut all: BTreeMap<(Vec<&str>, &str, &str, &str), Vec<&Responses>> = BTreeMap::new();
+    for run in done {
+        let named = run.labels.iter().filter(|(key, _)| !["repeat", "seed"].contains(&key.as_str()));
+        let labels: Vec<&str> = named.map(|(_, label)| label.as_str()).collect();
+        for found in &run.output.responses {
+            let key = (labels.clone(), found.window.as_str(), found.traffic.as_str(), found.kind.as_str());
+            all.entry(key).or_default().push(found);
+        }
+    }
+    let (mut heavy, mut few) = (BTreeSet::new(), BTreeSet::new());
+    for ((_, _, traffic, kind), found) in &all {
+        let total: u64 = found.iter().map(|responses| responses.total()).sum();
+        let times =
+            found.iter().flat_map(|responses| responses.cells().map(|(time, _, n)| (Responses::from_ms(time), n)));
+        if effective::of_counted(times) < ENOUGH {
+            heavy.insert(format!("{traffic} {kind}"));
+        }
+        if total < FOR_P99 {
+            few.insert(format!("{traffic} {kind}"));
+        }
+    }
+    let listed = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
+    let mut said = Vec::new();
+    if !heavy.is_empty() {
+        said.push(format!(
+            "A few long responses decide the mean times of {} (fewer than 30 equal ones would weigh as much): read the medians.",
+            listed(heavy)
+        ));
+    }
+    if !few.is_empty() {
+        said.push(format!(
+            "Fewer than ten responses lie beyond the 99th percentile of {}, over all seeds of a row: a longer --duration makes more.",
+            listed(few)
+        ));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_measure::output::{Grid, Output};
+
+    use super::*;
+
+    /// A run with these response times in milliseconds, each so many times.
+    fn run(times: &[(f64, u64)]) -> Done {
+        let mut grid = Grid::default();
+        times.iter().for_each(|(time, n)| (0..*n).for_each(|_| grid.record(*time, 1000)));
+        let output = Output { responses: vec![grid.responses("all", "web", "page")], ..Output::default() };
+        Done { labels: [("aqm".to_owned(), "fifo".to_owned())].into(), output }
+    }
+
+    #[test]
+    fn a_hundred_seconds_among_thousand_short_pages_decide_the_mean() {
+        // Kish: (1000 * 0.01 + 100)^2 / (1000 * 0.01^2 + 100^2) = 1.2 s².
+        let said = few_responses(&[run(&[(10.0, 1000), (100_000.0, 1)])]);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("web page") && said[0].contains("medians"), "{said:?}");
+    }
+
+    #[test]
+    fn responses_of_all_seeds_count_together() {
+        let half = || run(&[(10.0, 500)]);
+        assert_eq!(few_responses(&[half(), half()]), Vec::<String>::new());
+        let said = few_responses(&[half()]);
+        assert!(said.len() == 1 && said[0].contains("99th percentile of web page"), "{said:?}");
+    }
+}
