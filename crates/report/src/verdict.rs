@@ -5,14 +5,14 @@ use serde::Serialize;
 
 use super::format::significant;
 
-/// The measured value with its spread; for an ordering, the values found; a dash if there is neither.
+/// The measured value with half the width of its 95 % interval over the repeats; for an ordering, the values found; a dash if there is neither.
 #[must_use]
 pub(crate) fn measured(row: &Expectation) -> String {
     let Some(value) = row.measured.filter(|value| !value.is_nan()) else {
         return if row.pass.is_some() && row.kind == "order" { order(row) } else { "–".to_owned() };
     };
-    let spread = row.spread.filter(|spread| spread.is_finite()).map(|spread| format!(" ± {}", significant(spread, 2)));
-    format!("{}{}", significant(value, 4), spread.unwrap_or_default())
+    let half = row.half_width().map(|half| format!(" ±{}", significant(half, 2)));
+    format!("{}{}", significant(value, 4), half.unwrap_or_default())
 }
 
 fn order(row: &Expectation) -> String {

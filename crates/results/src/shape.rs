@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::means::Means;
 use crate::setting::Fact;
 use crate::standing::{Basis, WithoutScheme};
+use crate::statistics::Stat;
 
 /// The results of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -311,6 +312,9 @@ pub struct Expectation {
     pub unit: String,
     /// The standard deviation over the repeats.
     pub spread: Option<f64>,
+    /// The number of repeats behind the measured value; 0 in results that were stored before it was recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: usize,
     /// Whether it is met; `None` when its runs are not finished.
     pub pass: Option<bool>,
     /// Where its value comes from.
@@ -334,6 +338,19 @@ pub struct Expectation {
     pub point: Option<PublishedPoint>,
     /// The measured values of an ordering; and the experiment's note.
     pub detail: String,
+}
+
+impl Expectation {
+    /// Half the width of the 95 % interval of the measured value; `None` for a single repeat, or an unknown number.
+    #[must_use]
+    pub fn half_width(&self) -> Option<f64> {
+        let stat = Stat { mean: self.measured?, sd: self.spread, count: self.repeats };
+        stat.half_width().filter(|half| half.is_finite())
+    }
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A published value of a metric.

@@ -313,6 +313,7 @@ fn expectations() -> Vec<Expectation> {
             high: Some(high),
             unit: unit.into(),
             spread: measured.map(|value| value * 0.05),
+            repeats: 5,
             pass: measured.map(|value| value >= low && value <= high),
             printed: Some(published),
             without_scheme: WithoutScheme::Missed,

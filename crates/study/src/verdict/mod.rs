@@ -73,6 +73,7 @@ pub fn judge(expects: &[Expect], published: &Published, evidence: &Evidence<'_>)
 struct Finding {
     measured: Option<f64>,
     spread: Option<f64>,
+    repeats: usize,
     pass: Option<bool>,
     cells: Option<Cells>,
     detail: String,
@@ -86,6 +87,7 @@ fn judge_one(expect: &Expect, published: &Published, evidence: &Evidence<'_>) ->
     Expectation {
         measured: found.measured,
         spread: found.spread,
+        repeats: found.repeats,
         pass: found.pass,
         cells: found.cells.filter(|cells| cells.of > 1),
         detail: join(&found.detail, &expect.note),
@@ -211,7 +213,8 @@ fn number(
     }
     let of_repeats: Vec<f64> = repeats.values().map(|v| mean(v)).collect();
     let value = mean(&all);
-    let found = Finding { measured: Some(value), spread: deviation(&of_repeats), ..Finding::default() };
+    let (spread, repeats) = (deviation(&of_repeats), of_repeats.len());
+    let found = Finding { measured: Some(value), spread, repeats, ..Finding::default() };
     if averaged {
         return Ok(Finding { pass: Some(within(row, value)), ..found });
     }

@@ -91,6 +91,8 @@ fn a_number_is_the_mean_over_the_repeats() {
     let e = done(Expect { selector: at("red"), ..expect("GOODPUT") }, &runs);
     assert_eq!((e.measured, e.pass, e.low, e.high), (Some(115.0), Some(true), Some(80.0), Some(120.0)));
     assert!((e.spread.unwrap() - 50.0_f64.sqrt()).abs() < 1e-9);
+    // The standard error is 5; t of one degree of freedom at 97.5 % is 12.706.
+    assert!((e.half_width().unwrap() - 63.53).abs() < 0.01, "{:?}", e.half_width());
     assert_eq!((e.published.as_str(), e.kind.as_str()), ("100 KB/s", "value"));
     let e = done(Expect { selector: at("fifo"), note: "because".to_owned(), ..expect("GOODPUT") }, &runs);
     assert_eq!((e.measured, e.pass, e.spread, e.detail.as_str()), (Some(1.0), Some(false), None, "because"));

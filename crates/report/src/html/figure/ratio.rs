@@ -14,7 +14,8 @@ const ROW: usize = 22;
 struct Ratio<'a> {
     row: &'a Expectation,
     measured: f64,
-    spread: f64,
+    /// Half the width of the 95 % interval over the repeats.
+    half: f64,
     low: f64,
     high: f64,
 }
@@ -24,11 +25,11 @@ fn ratio(row: &Expectation) -> Option<Ratio<'_>> {
     let reference = published(row).filter(|value| *value > 0.0)?;
     let low = row.low.map_or(0.02, |low| low / reference).max(0.02);
     let high = row.high.map_or(50.0, |high| high / reference);
-    let spread = row.spread.filter(|spread| spread.is_finite()).unwrap_or(0.0) / reference;
-    Some(Ratio { row, measured: measured / reference, spread, low, high })
+    let half = row.half_width().unwrap_or(0.0) / reference;
+    Some(Ratio { row, measured: measured / reference, half, low, high })
 }
 
-/// Points with their spread on bands of tolerance, on a logarithmic axis; and the number of rows without a ratio. No
+/// Points with their intervals on bands of tolerance, on a logarithmic axis; and the number of rows without a ratio. No
 /// figure if no row has one.
 pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) {
     let found: Vec<Ratio<'_>> = rows.iter().filter_map(|row| ratio(row)).collect();
@@ -53,7 +54,7 @@ pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) 
 /// The axis of ratios: logarithmic, from at most one half to at least two.
 fn across(found: &[Ratio<'_>]) -> Value {
     let (least, most) = found.iter().fold((0.5f64, 2.0f64), |(least, most), ratio| {
-        (least.min(ratio.measured - ratio.spread).max(0.02), most.max(ratio.measured + ratio.spread).min(50.0))
+        (least.min(ratio.measured - ratio.half).max(0.02), most.max(ratio.measured + ratio.half).min(50.0))
     });
     json!({
         "type": "log",
@@ -109,14 +110,14 @@ fn add(plot: &mut Plot, found: &[Ratio<'_>], pass: Option<bool>, name: &str, col
         let lines = [&row.what, &format!("published {}", row.published), &format!("measured {}", measured(row))];
         format!("{}<br>tolerated {}", lines.map(|line| literal(line)).join("<br>"), literal(&tolerance(row)))
     };
-    let spread: Vec<f64> = shown.iter().map(|ratio| rounded(ratio.spread)).collect();
+    let half: Vec<f64> = shown.iter().map(|ratio| rounded(ratio.half)).collect();
     plot.scatter(json!({
         "x": shown.iter().map(|ratio| rounded(ratio.measured)).collect::<Vec<_>>(),
         "y": shown.iter().map(|ratio| literal(&ratio.row.id)).collect::<Vec<_>>(),
         "mode": "markers",
         "name": name,
         "marker": {"color": color, "size": 9},
-        "error_x": {"type": "data", "array": spread, "color": color, "thickness": 1.5, "width": 0},
+        "error_x": {"type": "data", "array": half, "color": color, "thickness": 1.5, "width": 0},
         "hovertext": shown.iter().map(text).collect::<Vec<_>>(),
         "hoverinfo": "text",
     }));
