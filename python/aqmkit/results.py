@@ -97,7 +97,7 @@ class Results:
     @cached_property
     def verdicts(self) -> pa.Table:
         """A row for each published value that the experiment claims: ``id``, ``source``, ``what``, ``kind``, ``published``,
-        ``measured``, ``low``, ``high``, ``unit``, ``spread`` (standard deviation over the repeats), ``repeats``, ``pass``,
+        ``measured``, ``low``, ``high``, ``unit``, ``spread`` (standard deviation over the repeats), ``pass``,
         ``standing`` (what the row is worth: ``measured``, ``does not discriminate``, ``no scheme``,
         ``not null-tested``, ``input``, ``calculation``, ``by hand``), ``cells_held`` of ``cells`` (null where it is
         judged in one), ``detail``.
