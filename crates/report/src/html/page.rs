@@ -61,6 +61,8 @@ pub(super) struct Page {
     swatches: Vec<Swatch>,
     /// The summaries of the comparison.
     answers: Vec<Answer>,
+    /// What a reader must know to read the results.
+    notes: Vec<String>,
     /// The tables with the most important columns.
     groups: Vec<GlanceGroup>,
     /// The tables with all columns, if there are more.
@@ -178,6 +180,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         repeats: grid.repeats,
         windowed: grid.windows.len() > 1,
         focus: grid.row_name().to_owned(),
+        notes: results.notes.clone(),
         groups: groups(&grid, &few, &swatches),
         all: if few.len() < columns.len() { groups(&grid, &columns, &swatches) } else { Vec::new() },
         terms: terms(&grid, &columns),

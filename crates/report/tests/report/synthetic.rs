@@ -93,6 +93,7 @@ fn described(axes: Vec<Axis>, planned: usize) -> Results {
         scale: "full".into(),
         setting: vec![Fact::new("link", "10mbit"), Fact::new("hosts", "bsd44"), Fact::new("time", "240s")],
         axes,
+        notes: vec!["The queue delay of fifo is known to ±12 % only; try --repeat 20.".into()],
         planned,
         ..Results::default()
     }
