@@ -12,6 +12,7 @@
 //! | [`ecn`] | the two ECN bits of the IP header |
 //! | [`flow`] | [`FlowKey`], [`FlowKind`], [`ClassId`]: the flow and the class of a packet |
 //! | [`framing`] | [`Framing`]: the bytes that a link sends for a packet |
+//! | [`limit`] | [`SendLimit`]: what keeps a sender from sending more |
 //! | [`rng`] | the random generator, with a stream for each named object |
 //! | [`dist`] | distributions by inverse transform, bit-identical on every machine |
 //! | [`mod@page`] | reference pages: a name, and the doc comment that opens a file |
@@ -27,6 +28,7 @@ pub mod dist;
 pub mod ecn;
 pub mod flow;
 pub mod framing;
+pub mod limit;
 pub mod near;
 pub mod page;
 pub mod param;
@@ -42,6 +44,7 @@ pub mod wire;
 pub use ecn::Ecn;
 pub use flow::{ClassId, FlowKey, FlowKind};
 pub use framing::{Framing, LinkLayer, Overhead};
+pub use limit::SendLimit;
 pub use param::ParamError;
 pub use rate::BitRate;
 pub use rng::Rng;

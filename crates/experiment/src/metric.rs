@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aqmkit_measure::metric::Metric;
-use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats, Summary, Window};
+use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, Limits, LinkStats, Summary, Window};
 use serde_json::{Value, json};
 
 use super::path::Path;
@@ -107,6 +107,7 @@ fn sample() -> Value {
         frame_rate: Some(0.0),
         playable_frame_rate: Some(0.0),
         computed: computed("apps"),
+        limits: Some(Limits { window_bytes: Some(0.0), window_bps: Some(0.0), ..Limits::default() }),
         ..AppStats::default()
     };
     let window = Window {

@@ -4,6 +4,7 @@ use aqmkit_base::{Duration, Instant};
 
 use crate::arithmetic::{bits_per_s, mean_ms};
 use crate::counters::{Received, Sent};
+use crate::limits::{Sampled, SenderSample};
 use crate::metric::METRICS;
 use crate::metric::value::of_traffic;
 use crate::output::{ExchangeRecord, Grid};
@@ -19,6 +20,8 @@ pub struct HostRecorder {
     apps: Vec<Sent>,
     /// Finished exchanges, by group.
     completed: Vec<u64>,
+    /// Samples of senders, by group.
+    sampled: Vec<Sampled>,
     windows: Vec<WindowMeter>,
     /// Windows that have started but not ended.
     open: Vec<usize>,
@@ -39,6 +42,7 @@ pub(crate) struct Snapshot {
     pub(crate) completed: Vec<u64>,
     /// The models' own counters, by group, summed over its applications.
     pub(crate) counters: Vec<Vec<f64>>,
+    pub(crate) sampled: Vec<Sampled>,
 }
 
 /// A window with its measurements so far.
@@ -48,6 +52,10 @@ pub(crate) struct WindowMeter {
     pub(crate) closed: Snapshot,
     /// Counters of applications at its start; after its end, the increase.
     pub(crate) apps: Vec<Sent>,
+    /// By group: applications that had opened no connection when it started and have one when it ends.
+    pub(crate) late: Vec<u64>,
+    /// By group: connections in their first slow start when it started.
+    pub(crate) slow_start: Vec<u64>,
     /// By class.
     pub(crate) latencies: Vec<Times>,
     /// By group and kind of exchange.
@@ -82,6 +90,7 @@ impl HostRecorder {
             classes: vec![Received::default(); plan.classes.len()],
             apps: vec![Sent::default(); plan.groups.iter().map(|g| g.apps.len()).sum()],
             completed: vec![0; plan.groups.len()],
+            sampled: vec![Sampled::default(); plan.groups.len()],
             windows: vec![window; plan.windows.len()],
             max_exchanges: plan.max_exchanges,
             ..HostRecorder::default()
@@ -175,6 +184,7 @@ impl HostRecorder {
             classes: self.classes.clone(),
             completed: self.completed.clone(),
             counters,
+            sampled: self.sampled.clone(),
         }
     }
 
@@ -185,9 +195,23 @@ impl HostRecorder {
         self.open.push(window);
     }
 
+    /// Records the number of connections in their first slow start, by group, at the start of a window.
+    pub fn slow_start(&mut self, window: usize, connections: Vec<u64>) {
+        self.windows[window].slow_start = connections;
+    }
+
+    /// Records the sender of a connection of a group at a moment.
+    pub fn sampled(&mut self, group: usize, sample: &SenderSample) {
+        self.sampled[group].add(sample);
+    }
+
     /// Ends a window. `counters` are those of the models, by group.
     pub fn close(&mut self, window: usize, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
         self.windows[window].closed = self.snapshot(now, plan, counters);
+        let before = &self.windows[window].apps;
+        let is_late = |app: usize| self.apps[app].connections > 0 && before.get(app).is_none_or(|a| a.connections == 0);
+        let late = |group: &GroupInfo| group.members().filter(|&app| is_late(app)).count() as u64;
+        self.windows[window].late = plan.groups.iter().map(late).collect();
         // Applications that joined later had counters of zero at its start.
         self.windows[window].apps.resize(self.apps.len(), Sent::default());
         for (since, total) in self.windows[window].apps.iter_mut().zip(&self.apps) {

@@ -11,8 +11,8 @@ use crate::link::{LinkRecorder, Passed};
 use crate::metric::value::{known, of_class, of_traffic};
 use crate::metric::{Counted, METRICS};
 use crate::output::{
-    AppStats, ClassStats, Distribution, Engine, FlowRecord, FlowStats, LinkStats, Output, Range, Responses, Summary,
-    Window,
+    AppStats, ClassStats, Distribution, Engine, FlowRecord, FlowStats, Limits, LinkStats, Output, Range, Responses,
+    Summary, Window,
 };
 use crate::plan::{GroupInfo, Plan};
 use crate::series::Columns;
@@ -153,7 +153,15 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         connections: sent.connections.into(),
         retransmission_rate: share(sent.retransmissions.into(), sent.packets),
         timeouts_per_s: per_second(sent.timeouts.into(), seconds),
+        limits: limits(w, index),
     }
+}
+
+/// What limited the senders of a group.
+fn limits(w: &WindowMeter, index: usize) -> Option<Limits> {
+    let found = w.closed.sampled[index].limits_since(&w.opened.sampled[index])?;
+    let of = |counts: &[u64]| counts.get(index).copied().unwrap_or_default();
+    Some(Limits { late: of(&w.late), slow_start: of(&w.slow_start), ..found })
 }
 
 /// One row for each application.

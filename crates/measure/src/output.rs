@@ -190,6 +190,34 @@ pub struct AppStats {
     pub retransmission_rate: f64,
     /// Retransmission timeouts per second.
     pub timeouts_per_s: f64,
+    /// What limited its senders; `None` without TCP connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+}
+
+/// What limited the TCP senders of a group in a window, as shares of the time of their open connections; they add up to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// The application had nothing more to send.
+    pub application: f64,
+    /// The congestion window, or pacing.
+    pub congestion_window: f64,
+    /// The receive window: Linux's `tcpi_rwnd_limited`.
+    pub receive_window: f64,
+    /// The send buffer: Linux's `tcpi_sndbuf_limited`.
+    pub send_buffer: f64,
+    /// Mean of the receive window or send buffer in bytes, while it limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<f64>,
+    /// Mean of the same over the round-trip time, in bit/s and flow: the most that a flow can send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bps: Option<f64>,
+    /// Flows that opened their first connection in the window.
+    #[serde(default)]
+    pub late: u64,
+    /// Connections that were in their first slow start when the window began.
+    #[serde(default)]
+    pub slow_start: u64,
 }
 
 impl AppStats {

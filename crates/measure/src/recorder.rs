@@ -6,6 +6,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use crate::counters::{Seen, Sent, Traffic};
 use crate::hosts::{FinishedExchange, HostRecorder};
 use crate::join::join;
+use crate::limits::SenderSample;
 use crate::link::LinkRecorder;
 use crate::output::Output;
 use crate::plan::Plan;
@@ -137,6 +138,16 @@ impl Recorder {
     pub fn open(&mut self, window: usize, now: Instant, counters: Vec<Vec<f64>>) {
         self.links.iter_mut().for_each(|l| l.open(window, now));
         self.hosts.open(window, now, &self.plan, counters);
+    }
+
+    /// Records the number of connections in their first slow start, by group, at the start of a window.
+    pub fn slow_start(&mut self, window: usize, connections: Vec<u64>) {
+        self.hosts.slow_start(window, connections);
+    }
+
+    /// Records the sender of a connection of a group at a moment.
+    pub fn sampled(&mut self, group: usize, sample: &SenderSample) {
+        self.hosts.sampled(group, sample);
     }
 
     /// Ends a window. `counters` are those of the models, by group.

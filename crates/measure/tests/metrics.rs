@@ -7,9 +7,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{BitRate, ClassId, Duration, Instant};
+use aqmkit_base::{BitRate, ClassId, Duration, Instant, SendLimit};
 use aqmkit_measure::metric::{Dimension, METRICS, Metric};
-use aqmkit_measure::{FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, Transmission, WindowSpec};
+use aqmkit_measure::{
+    FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, SenderSample, Transmission, WindowSpec,
+};
 use serde_json::Value;
 
 fn at(ms: u64) -> Instant {
@@ -76,6 +78,8 @@ fn output() -> Output {
         recorder.arrived(0, Duration::from_millis(20));
         recorder.delivered(0, 0, 1448);
         recorder.exchange(FinishedExchange { group: 0, kind: 0, started: at(ms), bytes: 1448 }, at(ms + 30));
+        let rtt = Some(Duration::from_millis(20));
+        recorder.sampled(1, &SenderSample { limit: SendLimit::ReceiveWindow, window: 10_000, rtt });
         recorder.interval(at(ms + 90), counters(ms as f64), &[("avg".to_owned(), 1.0)]);
     }
     recorder.close(0, at(200), counters(200.0));
@@ -111,6 +115,33 @@ fn every_number_of_a_window_is_a_metric_and_every_metric_is_a_number() {
         let found = numbers.keys().filter(|path| Metric::at(path) == Some(metric)).count();
         assert!(found >= metric.statistics.len().max(1), "results have no {}", metric.path);
     }
+}
+
+/// Nine samples of each limit but the receive window, and nine of that: windows of 10 and 30 kB over 20 ms, the first eight times, so 12.2 kB and 4.89 Mbit/s.
+/// The first flow had its connection before the window, the second opens one in it.
+#[test]
+fn samples_of_senders_are_shares_of_the_time() {
+    let mut recorder = Recorder::new(plan());
+    let counters = || vec![vec![0.0; COUNTERS.len()], Vec::new()];
+    let sample = |limit, window| SenderSample { limit, window, rtt: Some(Duration::from_millis(20)) };
+    recorder.sampled(1, &sample(SendLimit::ReceiveWindow, 1_000_000));
+    recorder.sent(1).connections += 1;
+    recorder.open(0, at(0), counters());
+    recorder.slow_start(0, vec![0, 1]);
+    for i in 0..9 {
+        recorder.sampled(1, &sample(SendLimit::Application, 1));
+        recorder.sampled(1, &sample(SendLimit::CongestionWindow, 1));
+        recorder.sampled(1, &sample(SendLimit::ReceiveWindow, if i == 8 { 30_000 } else { 10_000 }));
+    }
+    recorder.sent(2).connections += 1;
+    recorder.close(0, at(200), counters());
+    let output = recorder.output(at(200));
+    let limits = output.windows[0].apps["bulk"].limits.unwrap();
+    assert_eq!([limits.application, limits.congestion_window, limits.receive_window], [1.0 / 3.0; 3]);
+    assert!((limits.window_bytes.unwrap() - 110_000.0 / 9.0).abs() < 1e-9);
+    assert!((limits.window_bps.unwrap() - 110_000.0 / 9.0 * 8.0 / 0.02).abs() < 1e-3);
+    assert_eq!((limits.send_buffer, limits.late, limits.slow_start), (0.0, 1, 1));
+    assert_eq!(output.windows[0].apps["video"].limits, None);
 }
 
 #[test]

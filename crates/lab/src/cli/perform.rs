@@ -7,7 +7,7 @@ use aqmkit_aqm::registry::Link;
 use aqmkit_experiment::Experiment;
 use aqmkit_report::terminal::{Screen, summary, verdicts};
 use aqmkit_report::{PlayerPage, ReportInput, write_html};
-use aqmkit_results::{Axis, Player, Results};
+use aqmkit_results::{Axis, Player, Results, notes};
 use aqmkit_runs::export;
 use aqmkit_runs::run::{Done, How, Outcome, Work};
 use aqmkit_runs::store::{Parameters, Store, Stored, damage};
@@ -275,8 +275,8 @@ pub fn show(performed: &Performed, dir: &Path, json: bool) -> Result<(), Failure
     } else {
         let screen = Screen::of_stdout();
         let mut text = summary(results, screen);
-        for note in &results.notes {
-            text.push_str(&format!("{}\n", textwrap::fill(note, screen.width)));
+        for note in results.notes.iter().cloned().chain(notes(results)) {
+            text.push_str(&format!("{}\n", textwrap::fill(&note, screen.width)));
         }
         if !results.expectations.is_empty() {
             text.push('\n');

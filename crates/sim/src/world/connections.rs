@@ -3,6 +3,7 @@
 mod ahead;
 
 use aqmkit_base::{Duration, Ecn, FlowKey, Instant};
+use aqmkit_measure::SenderSample;
 use aqmkit_traffic as traffic;
 use aqmkit_transport::rate::{Content, Packet};
 use aqmkit_transport::{Event, Profile, Segment};
@@ -141,6 +142,19 @@ impl World<'_> {
     pub(super) fn sender_view(&self, conn: u32) -> SenderView {
         let connection = &self.conns[conn as usize];
         connection.ends[Side::Server as usize].view(&self.groups[usize::from(connection.group)].profile, self.now)
+    }
+
+    /// The sender of a connection's data, for what limits it; `None` unless it is an open TCP.
+    pub(super) fn sender_sample(&self, conn: u32) -> Option<SenderSample> {
+        let connection = &self.conns[conn as usize];
+        connection.ends[Side::Server as usize].sample(&self.groups[usize::from(connection.group)].profile)
+    }
+
+    /// Whether the sender of a connection's data is in its first slow start.
+    pub(super) fn is_in_first_slow_start(&self, conn: u32) -> bool {
+        let connection = &self.conns[conn as usize];
+        let profile = &self.groups[usize::from(connection.group)].profile;
+        matches!(&connection.ends[Side::Server as usize], End::Tcp(tcp) if tcp.is_in_first_slow_start(profile))
     }
 
     fn store_connection(&mut self, mut connection: Connection) -> u32 {

@@ -1,6 +1,7 @@
 //! One end of a connection, whatever its transport.
 
 use aqmkit_base::{Duration, Instant};
+use aqmkit_measure::SenderSample;
 use aqmkit_transport::{Event, Output, Profile, Segment, Tcp, rate};
 
 use crate::packet::Side;
@@ -62,6 +63,12 @@ impl End {
                 ..SenderView::default()
             },
         }
+    }
+
+    /// What keeps it from sending more; `None` unless it is an open TCP.
+    pub(super) fn sample(&self, p: &Profile) -> Option<SenderSample> {
+        let End::Tcp(tcp) = self else { return None };
+        Some(SenderSample { limit: tcp.limit(p)?, window: tcp.window(), rtt: tcp.srtt(p) })
     }
 
     /// Creates an endpoint for a profile, on a host with this timer phase.

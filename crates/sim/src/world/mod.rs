@@ -11,6 +11,7 @@ mod changes;
 mod connections;
 mod drivers;
 mod ends;
+mod limits;
 mod look;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -123,6 +124,8 @@ pub(crate) struct World<'o> {
     reply_delays: BTreeMap<u32, Duration>,
     serial: u32,
     meter: Recorder,
+    /// Samples of what limits the senders so far.
+    limit_turns: usize,
     measured: usize,
     watch: Option<Watch<'o>>,
     log: Option<Box<Log>>,
@@ -172,6 +175,7 @@ impl<'o> World<'o> {
             reply_delays: BTreeMap::new(),
             serial: 0,
             meter,
+            limit_turns: 0,
             measured: scenario.measured,
             watch,
             log: None,
@@ -272,6 +276,8 @@ impl<'o> World<'o> {
             SimEvent::Open { window } => {
                 let counters = self.counters();
                 self.meter.open(window as usize, self.now, counters);
+                let connections = self.in_slow_start();
+                self.meter.slow_start(window as usize, connections);
             }
             SimEvent::Close { window } => {
                 let counters = self.counters();
@@ -460,6 +466,7 @@ impl<'o> World<'o> {
     fn interval(&mut self) {
         let mut gauges = Vec::new();
         self.links[self.measured].probe(&mut |gauge, value| gauges.push((gauge.to_owned(), value)));
+        self.sample_limits();
         let counters = self.counters();
         self.meter.interval(self.now, counters, &gauges);
         self.event_queue.put(self.now + self.meter.plan().interval, SimEvent::Interval);

@@ -1,47 +1,30 @@
 //! What keeps a sender from sending more.
-//!
-//! Linux accounts for the same limits in `tcp_info` (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`; `tcp_chrono_start` in
-//! `net/ipv4/tcp_output.c`): of several limits the congestion window counts first.
+
+use aqmkit_base::SendLimit;
 
 use super::{State, Tcp};
 use crate::profile::Profile;
 use crate::segment::Segment;
 
-/// What keeps an open connection from sending more at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// The application: everything written was sent.
-    Application,
-    /// The congestion window, or pacing.
-    CongestionWindow,
-    /// The receive window.
-    ReceiveWindow,
-    /// The send buffer ([`Profile::tcp_wmem`]).
-    SendBuffer,
-}
-
-impl Limit {
-    /// How many there are.
-    pub const COUNT: usize = 4;
-}
-
 impl Tcp {
     /// What keeps this end from sending more; `None` unless the connection is open.
     #[must_use]
-    pub fn limit(&self, p: &Profile) -> Option<Limit> {
+    pub fn limit(&self, p: &Profile) -> Option<SendLimit> {
         if self.state != State::Open {
             return None;
         }
         let next = self.end.saturating_sub(self.nxt).min(p.mss.0);
         if next == 0 {
-            return Some(Limit::Application);
+            return Some(SendLimit::Application);
         }
-        let fits_cwnd = self.pipe(p) + next <= self.control.cwnd();
-        let fits_window = self.nxt + next <= self.una + u64::from(self.peer_window);
-        Some(match (fits_cwnd, fits_window) {
-            (true, false) if u64::from(self.peer_window) < p.tcp_wmem[2].0 => Limit::ReceiveWindow,
-            (true, false) => Limit::SendBuffer,
-            _ => Limit::CongestionWindow,
+        let in_cwnd = self.control.cwnd().saturating_sub(self.pipe(p));
+        let in_window = (self.una + u64::from(self.peer_window)).saturating_sub(self.nxt);
+        // A sender that waits for room for a super-packet waits for the smaller of the two (`is_rwnd_limited` of `tcp_tso_should_defer`).
+        let lacks_window = in_window < next.max(self.burst(p) * p.mss.0) && in_window < in_cwnd;
+        Some(match lacks_window {
+            true if u64::from(self.peer_window) < p.tcp_wmem[2].0 => SendLimit::ReceiveWindow,
+            true => SendLimit::SendBuffer,
+            false => SendLimit::CongestionWindow,
         })
     }
 

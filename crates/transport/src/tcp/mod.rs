@@ -53,7 +53,6 @@ use std::num::NonZeroU64;
 
 use aqmkit_base::{Duration, Instant};
 
-pub use limit::Limit;
 #[cfg(test)]
 pub(super) use ranges::Range;
 pub(super) use rtt::Rtt;

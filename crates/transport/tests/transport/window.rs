@@ -1,8 +1,8 @@
 //! Slow start, windows, Nagle.
 
-use aqmkit_base::{Bytes, Duration};
+use aqmkit_base::{Bytes, Duration, SendLimit};
 use aqmkit_transport::profile::ByteCounting;
-use aqmkit_transport::{DelayedAck, Flags, Kind, Profile, congestion};
+use aqmkit_transport::{DelayedAck, Flags, Kind, Profile, Tcp, congestion};
 
 use crate::harness::{A, B, Pair, ms};
 
@@ -241,4 +241,32 @@ fn a_pause_shorter_than_the_timeout_keeps_the_window() {
     pair.sent.clear();
     pair.write(A, 8 * 1448);
     assert_eq!(pair.data(A).len(), 8);
+}
+
+/// What holds a sender, with segments of 1000 bytes over 20 ms: whichever of 20 kB of receive window, 10 kB of send buffer and 5 kB of congestion
+/// window is the smallest, and the application when all was sent. With segmentation offload too, where the sender waits for room for several segments.
+#[test]
+fn the_smallest_limit_holds_the_sender() {
+    let linux =
+        Profile { mss: Bytes(1000), delayed_ack: DelayedAck::None, tcp_moderate_rcvbuf: false, ..Profile::linux_6() };
+    for gso_max_size in [Bytes::ZERO, Bytes(65_536)] {
+        let p = Profile { receive_window: Bytes(20_000), gso_max_size, ..linux.clone() };
+        let with_buffer = Profile { tcp_wmem: [Bytes(1), Bytes(1), Bytes(10_000)], ..p.clone() };
+        let with_cwnd = Profile { cwnd_limit: Bytes(5000), ..with_buffer.clone() };
+        for (p, limit, window) in [
+            (p, SendLimit::ReceiveWindow, 20_000),
+            (with_buffer, SendLimit::SendBuffer, 10_000),
+            (with_cwnd, SendLimit::CongestionWindow, 10_000),
+        ] {
+            let mut pair = Pair::connected(&p, 20);
+            pair.write(A, 5_000_000);
+            for at in (500..600).step_by(7) {
+                pair.run_until(ms(at));
+                assert_eq!((pair.ends[A].limit(&p), pair.ends[A].window()), (Some(limit), window), "{at} ms");
+            }
+            pair.run();
+            assert_eq!(pair.ends[A].limit(&p), Some(SendLimit::Application));
+        }
+    }
+    assert_eq!(Tcp::new(&linux, Duration::ZERO).limit(&linux), None, "not open");
 }

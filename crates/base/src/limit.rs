@@ -1,0 +1,17 @@
+//! What keeps a sender from sending more.
+
+/// What keeps the sender of an open connection from sending more at a moment.
+///
+/// Linux accounts for the same limits in `tcp_info` (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`; `tcp_chrono_start` in
+/// `net/ipv4/tcp_output.c`). Of several limits the congestion window counts first, as there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendLimit {
+    /// The application: everything written was sent.
+    Application,
+    /// The congestion window, or pacing.
+    CongestionWindow,
+    /// The receive window.
+    ReceiveWindow,
+    /// The send buffer.
+    SendBuffer,
+}

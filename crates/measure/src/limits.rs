@@ -1,0 +1,67 @@
+//! What limited the senders of a group, by samples of their connections.
+//!
+//! Each connection that is looked at counts once: with samples at regular times, the share of the samples is the share of the time.
+
+use aqmkit_base::{Duration, SendLimit};
+
+use crate::arithmetic::share;
+use crate::output::Limits;
+
+/// The sender of an open connection at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderSample {
+    /// What keeps it from sending more.
+    pub limit: SendLimit,
+    /// The most that may be unacknowledged whatever the congestion window: the receive window, or the send buffer.
+    pub window: u64,
+    /// Its smoothed round-trip time, where there is one.
+    pub rtt: Option<Duration>,
+}
+
+/// Samples of one group so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Sampled {
+    application: u64,
+    congestion_window: u64,
+    receive_window: u64,
+    send_buffer: u64,
+    /// Of the samples that a window other than the congestion window limited: sums of the windows, and of windows over round trips in bit/s.
+    window_bytes: u64,
+    window_bps: f64,
+    with_rtt: u64,
+}
+
+impl Sampled {
+    pub(crate) fn add(&mut self, sample: &SenderSample) {
+        match sample.limit {
+            SendLimit::Application => self.application += 1,
+            SendLimit::CongestionWindow => self.congestion_window += 1,
+            SendLimit::ReceiveWindow => self.receive_window += 1,
+            SendLimit::SendBuffer => self.send_buffer += 1,
+        }
+        if matches!(sample.limit, SendLimit::ReceiveWindow | SendLimit::SendBuffer) {
+            self.window_bytes += sample.window;
+            if let Some(rtt) = sample.rtt.filter(|rtt| !rtt.is_zero()) {
+                self.window_bps += sample.window as f64 * 8.0 / rtt.as_secs_f64();
+                self.with_rtt += 1;
+            }
+        }
+    }
+
+    /// The increase since `earlier`, as results have it; `None` without samples.
+    pub(crate) fn limits_since(&self, earlier: &Sampled) -> Option<Limits> {
+        let of = |count: fn(&Sampled) -> u64| count(self) - count(earlier);
+        let windows = of(|s| s.receive_window + s.send_buffer);
+        let all = windows + of(|s| s.application + s.congestion_window);
+        let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
+        (all > 0).then(|| Limits {
+            application: share(of(|s| s.application), all),
+            congestion_window: share(of(|s| s.congestion_window), all),
+            receive_window: share(of(|s| s.receive_window), all),
+            send_buffer: share(of(|s| s.send_buffer), all),
+            window_bytes: mean(of(|s| s.window_bytes) as f64, windows),
+            window_bps: mean(self.window_bps - earlier.window_bps, of(|s| s.with_rtt)),
+            ..Limits::default()
+        })
+    }
+}

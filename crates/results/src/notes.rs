@@ -1,0 +1,216 @@
+//! What decided results without being compared: windows and buffers of hosts, and flows that were not under way when the measurement began.
+//!
+//! Each note is a sentence with the key that changes it. Limits below a tenth of the time are not worth one.
+
+use std::collections::BTreeMap;
+
+use aqmkit_measure::output::{AppStats, Limits};
+
+use crate::{Entry, Results};
+
+/// The share of the time from which on a limit is noted.
+const WORTH_A_NOTE: f64 = 0.1;
+
+/// The sentences about a result, in the order of the traffic.
+#[must_use]
+pub fn notes(results: &Results) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, runs) in by_traffic(results) {
+        found.extend(window_limited(name, &runs, "receive window", |l| l.receive_window, RECEIVE));
+        found.extend(window_limited(name, &runs, "send buffer", |l| l.send_buffer, SEND));
+        found.extend(late(name, &runs));
+        found.extend(in_slow_start(name, &runs));
+    }
+    found
+}
+
+const RECEIVE: &str = "transport.receive_window, or transport.tcp_rmem where it is autotuned, changes it";
+const SEND: &str = "transport.tcp_wmem changes it";
+
+/// The runs of a combination of the sweep in all windows and repeats: its name, and the statistics of one traffic in each.
+type Runs<'a> = BTreeMap<String, Vec<&'a AppStats>>;
+
+/// The runs of each traffic by combination.
+fn by_traffic(results: &Results) -> BTreeMap<&str, Runs<'_>> {
+    let mut all: BTreeMap<&str, Runs<'_>> = BTreeMap::new();
+    for entry in &results.runs {
+        for (name, app) in &entry.apps {
+            all.entry(name).or_default().entry(place(results, entry)).or_default().push(app);
+        }
+    }
+    all
+}
+
+/// The labels of the axes of a run: `fifo`, `fifo, 10mbit`.
+fn place(results: &Results, entry: &Entry) -> String {
+    let labels = results.axes.iter().filter_map(|axis| entry.labels.get(&axis.name));
+    labels.map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// Names of combinations: the first, and how many more.
+fn listed(places: &[&str]) -> String {
+    let named = |place: &&&str| !place.is_empty();
+    match places {
+        _ if !places.iter().any(|place| named(&place)) => String::new(),
+        [one] => format!("{one}: "),
+        [one, other] => format!("{one} and {other}: "),
+        [one, rest @ ..] => format!("{one} and {} more: ", rest.len()),
+        [] => String::new(),
+    }
+}
+
+/// The note about a window that held the senders, with the numbers of the combination that it held the longest.
+fn window_limited(name: &str, runs: &Runs<'_>, what: &str, share: fn(&Limits) -> f64, key: &str) -> Option<String> {
+    let limits = |apps: &[&AppStats]| apps.iter().filter_map(|app| app.limits).collect::<Vec<_>>();
+    let held = runs.iter().map(|(place, apps)| (place.as_str(), limits(apps)));
+    let mut held: Vec<(f64, &str, Vec<Limits>)> =
+        held.filter_map(|(place, limits)| Some((mean(limits.iter().map(share))?, place, limits))).collect();
+    held.retain(|(share, ..)| *share >= WORTH_A_NOTE);
+    held.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (most, _, limits) = held.first()?;
+    let places: Vec<&str> = held.iter().map(|(_, place, _)| *place).collect();
+    let window =
+        mean(limits.iter().filter_map(|l| l.window_bytes)).map_or_else(String::new, |b| format!(" ({})", bytes(b)));
+    let rate = mean(limits.iter().filter_map(|l| l.window_bps)).map_or_else(String::new, |rate| {
+        format!(" at {} Mbit/s per flow (window / round trip)", three_digits(rate / 1e6))
+    });
+    let (places, percent) = (listed(&places), three_digits(100.0 * most));
+    Some(format!("{places}the {what}{window} held {name}{rate} for {percent} % of the time; {key}"))
+}
+
+/// Whether flows of a traffic send all the time, so that each should be there from the start.
+fn sends_all_the_time(apps: &[&AppStats]) -> bool {
+    apps.iter().all(|app| app.completed == 0 && app.response_time_ms.is_empty())
+}
+
+/// The mean number of flows in the combination where it is the largest, with the number of all flows.
+fn worst(runs: &Runs<'_>, count: fn(&Limits) -> u64) -> Option<(f64, u64)> {
+    let of_combination = |apps: &Vec<&AppStats>| {
+        let counted = mean(apps.iter().filter_map(|app| app.limits).map(|limits| count(&limits) as f64))?;
+        (sends_all_the_time(apps) && counted > 0.0).then(|| (counted, apps.first().map_or(0, |app| app.population)))
+    };
+    runs.values().filter_map(of_combination).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+fn late(name: &str, runs: &Runs<'_>) -> Option<String> {
+    let (late, flows) = worst(runs, |limits| limits.late)?;
+    let late = three_digits(late);
+    Some(format!(
+        "{late} of {flows} flows of {name} started after the measurement had begun; a longer warmup or a shorter traffic.{name}.stagger changes it"
+    ))
+}
+
+fn in_slow_start(name: &str, runs: &Runs<'_>) -> Option<String> {
+    // A sender that something else holds never leaves it.
+    let free = |limits: &Limits| if limits.congestion_window > 0.5 { limits.slow_start } else { 0 };
+    let (still, flows) = worst(runs, free)?;
+    let still = three_digits(still);
+    Some(format!(
+        "{still} of {flows} flows of {name} were in their first slow start when the measurement began; a longer warmup changes it"
+    ))
+}
+
+/// Three significant digits, without trailing zeros.
+fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn bytes(value: f64) -> String {
+    const KIB: f64 = 1024.0;
+    match value {
+        v if v >= KIB * KIB => format!("{} MiB", three_digits(v / KIB / KIB)),
+        v if v >= KIB => format!("{} KiB", three_digits(v / KIB)),
+        v => format!("{} bytes", three_digits(v)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Axis;
+
+    fn entry(aqm: &str, limits: Limits, completed: u64) -> Entry {
+        let app = AppStats { limits: Some(limits), population: 4, completed, ..AppStats::default() };
+        let labels = [("aqm", aqm), ("repeat", "1"), ("window", "all")];
+        Entry {
+            labels: labels.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+            apps: [("bulk".to_owned(), app)].into(),
+            ..Entry::default()
+        }
+    }
+
+    fn notes_of(runs: Vec<Entry>) -> Vec<String> {
+        let axes = vec![Axis { name: "aqm".to_owned(), ..Axis::default() }];
+        notes(&Results { runs, axes, ..Results::default() })
+    }
+
+    const HELD: Limits = Limits {
+        application: 0.0,
+        congestion_window: 0.07,
+        receive_window: 0.93,
+        send_buffer: 0.0,
+        window_bytes: Some(1_048_576.0),
+        window_bps: Some(167_400_000.0),
+        late: 0,
+        slow_start: 1,
+    };
+    const FREE: Limits = Limits {
+        congestion_window: 1.0,
+        receive_window: 0.0,
+        window_bytes: None,
+        window_bps: None,
+        slow_start: 0,
+        ..HELD
+    };
+
+    #[test]
+    fn a_window_that_holds_the_senders_is_named_with_its_key() {
+        assert_eq!(
+            notes_of(vec![entry("fifo", HELD, 0), entry("codel", FREE, 0)]),
+            [format!(
+                "fifo: the receive window (1 MiB) held bulk at 167 Mbit/s per flow (window / round trip) for 93 % of the time; {RECEIVE}"
+            )]
+        );
+        let send = Limits { receive_window: 0.0, send_buffer: 0.5, ..HELD };
+        let both = notes_of(vec![entry("fifo", send, 0), entry("codel", send, 0), entry("red", send, 0)]);
+        assert!(
+            both.len() == 1 && both[0].contains("and 2 more: the send buffer (1 MiB)") && both[0].ends_with(SEND),
+            "{both:?}"
+        );
+    }
+
+    /// Less than a tenth of the time, on the mean over the repeats.
+    #[test]
+    fn what_hardly_limits_is_left_out() {
+        assert_eq!(notes_of(vec![entry("fifo", FREE, 0)]), [""; 0]);
+        let twelfth = [Limits { receive_window: 0.12, ..HELD }, FREE].map(|limits| entry("fifo", limits, 0));
+        assert_eq!(notes_of(twelfth.into()), [""; 0]);
+    }
+
+    #[test]
+    fn flows_that_were_not_under_way_are_counted() {
+        let late = Limits { late: 3, slow_start: 1, ..FREE };
+        let told = notes_of(vec![entry("fifo", late, 0)]);
+        assert!(told[0].starts_with("3 of 4 flows of bulk started after the measurement had begun"), "{told:?}");
+        assert!(told[1].starts_with("1 of 4 flows of bulk were in their first slow start"), "{told:?}");
+        assert_eq!(notes_of(vec![entry("fifo", late, 9)]), [""; 0], "those that come and go are always late");
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let of = |values: &[f64]| values.iter().map(|v| three_digits(*v)).collect::<Vec<_>>();
+        assert_eq!(of(&[167.4, 93.0, 9.996, 0.5, 1.0, 1000.0]), ["167", "93", "10", "0.5", "1", "1000"]);
+        assert_eq!([3_145_728.0, 65_535.0, 100.0].map(bytes), ["3 MiB", "64 KiB", "100 bytes"]);
+    }
+}
