@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_results::{Agreement, Entry, Results};
+use aqmkit_results::{Agreement, Entry, Results, notes};
 use serde::Serialize;
 
 use super::ReportInput;
@@ -180,7 +180,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         repeats: grid.repeats,
         windowed: grid.windows.len() > 1,
         focus: grid.row_name().to_owned(),
-        notes: results.notes.clone(),
+        notes: results.notes.iter().cloned().chain(notes(results)).collect(),
         groups: groups(&grid, &few, &swatches),
         all: if few.len() < columns.len() { groups(&grid, &columns, &swatches) } else { Vec::new() },
         terms: terms(&grid, &columns),
