@@ -100,6 +100,9 @@ export const FIRST: Scenario = {
   columns: [{ discipline: "red", parameters: {} }],
 };
 
+/** The profile of the hosts. */
+export const HOSTS = "linux-6";
+
 /** How long an experiment made by hand runs. */
 const DURATION = "10min";
 
@@ -137,8 +140,11 @@ export function experiment(scenario: Scenario, index: number, disciplines: reado
     `rate  = "${rateText(scenario.rate)}"`,
     `delay = "${timeText(scenario.delay)}"`,
     `aqm   = ${tomlValue(aqm(column, scenario.ecn, known))}`,
+    "",
+    "[transport]",
+    `profile = ${tomlValue(HOSTS)}`,
     // Left out, a congestion control that needs ECN has it.
-    ...(scenario.ecn ? ["", "[transport]", "ecn = true"] : []),
+    ...(scenario.ecn ? ["ecn = true"] : []),
   ];
   for (const group of scenario.groups) lines.push("", ...traffic(group));
   lines.push(

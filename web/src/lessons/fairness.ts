@@ -22,9 +22,9 @@ export const blast: Lesson = {
   ],
   claims: [
     {
-      says: "Under RED the blast gets more than 90 % of the link.",
+      says: "Under RED the blast gets more than 85 % of the link.",
       measure: { of: 0, what: "share", group: "blast", ...settled },
-      least: 0.9,
+      least: 0.85,
     },
     {
       says: "FRED leaves it less than 35 %.",

@@ -82,7 +82,7 @@ export const buffers: Lesson = {
         title: "One flow and a buffer of 16 packets",
         aqm: '{ name = "fifo", limit = 16 }',
         delay: "50ms",
-        traffic: [downloads(1)],
+        traffic: [downloads(1, { control: "newreno" })],
       }),
     },
     {
@@ -91,7 +91,7 @@ export const buffers: Lesson = {
         title: "One flow and a buffer of 83 packets",
         aqm: '{ name = "fifo", limit = 83 }',
         delay: "50ms",
-        traffic: [downloads(1)],
+        traffic: [downloads(1, { control: "newreno" })],
       }),
     },
     {
@@ -100,7 +100,7 @@ export const buffers: Lesson = {
         title: "Sixteen flows and a buffer of 16 packets",
         aqm: '{ name = "fifo", limit = 16 }',
         delay: "50ms",
-        traffic: [downloads(16)],
+        traffic: [downloads(16, { control: "newreno" })],
       }),
     },
   ],
@@ -116,14 +116,14 @@ export const buffers: Lesson = {
       least: 0.94,
     },
     {
-      says: "Sixteen flows use at least 96 % with only 16 places.",
+      says: "Sixteen flows use as much with only 16 places.",
       measure: { of: 2, what: "used", from: 5, to: 30 },
-      least: 0.96,
+      least: 0.94,
     },
   ],
   body: [
     {
-      text: "After a loss a sender halves its window. While it waits, the buffer keeps the link busy, if it holds enough: 10 Mbit/s times 100 ms is 83 packets of 1500 bytes, the *product of bandwidth and delay*.",
+      text: "After a loss a sender with NewReno halves its window (CUBIC keeps 70 %). While it waits, the buffer keeps the link busy, if it holds enough: 10 Mbit/s times 100 ms is 83 packets of 1500 bytes, the *product of bandwidth and delay*.",
     },
     {
       text: "In the first run the buffer holds 16. See it run dry after each loss, and the gaps on the wire.",

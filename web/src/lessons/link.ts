@@ -1,4 +1,5 @@
 /** Experiments of lessons: one link, and the traffic over it. */
+import { HOSTS } from "../scenario";
 
 interface Link {
   title: string;
@@ -10,7 +11,7 @@ interface Link {
   duration?: string;
 }
 
-/** An experiment on a link of 10 Mbit/s. */
+/** An experiment on a link of 10 Mbit/s between hosts of today. */
 export function link({ title, aqm, traffic, delay = "20ms", ecn = false, duration = "5min" }: Link): string {
   return `title    = ${JSON.stringify(title)}
 duration = "${duration}"
@@ -19,7 +20,10 @@ duration = "${duration}"
 rate  = "10mbit"
 delay = "${delay}"
 aqm   = ${aqm}
-${ecn ? "\n[transport]\necn = true\n" : ""}
+
+[transport]
+profile = "${HOSTS}"
+${ecn ? "ecn     = true\n" : ""}
 ${traffic.join("\n")}`;
 }
 
@@ -28,7 +32,7 @@ export function downloads(
   flows: number,
   more: { name?: string; control?: string; start?: string } = {},
 ): string {
-  const { name = "downloads", control = "newreno", start } = more;
+  const { name = "downloads", control = "cubic", start } = more;
   return `[[traffic]]
 name      = "${name}"
 kind      = "bulk"
