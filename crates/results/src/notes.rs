@@ -54,9 +54,8 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// Names of combinations: the first, and how many more.
 fn listed(places: &[&str]) -> String {
-    let named = |place: &&&str| !place.is_empty();
     match places {
-        _ if !places.iter().any(|place| named(&place)) => String::new(),
+        _ if places.iter().all(|place| place.is_empty()) => String::new(),
         [one] => format!("{one}: "),
         [one, other] => format!("{one} and {other}: "),
         [one, rest @ ..] => format!("{one} and {} more: ", rest.len()),
@@ -64,22 +63,38 @@ fn listed(places: &[&str]) -> String {
     }
 }
 
+/// A combination in which a window held the senders.
+struct Held<'a> {
+    place: &'a str,
+    /// Of the time.
+    share: f64,
+    bytes: Option<f64>,
+    bps: Option<f64>,
+}
+
+impl<'a> Held<'a> {
+    fn of(place: &'a str, apps: &[&AppStats], share: fn(&Limits) -> f64) -> Option<Self> {
+        let limits: Vec<Limits> = apps.iter().filter_map(|app| app.limits).collect();
+        Some(Held {
+            place,
+            share: mean(limits.iter().map(share)).filter(|mean| *mean >= WORTH_A_NOTE)?,
+            bytes: mean(limits.iter().filter_map(|l| l.window_bytes)),
+            bps: mean(limits.iter().filter_map(|l| l.window_bps)),
+        })
+    }
+}
+
 /// The note about a window that held the senders, with the numbers of the combination that it held the longest.
 fn window_limited(name: &str, runs: &Runs<'_>, what: &str, share: fn(&Limits) -> f64, key: &str) -> Option<String> {
-    let limits = |apps: &[&AppStats]| apps.iter().filter_map(|app| app.limits).collect::<Vec<_>>();
-    let held = runs.iter().map(|(place, apps)| (place.as_str(), limits(apps)));
-    let mut held: Vec<(f64, &str, Vec<Limits>)> =
-        held.filter_map(|(place, limits)| Some((mean(limits.iter().map(share))?, place, limits))).collect();
-    held.retain(|(share, ..)| *share >= WORTH_A_NOTE);
-    held.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let (most, _, limits) = held.first()?;
-    let places: Vec<&str> = held.iter().map(|(_, place, _)| *place).collect();
-    let window =
-        mean(limits.iter().filter_map(|l| l.window_bytes)).map_or_else(String::new, |b| format!(" ({})", bytes(b)));
-    let rate = mean(limits.iter().filter_map(|l| l.window_bps)).map_or_else(String::new, |rate| {
-        format!(" at {} Mbit/s per flow (window / round trip)", three_digits(rate / 1e6))
+    let mut held: Vec<Held<'_>> = runs.iter().filter_map(|(place, apps)| Held::of(place, apps, share)).collect();
+    held.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let longest = held.first()?;
+    let window = longest.bytes.map_or_else(String::new, |size| format!(" ({})", bytes(size)));
+    let rate = longest.bps.map_or_else(String::new, |bps| {
+        format!(" at {} Mbit/s per flow (window / round trip)", three_digits(bps / 1e6))
     });
-    let (places, percent) = (listed(&places), three_digits(100.0 * most));
+    let places = listed(&held.iter().map(|h| h.place).collect::<Vec<_>>());
+    let percent = three_digits(100.0 * longest.share);
     Some(format!("{places}the {what}{window} held {name}{rate} for {percent} % of the time; {key}"))
 }
 
@@ -98,20 +113,20 @@ fn worst(runs: &Runs<'_>, count: fn(&Limits) -> u64) -> Option<(f64, u64)> {
 }
 
 fn late(name: &str, runs: &Runs<'_>) -> Option<String> {
-    let (late, flows) = worst(runs, |limits| limits.late)?;
-    let late = three_digits(late);
+    let (count, flows) = worst(runs, |limits| limits.late)?;
+    let count = three_digits(count);
     Some(format!(
-        "{late} of {flows} flows of {name} started after the measurement had begun; a longer warmup or a shorter traffic.{name}.stagger changes it"
+        "{count} of {flows} flows of {name} started after the measurement had begun; a longer warmup or a shorter traffic.{name}.stagger changes it"
     ))
 }
 
 fn in_slow_start(name: &str, runs: &Runs<'_>) -> Option<String> {
     // A sender that something else holds never leaves it.
     let free = |limits: &Limits| if limits.congestion_window > 0.5 { limits.slow_start } else { 0 };
-    let (still, flows) = worst(runs, free)?;
-    let still = three_digits(still);
+    let (count, flows) = worst(runs, free)?;
+    let count = three_digits(count);
     Some(format!(
-        "{still} of {flows} flows of {name} were in their first slow start when the measurement began; a longer warmup changes it"
+        "{count} of {flows} flows of {name} were in their first slow start when the measurement began; a longer warmup changes it"
     ))
 }
 
