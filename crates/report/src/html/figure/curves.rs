@@ -21,9 +21,6 @@ const MOST_TICKS: usize = 5;
 /// has no place.
 const SHORTEST: f64 = 0.01;
 
-/// The share of the values below the left edge of the axis, of the curve with the most of them there.
-const BEYOND_EDGE: f64 = 0.01;
-
 /// One figure for each quantity that has a distribution in this window.
 pub(in crate::html) fn curves(window: &str, runs: &[Line<'_>]) -> Vec<Figure> {
     let mut quantities: Vec<&str> = Vec::new();
@@ -89,7 +86,7 @@ fn figure(window: &str, quantity: &str, runs: &[Line<'_>]) -> Option<Figure> {
     if curves.is_empty() {
         return None;
     }
-    let lowest = curves.iter().map(|(_, curve)| curve.quantile(BEYOND_EDGE)).fold(f64::MAX, f64::min);
+    let lowest = curves.iter().map(|(_, curve)| curve.low()).fold(f64::MAX, f64::min);
     // At least a decade, so that curves that are close are not drawn far apart.
     let edge = round_below(lowest.min(longest / 10.0).max(SHORTEST));
     let cut = curves.iter().any(|(_, curve)| curve.values[0] < edge);

@@ -1,6 +1,7 @@
 //! The distribution of a quantity over runs with different seeds.
 
 use aqmkit_measure::output::Distribution;
+use aqmkit_results::statistics::mean;
 
 use super::band::Band;
 use crate::format::{rounded, significant};
@@ -9,10 +10,15 @@ use crate::format::{rounded, significant};
 const MOST_POINTS: usize = 120;
 
 /// The same with a band around it, which takes twice as many.
-const MOST_WITH_BAND: usize = 70;
+const MOST_WITH_BAND: usize = 50;
+
+/// So many values of all runs are looked at before a curve with a band is thinned out.
+const MOST_CANDIDATES: usize = 400;
 
 /// The share of samples at or below each of some values, and above it: means over the runs with their intervals.
 pub(super) struct Curve {
+    /// The 1st percentile, the median, the 90th and the 99th percentile, as means over the runs.
+    percentiles: [f64; 4],
     pub(super) values: Vec<f64>,
     pub(super) shares: Band,
     pub(super) above: Band,
@@ -30,27 +36,43 @@ impl Curve {
         values.dedup();
         if all.len() > 1 {
             // Every run adds its own values; as many as one has are enough.
-            values = every(&values, MOST_WITH_BAND);
+            let candidates = every(&values, MOST_CANDIDATES);
+            let mean =
+                |value: &f64| all.iter().map(|found| share(&found.points, *value)).sum::<f64>() / all.len() as f64;
+            let curve: Vec<(f64, f64)> = candidates.iter().map(|value| (*value, mean(value))).collect();
+            values = thinned_to(&curve, MOST_WITH_BAND).into_iter().map(|(value, _)| value).collect();
         }
         let shares: Vec<Vec<f64>> =
             all.iter().map(|found| values.iter().map(|value| share(&found.points, *value)).collect()).collect();
         let above: Vec<Vec<f64>> = shares.iter().map(|run| run.iter().map(|share| 1.0 - share).collect()).collect();
         // A logarithmic axis has no zero.
         let rarest = above.iter().flatten().copied().filter(|share| *share > 0.0).fold(1.0, f64::min);
-        Some(Curve { values, shares: Band::of(&shares, (0.0, 1.0)), above: Band::of(&above, (rarest, 1.0)) })
+        let percentile = |share: f64| mean(&all.iter().map(|found| quantile(&found.points, share)).collect::<Vec<_>>());
+        let percentiles = [0.01, 0.5, 0.9, 0.99].map(percentile);
+        Some(Curve {
+            percentiles,
+            values,
+            shares: Band::of(&shares, (0.0, 1.0)),
+            above: Band::of(&above, (rarest, 1.0)),
+        })
     }
 
-    /// The value that this share of the samples does not exceed.
-    pub(super) fn quantile(&self, share: f64) -> f64 {
-        let place = self.shares.mean.iter().position(|below| *below >= share).unwrap_or(self.values.len() - 1);
-        self.values[place]
+    /// The value below which a hundredth of the samples lies.
+    pub(super) fn low(&self) -> f64 {
+        self.percentiles[0]
     }
 
     /// The median, the 90th and the 99th percentile, in words.
     pub(super) fn words(&self, name: &str) -> String {
-        let at = |share: f64| significant(self.quantile(share), 3);
-        format!("{name}: median {} ms, 90 % below {} ms, 99 % below {} ms", at(0.5), at(0.9), at(0.99))
+        let [_, median, most, nearly_all] = self.percentiles.map(|value| significant(value, 3));
+        format!("{name}: median {median} ms, 90 % below {most} ms, 99 % below {nearly_all} ms")
     }
+}
+
+/// The value that this share of the samples does not exceed.
+fn quantile(points: &[(f64, f64)], share: f64) -> f64 {
+    let place = points.partition_point(|(_, below)| *below < share).min(points.len().saturating_sub(1));
+    points.get(place).map_or(f64::NAN, |point| point.0)
 }
 
 /// The share of the samples that do not exceed `value`.
@@ -61,9 +83,13 @@ fn share(points: &[(f64, f64)], value: f64) -> f64 {
 
 /// Thins out the points of a curve: evenly spread ones of the body, and all of the last hundredth as far as possible.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    thinned_to(points, MOST_POINTS)
+}
+
+fn thinned_to(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     let body = points.partition_point(|(_, share)| *share < 0.99);
-    let mut few = every(&points[..body], MOST_POINTS / 3 * 2);
-    few.extend(every(&points[body..], MOST_POINTS / 3));
+    let mut few = every(&points[..body], most / 3 * 2);
+    few.extend(every(&points[body..], most / 3));
     few
 }
 
@@ -106,7 +132,8 @@ mod tests {
         assert_eq!(curve.values, [1.0, 2.0, 9.0]);
         assert_eq!(curve.shares.mean, [0.25, 0.75, 1.0]);
         assert_eq!(curve.above.mean, [0.75, 0.25, 0.0]);
-        assert_eq!((curve.quantile(0.5), curve.quantile(0.99)), (2.0, 9.0));
+        // Medians of 1 and 2 ms, 99th percentiles of 9 and 2 ms.
+        assert_eq!(curve.words("red"), "red: median 1.5 ms, 90 % below 5.5 ms, 99 % below 5.5 ms");
     }
 
     #[test]
