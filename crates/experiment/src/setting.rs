@@ -75,7 +75,7 @@ fn by_group(groups: &[&Group], value: &dyn Fn(&Group) -> String) -> String {
         }
     }
     match found.as_slice() {
-        [(value, _)] => value.clone(),
+        [(only, _)] => only.clone(),
         several => {
             several.iter().map(|(v, names)| format!("{v} ({})", names.join(", "))).collect::<Vec<_>>().join(", ")
         }

@@ -3,7 +3,7 @@
 use aqmkit_experiment::{Experiment, Overrides};
 
 fn facts(text: &str) -> Vec<(String, String)> {
-    let experiment = Experiment::parse("x.toml", text, &Overrides::default()).unwrap();
+    let experiment = Experiment::parse("x.toml", text, &Overrides::default()).expect("it can be read");
     experiment.setting().into_iter().map(|fact| (fact.name, fact.value)).collect()
 }
 

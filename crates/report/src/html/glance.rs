@@ -119,8 +119,8 @@ impl Scale {
             Better::Low => -1.0,
             Better::Neither => return Scale { largest, best: Vec::new(), worst: Vec::new() },
         };
-        let end = |sign: f64| rows().max_by(|a, b| (sign * a.2).total_cmp(&(sign * b.2)));
-        let (Some(best), Some(worst)) = (end(sign), end(-sign)) else {
+        let farthest = |to: f64| rows().max_by(|a, b| (to * a.2).total_cmp(&(to * b.2)));
+        let (Some(best), Some(worst)) = (farthest(sign), farthest(-sign)) else {
             return Scale { largest, best: Vec::new(), worst: Vec::new() };
         };
         let differ = |a: &Row, b: &Row| {

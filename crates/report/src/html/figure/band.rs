@@ -56,8 +56,10 @@ impl Band {
                 y.push(None);
             }
             let there = stretch.iter().flatten();
-            let corners =
-                there.clone().map(|(at, _, high)| (*at, *high)).chain(there.rev().map(|(at, low, _)| (*at, *low)));
+            let corners = there
+                .clone()
+                .map(|(place, _, high)| (*place, *high))
+                .chain(there.rev().map(|(place, low, _)| (*place, *low)));
             for (across, up) in corners {
                 x.push(Some(across));
                 y.push(Some(up));

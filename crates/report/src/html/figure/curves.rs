@@ -44,7 +44,7 @@ fn is_delay(quantity: &str) -> bool {
 fn is_of_acknowledgements(quantity: &str, output: &Output) -> bool {
     let class = quantity.strip_prefix("classes.").and_then(|rest| rest.split('.').next()).unwrap_or("");
     let mut stats = output.windows.iter().filter_map(|window| window.classes.get(class));
-    is_delay(quantity) && stats.any(|class| passes_elsewhere(class.goodput_bps, class.throughput_bps))
+    is_delay(quantity) && stats.any(|found| passes_elsewhere(found.goodput_bps, found.throughput_bps))
 }
 
 /// Adds a curve and its complement; values to the left of `edge` are drawn at it.

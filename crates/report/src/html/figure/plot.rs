@@ -65,10 +65,10 @@ impl Plot {
         let key = if place == 0 { "yaxis".to_owned() } else { format!("yaxis{}", place + 1) };
         let axis = self.layout.remove(&key).unwrap_or_default();
         let mut changed = merged(axis, keys);
-        if let Value::Object(axis) = &mut changed {
+        if let Value::Object(map) = &mut changed {
             // What is for linear axes.
-            axis.remove("rangemode");
-            axis.remove("nticks");
+            map.remove("rangemode");
+            map.remove("nticks");
         }
         self.set(&key, changed);
     }

@@ -66,8 +66,8 @@ fn name(run: &RunData<'_>, all: &[&RunData<'_>]) -> String {
 
 /// Whether two runs differ in their seeds only.
 fn repeats(run: &RunData<'_>, other: &RunData<'_>) -> bool {
-    let own = |run: &RunData<'_>| -> BTreeMap<String, String> {
-        let mut labels = run.labels.clone();
+    let own = |of: &RunData<'_>| -> BTreeMap<String, String> {
+        let mut labels = of.labels.clone();
         labels.retain(|axis, _| !["repeat", "seed"].contains(&axis.as_str()));
         labels
     };

@@ -92,8 +92,8 @@ pub(in crate::html) fn series(
     let mut plot = arranged(&panels, height, windows);
     for (place, panel) in panels.iter().enumerate() {
         let curves: Vec<Curve<'_>> = runs.iter().flat_map(|run| curves(panel, run, &classes)).collect();
-        let predicted = |(column, _): &(String, String)| overlays.iter().any(|overlay| is_of(overlay, column));
-        let range = far_apart(panel, &curves).filter(|_| !panel.columns.iter().any(predicted));
+        let has_overlay = |(column, _): &(String, String)| overlays.iter().any(|overlay| is_of(overlay, column));
+        let range = far_apart(panel, &curves).filter(|_| !panel.columns.iter().any(has_overlay));
         if let Some([low, high]) = range {
             let ticks = Ticks::between(low, high, MOST_TICKS).axis();
             plot.change_y_axis(place, merged(ticks, json!({"range": [low.log10(), high.log10()]})));
