@@ -236,7 +236,7 @@ profile! {
     /// (`tp->scaling_ratio`); before, `tcp_adv_win_scale = 1` fixed it at a half.
     scaling_ratio: f64,
     /// Linux's sysctl: smallest, initial and largest send buffer. At most the third is unacknowledged at any time; the buffer is always twice
-    /// the congestion window up to there, so the other two have no effect.
+    /// the congestion window up to there, so the other two have no effect. A real application is woken when a third of a full buffer is free; here it writes at once.
     tcp_wmem: [Bytes; 3],
     /// Whether to use the timestamps option (RFC 7323). Its clock ticks with the timer, or every
     /// millisecond for exact timers.

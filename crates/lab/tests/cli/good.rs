@@ -116,6 +116,25 @@ fn compare_writes_an_experiment_that_runs_by_itself() {
     assert!(table.contains("red:min=5,max=15") && table.contains("Report: c/report.html"), "{table}");
 }
 
+/// 16 KiB over a round trip of 20 ms, and what segments and acknowledgements wait, are between 5 and 6.5 Mbit/s, on a link of 50: the window decides, and is named
+/// with the key that changes it.
+#[test]
+fn what_held_the_senders_is_said() {
+    let desk = Desk::new();
+    let line = "compare fifo --rate 50mbit --rtt 20ms --bulk 1 --duration 2s --warmup 2s --repeat 1 --out c";
+    desk.run(&format!("{line} --save c.toml")).good();
+    let set = "--set transport.receive_window=16384b --out e";
+    let out = desk.run(&format!("run c.toml {set}")).good().replace('\n', " ");
+    assert!(out.contains("the receive window (16 KiB) held bulk at 5."), "{out}");
+    assert!(out.contains("for 100 % of the time; transport.receive_window"), "{out}");
+    // Its timers tick every 500 ms, so it knows no round trip to compute a rate from.
+    let bsd = desk.run(&format!("{line} --transport bsd44")).good().replace('\n', " ");
+    assert!(bsd.contains("the receive window (16 KiB) held bulk for 100 % of the time"), "{bsd}");
+    let free =
+        desk.run("compare fifo --rate 5mbit --rtt 20ms --bulk 1 --duration 2s --warmup 8s --repeat 1 --out d").good();
+    assert!(!free.contains("held bulk"), "{free}");
+}
+
 #[test]
 fn report_is_built_again() {
     let desk = Desk::new();

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Duration, Instant};
 use aqmkit_measure::SenderSample;
-use aqmkit_transport::{Event, Output, Profile, Segment, Tcp, rate};
+use aqmkit_transport::{Event, Output, Profile, Segment, Tcp, Timer, rate};
 
 use crate::packet::Side;
 
@@ -68,7 +68,9 @@ impl End {
     /// What keeps it from sending more; `None` unless it is an open TCP.
     pub(super) fn sample(&self, p: &Profile) -> Option<SenderSample> {
         let End::Tcp(tcp) = self else { return None };
-        Some(SenderSample { limit: tcp.limit(p)?, window: tcp.window(), rtt: tcp.srtt(p) })
+        // Ticks are much longer than most round trips.
+        let rtt = tcp.srtt(p).filter(|_| p.timer == Timer::Exact);
+        Some(SenderSample { limit: tcp.limit(p)?, window: tcp.window(), rtt })
     }
 
     /// Creates an endpoint for a profile, on a host with this timer phase.
