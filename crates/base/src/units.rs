@@ -40,7 +40,20 @@ const MOST_TIME: Most = (1e18, "1000000000s");
 const MOST_RATE: Most = (1e15, "1000tbit");
 const MOST_SIZE: Most = (1_125_899_906_842_624.0, "1048576gb");
 
-const TIME: &[Unit] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
+const TIME: &[Unit] = &[
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("min", 60e9),
+    // Other spellings of tc(8).
+    ("usec", 1e3),
+    ("usecs", 1e3),
+    ("msec", 1e6),
+    ("msecs", 1e6),
+    ("sec", 1e9),
+    ("secs", 1e9),
+];
 
 const RATE: &[Unit] = &[
     ("bit", 1.0),
@@ -67,6 +80,10 @@ const SIZE: &[Unit] = &[
     ("kib", 1024.0),
     ("mib", 1_048_576.0),
     ("gib", 1_073_741_824.0),
+    // Other spellings of tc(8).
+    ("k", 1024.0),
+    ("m", 1_048_576.0),
+    ("g", 1_073_741_824.0),
     ("bit", 0.125),
     ("kbit", 125.0),
     ("mbit", 125_000.0),

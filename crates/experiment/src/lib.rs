@@ -297,6 +297,13 @@ impl Experiment {
         setting::setting(self.runs.iter().map(|(_, run)| &**run))
     }
 
+    /// The congestion control of each class whose TCP flows have the same one in all runs; empty unless classes differ in it.
+    #[cfg(feature = "claims")]
+    #[must_use]
+    pub fn controls(&self) -> BTreeMap<String, String> {
+        setting::controls(self.runs.iter().map(|(_, run)| &**run))
+    }
+
     /// A hash of everything that decides the results of all runs.
     #[must_use]
     pub fn hash(&self) -> String {

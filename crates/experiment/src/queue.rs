@@ -3,12 +3,14 @@
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::custom;
 use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_base::BitRate;
+use aqmkit_base::units::parse_duration;
 use aqmkit_sim::check_queue;
 
 use super::patch::merge;
 use super::problem::{Problem, suggest};
 use super::read::refused;
-use super::tree::Node;
+use super::tree::{Entry, Node, Value};
 
 /// The limit, in packets, of queues that are not under study.
 const PLAIN_LIMIT: i64 = 1000;
@@ -31,6 +33,7 @@ pub(super) fn read_queue(
     known(name, name_node, disciplines)?;
     let mut table = params.and_then(|p| p.get(name)).cloned().unwrap_or_else(|| Node::empty(&node.at));
     merge(&mut table, &node.without(&["name", "label"]));
+    let table = with_packets(&table, link.rate);
     let spec = read_params(name, &table, disciplines)?;
     check_queue(&spec, link).map_err(|e| refused(name, &table, &node.at, &e))?;
     Ok(spec)
@@ -45,9 +48,29 @@ pub(super) fn check_params(params: &Node, disciplines: &Catalogue) -> Result<(),
         if !disciplines.has(&entry.key) {
             return Err(unknown(&entry.key, disciplines).at(&entry.at));
         }
-        read_params(&entry.key, &entry.node, disciplines)?;
+        // The rate of the link is not known here; any will do.
+        read_params(&entry.key, &with_packets(&entry.node, BitRate::from_mbps(10)), disciplines)?;
     }
     Ok(())
+}
+
+/// Bytes of a full packet.
+const FULL_PACKET: f64 = 1500.0;
+
+/// The parameters of a discipline with a `limit` that is a time, such as `"20ms"`, as the number of full packets that a link
+/// of this rate sends in it; at least one.
+fn with_packets(table: &Node, rate: BitRate) -> Node {
+    let time = table.get("limit").and_then(Node::as_str).and_then(|text| parse_duration(text).ok());
+    let (Some(time), Value::Table(entries)) = (time, &table.value) else { return table.clone() };
+    let packets = (rate.as_bps() as f64 * time.as_secs_f64() / (8.0 * FULL_PACKET)).ceil().max(1.0);
+    let counted = |entry: &Entry| match entry.key.as_str() {
+        "limit" => {
+            let value = Value::Scalar(toml::Value::Integer(packets as i64));
+            Entry { node: Node { value, ..entry.node.clone() }, ..entry.clone() }
+        }
+        _ => entry.clone(),
+    };
+    Node { at: table.at.clone(), value: Value::Table(entries.iter().map(counted).collect()) }
 }
 
 /// The queue of links that are not under study: a long FIFO.

@@ -1,6 +1,6 @@
 //! What an experiment sets, in words, for the head of reports.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_base::units::parse_amount;
 use aqmkit_base::{Amount, Duration};
@@ -32,6 +32,22 @@ pub(super) fn setting<'a>(runs: impl Iterator<Item = &'a Resolved>) -> Vec<Fact>
         Fact::new(&fact.name, joined(&values))
     });
     merged.filter(|fact| !fact.value.is_empty()).collect()
+}
+
+/// The congestion control of each class whose TCP flows all have one; empty unless classes differ in it.
+pub(super) fn controls<'a>(runs: impl Iterator<Item = &'a Resolved>) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for run in runs {
+        for group in senders(run).filter(|group| group.uses_transport()) {
+            let Some(class) = run.classes.get(usize::from(group.class)) else { continue };
+            found.entry(class.clone()).or_default().insert(group.profile.congestion.name());
+        }
+    }
+    let one =
+        |(class, of): (String, BTreeSet<&str>)| Some((class, (*of.first()?).to_owned())).filter(|_| of.len() == 1);
+    let own: BTreeMap<String, String> = found.into_iter().filter_map(one).collect();
+    let different: BTreeSet<&String> = own.values().collect();
+    if different.len() > 1 { own } else { BTreeMap::new() }
 }
 
 fn joined(values: &[&str]) -> String {

@@ -35,6 +35,9 @@ pub struct Results {
     /// The limit of the queue of each label of `aqm`, as written for `tc`: `1000p`, `64kb`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, String>,
+    /// The congestion control of each class whose TCP flows all have one, where classes differ in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub controls: BTreeMap<String, String>,
     /// What a reader must know to read the results, as sentences: means that are not known well, a warm-up that was too short.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -42,6 +42,7 @@ pub fn run_all<W: Work>(
         setting: exp.setting(),
         axes: exp.axes.iter().chain(axes).cloned().collect(),
         queues: BTreeMap::new(),
+        controls: exp.controls(),
         notes: Vec::new(),
         means: means(&entries).into_iter().filter(|of| of.metrics.values().any(|mean| mean.runs > 1)).collect(),
         runs: entries,

@@ -37,7 +37,7 @@
 //! | `burst` | | packets | `(2 min + max)/(3 avpkt)` | length of a burst that passes; at least `min` |
 //! | `weight` | w | 1 | by `burst` | weight of the newest sample, in the place of `burst` |
 //! | `probability` (`max_p`) | | 1 | 0.02 | drop probability when the average reaches `max` |
-//! | `ecn` | | | false | RED marks ECN-capable packets |
+//! | `ecn` | | | false | RED marks ECN-capable packets; without `redflowlimit` there is no RED, and nothing is marked, as in `tc` |
 //! | `harddrop` | | | false | RED drops them above `max` |
 //! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!

@@ -90,7 +90,7 @@ fn every(talk: Talk) -> Vec<Contestant> {
 /// # Errors
 /// When there is no such discipline, or a parameter is wrong or missing.
 pub fn one(text: &str) -> Result<Contestant, Failure> {
-    let (name, parameters) = written(text)?;
+    let (name, parameters) = written(text, &Catalogue::default())?;
     known(name, &Catalogue::default())?;
     Contestant::new(text, name, &parameters).map_err(|e| {
         Problem::new(format!("{text}: {e}")).right(format!("aqmkit describe {name} lists its parameters")).into()

@@ -3,6 +3,7 @@
 mod disciplines;
 mod experiment;
 mod link;
+mod room;
 mod sweep;
 mod text;
 #[cfg(test)]
@@ -19,6 +20,8 @@ use aqmkit_runs::run;
 
 pub use disciplines::LIMIT;
 pub use experiment::written_out;
+pub use link::{Driver, PRESETS};
+pub use room::Room;
 
 use super::args;
 use super::fail::Failure;
@@ -210,6 +213,10 @@ mod tests {
             "fifo --down 9mbit --up 1mbit --upload 1 --bulk 1 --video 2 --ecn",
             "red:max=50 --sweep red.min=5..10 --sweep rate=1mbit..9mbit/3",
             "red pie --up 5mbit --sweep down=1mbit,2mbit",
+            "red pi cbq --up 5mbit --limit 1bdp --loss 1% --jitter 5ms --reorder 1%,5ms --driver 256,bql",
+            "pi dcn wred fred --limit 90kb --loss every=100,burst=2 --sweep limit=50,20ms,2bdp",
+            "fifo sfq dualpi2 --ecn --preset datacentre",
+            "fifo --loss p=1%,r=25% --driver 64 --bulk 4 --cc cubic,prague,bbr",
             "red --web 0.5 --video 1 --call 1 --game 2 --voip 3 --mpeg 1 --videoconf 1 --http 0.1 --cbr 1mbit",
         ] {
             let text = written(line).unwrap();
@@ -257,7 +264,7 @@ mod tests {
             list.iter().map(|traffic| traffic["name"].as_str().unwrap().to_owned()).collect()
         };
         assert_eq!(kinds("fifo"), ["bulk", "video", "call", "voip", "web"]);
-        assert_eq!(kinds("fifo --up 5mbit"), ["bulk", "upload", "video", "call", "call-up", "voip", "web"]);
+        assert_eq!(kinds("fifo --up 5mbit"), ["bulk", "upload", "video", "call", "call-up", "voip", "voip-up", "web"]);
         assert_eq!(kinds("fifo --http 0.5"), ["http-mah"]);
     }
 

@@ -198,7 +198,7 @@ fn known(direction: &str, report: &Report) -> Result<(), Failure> {
 
 /// The name of the discipline in `codel:target=5ms`; its parameters are added to the others.
 fn discipline(text: &str, parameters: &mut Map<String, Value>, disciplines: &Catalogue) -> Result<String, Failure> {
-    let (name, table) = super::parameters::written(text)?;
+    let (name, table) = super::parameters::written(text, disciplines)?;
     super::parameters::known(name, disciplines)?;
     for (parameter, value) in table {
         if parameters.insert(parameter.clone(), serde_json::to_value(value)?).is_some() {

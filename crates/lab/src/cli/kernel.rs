@@ -21,23 +21,23 @@ use super::say;
 pub(super) fn kernel(args: &Kernel) -> Result<(), Failure> {
     match &args.what {
         KernelCommand::Install { discipline, words, json } => {
-            let words = Words::read(words)?;
+            let words = Words::read(discipline, words)?;
             let wanted = asked(discipline, &words)?;
             let device = words.device("install dcn dev eth0 rate 40mbit")?;
             usable(&wanted, &words.table)?;
             show(&[install(device, &wanted)?], *json)
         }
         KernelCommand::Show { words, json } => {
-            let words = Words::read(words)?;
+            let words = Words::read("", words)?;
             words.only_device("show dev eth0")?;
             match &words.device {
                 Some(device) => show(&[installed(device)?], *json),
                 None => show(&everywhere()?, *json),
             }
         }
-        KernelCommand::Set { words } => set(&Words::read(words)?),
+        KernelCommand::Set { words } => set(&Words::read("", words)?),
         KernelCommand::Remove { words } => {
-            let words = Words::read(words)?;
+            let words = Words::read("", words)?;
             words.only_device("remove dev eth0")?;
             Ok(remove(words.device("remove dev eth0")?)?)
         }
@@ -56,7 +56,8 @@ struct Words {
 }
 
 impl Words {
-    fn read(words: &[String]) -> Result<Words, Failure> {
+    /// `discipline` is empty where the words name none.
+    fn read(discipline: &str, words: &[String]) -> Result<Words, Failure> {
         let (mut read, mut given) = (Words::default(), Vec::new());
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
@@ -69,14 +70,23 @@ impl Words {
                 "rate" => read.rate = Some(rate(&value("rate", "40mbit")?)?),
                 "class" => read.classes.push(value("class", "video=udp:5004-5010")?),
                 "queue" => read.place = Place::Queue,
-                "ecn" => given.push("ecn=true".to_owned()),
+                "ecn" | "noecn" => given.push(format!("ecn={}", word == "ecn")),
                 _ if word.contains('=') => given.push(word.clone()),
-                _ => {
-                    return wrong(
-                        format!("{word:?} is not understood"),
-                        "words are dev IF, rate RATE, class NAME=RULES, ecn, queue, and NAME=VALUE for a parameter",
-                    );
-                }
+                // As tc has it: limit 400000 min 30000.
+                _ => match rest.clone().next() {
+                    Some(value)
+                        if value.starts_with(|c: char| c.is_ascii_digit()) || value == "true" || value == "false" =>
+                    {
+                        given.push(format!("{word}={}", in_tc(discipline, word, value)));
+                        rest.next();
+                    }
+                    _ => {
+                        return wrong(
+                            format!("{word:?} is not understood"),
+                            "words are dev IF, rate RATE, class NAME=RULES, ecn, queue, and NAME VALUE or NAME=VALUE for a parameter",
+                        );
+                    }
+                },
             }
         }
         read.table = settings(&given)?;
@@ -96,6 +106,13 @@ impl Words {
         }
         wrong("this takes an interface only", format!("for example aqmkit kernel {example}"))
     }
+}
+
+/// A value as `tc` means it after the name of a parameter: RED's lengths are in bytes there.
+fn in_tc(discipline: &str, parameter: &str, value: &str) -> String {
+    let bytes = ["red", "gred"].contains(&discipline) && ["limit", "min", "max"].contains(&parameter);
+    let bare = value.chars().all(|c| c.is_ascii_digit());
+    if bytes && bare { format!("{value}b") } else { value.to_owned() }
 }
 
 fn rate(text: &str) -> Result<BitRate, Failure> {

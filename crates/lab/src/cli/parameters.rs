@@ -37,20 +37,73 @@ pub(super) fn known(name: &str, disciplines: &Catalogue) -> Result<(), Failure> 
     if disciplines.has(name) {
         return Ok(());
     }
+    let parts: Vec<&str> = name.split(',').map(str::trim).collect();
+    if parts.len() > 1 && parts.iter().all(|part| disciplines.has(part)) {
+        return wrong(format!("there is no discipline {name:?}"), format!("write {}, with spaces", parts.join(" ")));
+    }
     wrong(format!("there is no discipline {name:?}"), suggest(name, disciplines.names()))
 }
 
-/// Splits `red:min=5,max=40` into the name of a discipline, which is not checked, and its parameters.
-pub(super) fn written(text: &str) -> Result<(&str, Table), Failure> {
-    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
+/// Splits `red:min=5,max=40` into the name of a discipline, which is not checked, and its parameters. Words of `tc` without
+/// a value stand for what they mean there: `ecn`, `noecn`, `besteffort`; and `pfifo` is `fifo`.
+///
+/// # Errors
+/// When a parameter has no value and is no such word, or `bfifo` has no limit.
+pub(super) fn written<'a>(text: &'a str, disciplines: &Catalogue) -> Result<(&'a str, Table), Failure> {
+    let (named, parameters) = text.split_once(':').unwrap_or((text, ""));
+    let name = if ["pfifo", "bfifo"].contains(&named) { "fifo" } else { named };
     let mut entry = Table::new();
     for parameter in split(parameters) {
-        let Some((key, value)) = parameter.split_once('=') else {
-            return wrong(format!("{parameter:?} in {text:?} has no value"), format!("for example {name}:limit=100"));
+        let (key, value) = match parameter.split_once('=') {
+            Some((key, value)) => (key.trim().to_owned(), literal(value.trim())),
+            None => word(name, parameter.trim(), disciplines)
+                .ok_or(())
+                .or_else(|()| wrong(format!("{parameter:?} in {text:?} has no value"), example(name)))?,
         };
-        entry.insert(key.trim().to_owned(), literal(value.trim()));
+        entry.insert(key, value);
+    }
+    if named == "bfifo" {
+        in_bytes(&mut entry)?;
     }
     Ok((name, entry))
+}
+
+/// A parameter with a value, as an example.
+fn example(name: &str) -> String {
+    format!("for example {name}:limit=100")
+}
+
+/// The limit of `bfifo`, which counts bytes without saying so.
+fn in_bytes(entry: &mut Table) -> Result<(), Failure> {
+    match entry.get("limit") {
+        Some(toml::Value::Integer(bytes)) => {
+            let bytes = toml::Value::String(format!("{bytes}b"));
+            entry.insert("limit".to_owned(), bytes);
+            Ok(())
+        }
+        Some(_) => Ok(()),
+        None => wrong("bfifo has no limit", "give its room in bytes: fifo:limit=90kb"),
+    }
+}
+
+/// The parameter of a discipline that a word of `tc` without a value sets: a switch, `no` before a switch, or the only parameter
+/// that takes it as its value.
+fn word(name: &str, word: &str, disciplines: &Catalogue) -> Option<(String, toml::Value)> {
+    let accepts = |key: &str, value: toml::Value| {
+        let table = Table::from_iter([(key.to_owned(), value.clone())]);
+        let read = Value::deserialize(table).is_ok_and(|table| disciplines.spec(name, table).is_ok());
+        read.then(|| (key.to_owned(), value))
+    };
+    let switched = |key: &str, on: bool| accepts(key, toml::Value::Boolean(on));
+    let chosen = || {
+        let defaults = Value::deserialize(Table::new()).ok()?;
+        let all = Table::try_from(&disciplines.spec(name, defaults).ok()?).ok()?;
+        let texts = all.iter().filter(|(_, value)| value.as_str().is_some());
+        let mut taking = texts.filter_map(|(key, _)| accepts(key, toml::Value::String(word.to_owned())));
+        let only = taking.next()?;
+        taking.next().is_none().then_some(only)
+    };
+    switched(word, true).or_else(|| switched(word.strip_prefix("no")?, false)).or_else(chosen)
 }
 
 /// Splits at commas that are not inside brackets or quotes.
@@ -108,6 +161,34 @@ mod tests {
         assert_eq!(table["limit"], toml::Value::String("90kb".into()));
         assert_eq!(table["gentle"], toml::Value::Boolean(true));
         assert!(settings(&["min".into()]).is_err());
+    }
+
+    fn parameters_of(text: &str) -> (String, String) {
+        let (name, table) = written(text, &Catalogue::default()).unwrap();
+        (name.to_owned(), table.to_string().replace('\n', " ").trim().to_owned())
+    }
+
+    #[test]
+    fn words_of_tc_mean_what_they_mean_there() {
+        for (text, name, table) in [
+            ("red:ecn", "red", "ecn = true"),
+            ("codel:noecn,target=5msec", "codel", "ecn = false target = \"5msec\""),
+            ("cake:besteffort", "cake", "diffserv = \"besteffort\""),
+            ("pfifo:limit=50", "fifo", "limit = 50"),
+            ("bfifo:limit=90000", "fifo", "limit = \"90000b\""),
+        ] {
+            assert_eq!(parameters_of(text), (name.to_owned(), table.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_mean_nothing_are_refused_with_a_line_that_works() {
+        let told = |text: &str| written(text, &Catalogue::default()).unwrap_err().text().unwrap_or_default();
+        assert!(told("red:fast").contains("\"fast\" in \"red:fast\" has no value"), "{}", told("red:fast"));
+        assert!(told("bfifo").contains("fifo:limit=90kb"));
+        assert_eq!(parameters_of("fifo:limit=90kb").0, "fifo");
+        let told = known("fifo,red", &Catalogue::default()).unwrap_err().text().unwrap_or_default();
+        assert!(told.contains("write fifo red, with spaces"), "{told}");
     }
 
     #[test]

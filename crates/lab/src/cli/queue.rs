@@ -18,7 +18,7 @@ use super::say;
 /// # Errors
 /// When there is no such discipline, or a parameter cannot be read.
 pub(super) fn spec(text: &str, limit: Option<Amount>, disciplines: &Catalogue) -> Result<Spec, Failure> {
-    let (name, mut table) = written(text)?;
+    let (name, mut table) = written(text, disciplines)?;
     known(name, disciplines)?;
     if let Some(limit) = limit {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
@@ -67,6 +67,8 @@ pub(super) fn usable(setup: Setup, aqm: &str) -> Result<Setup, Failure> {
             out_of_reach(&setup.aqm, &link).iter().for_each(|text| say::tell(&format!("warning: {text}")));
             Ok(setup)
         }
-        Err(e) => Err(misfit(setup.aqm.name(), &written(aqm)?.1, e)),
+        Err(e) => {
+            Err(misfit(setup.aqm.name(), &written(aqm, &Catalogue::default()).map(|of| of.1).unwrap_or_default(), e))
+        }
     }
 }

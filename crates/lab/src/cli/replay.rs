@@ -49,7 +49,7 @@ pub(super) fn replay(args: &wire::Replay, disciplines: &Catalogue, talk: Talk) -
     let mut replayed = match replay::replay_selected(input, &setup, &classes, &selection, &mut outputs) {
         Ok(replayed) => replayed,
         Err(ReplayError::Parameter(error)) => {
-            return Err(misfit(setup.aqm.name(), &written(&args.queue.aqm)?.1, error));
+            return Err(misfit(setup.aqm.name(), &written(&args.queue.aqm, disciplines)?.1, error));
         }
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.report(&args.input)),
     };

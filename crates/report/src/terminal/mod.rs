@@ -2,6 +2,7 @@
 
 mod advice;
 mod card;
+mod controls;
 mod scoreboard;
 mod screen;
 mod summary;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use aqmkit_results::Results;
 use comfy_table::CellAlignment;
 
+use super::controls::controls;
 use super::screen::{Screen, drawn, head, number};
 use crate::answer::answer;
 use crate::columns::{Column, LIMIT, Term, columns};
@@ -25,7 +26,7 @@ pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
     }
     let all = columns(&grid);
     let shown = fitting(&grid, &all, screen.width);
-    let mut text = String::new();
+    let mut text = setting(results, &grid, screen);
     for group in &grid.groups {
         for table in &group.tables {
             let title = title(&grid, group, table);
@@ -33,6 +34,10 @@ pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
                 let _ = writeln!(text, "{}", screen.bold(&title));
             }
             let _ = writeln!(text, "{}\n", draw(&grid, table, &shown, screen));
+            let by_control = controls(&grid, table, &results.controls, screen);
+            if !by_control.is_empty() {
+                let _ = writeln!(text, "{by_control}\n");
+            }
             if let Some(answer) = answer(&grid, table) {
                 let _ = writeln!(text, "{}\n", textwrap::fill(&answer, screen.width));
             }
@@ -40,6 +45,17 @@ pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
     }
     text.push_str(&legend(&grid, &all, &shown, screen.width));
     text
+}
+
+/// What was run: link, traffic, hosts, times and seeds; empty for results that do not say.
+fn setting(results: &Results, grid: &Grid, screen: Screen) -> String {
+    if results.setting.is_empty() {
+        return String::new();
+    }
+    let seeds = if grid.repeats == 1 { "1 seed".to_owned() } else { format!("{} seeds", grid.repeats) };
+    let facts = results.setting.iter().map(|fact| format!("{} {}", fact.name, fact.value)).chain([seeds]);
+    let text = facts.collect::<Vec<_>>().join("; ");
+    format!("{}\n\n", textwrap::fill(&text, screen.width))
 }
 
 fn title(grid: &Grid, group: &Group, table: &Table) -> String {

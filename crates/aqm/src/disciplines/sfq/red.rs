@@ -46,8 +46,8 @@ impl Params {
     pub(super) fn with_red(&self, link: &Link) -> Result<Self, ParamError> {
         let Some(limit) = self.redflowlimit else {
             let red = [self.min.is_some(), self.max.is_some(), self.burst.is_some(), self.weight.is_some()];
-            if red.contains(&true) || self.ecn || self.harddrop {
-                let want = "min, max, burst, weight, ecn and harddrop are parameters of RED, which this enables";
+            if red.contains(&true) {
+                let want = "min, max, burst and weight are parameters of RED, which this enables";
                 return Err(ParamError::new("redflowlimit", "nothing", want).cite("tc-sfq(8)"));
             }
             return Ok(self.clone());

@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
-use aqmkit_base::units::{parse_amount, parse_duration, parse_rate, parse_share};
-use aqmkit_base::{Amount, BitRate, Duration};
+use aqmkit_base::units::{parse_duration, parse_rate, parse_share};
+use aqmkit_base::{BitRate, Duration};
 use clap::Args;
 
 use super::How;
-use super::wire::FramingArgs;
+use super::wire::{FramingArgs, WireArgs};
+use crate::cli::compare::{Driver, Room};
+
+/// The preset that is no access.
+pub const DATACENTRE: &str = "datacentre";
 
 /// `compare`.
 #[derive(Clone, Debug, Args)]
@@ -27,7 +31,7 @@ the discipline. Bulk and web traffic are class tcp, uploads class upload, stream
 games and telephony class realtime, mpeg and videoconf class multimedia, cbr class other.
 
 Presets (down, up, round trip): home-dsl 16mbit 1mbit 40ms; cable 200mbit 10mbit 30ms; fibre 500mbit 100mbit \
-15ms; lte 30mbit 10mbit 60ms; starlink 100mbit 10mbit 50ms; datacentre 10gbit 10gbit 100us.")]
+15ms; lte 30mbit 10mbit 60ms; starlink 100mbit 10mbit 50ms; datacentre 10gbit 10gbit 100us, with DCTCP, ECN, and short transfers beside the long ones.")]
 pub struct Compare {
     /// Disciplines, each a name or NAME:PARAMETER=VALUE,…
     #[arg(required = true)]
@@ -44,22 +48,28 @@ pub struct Compare {
     /// Framing of packets, in both directions
     #[command(flatten)]
     pub framing: FramingArgs,
+    /// Impairments of the wire, in both directions
+    #[command(flatten)]
+    pub wire: WireArgs,
+    /// Transmit ring of the interface beneath each queue: 256 packets, or 256,bql with byte queue limits (default: none)
+    #[arg(long, value_name = "RING")]
+    pub driver: Option<Driver>,
     /// Rates and round-trip time of a kind of access
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     /// The traffic
     #[command(flatten)]
     pub mix: Mix,
-    /// Limit of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
-    #[arg(long, value_parser = parse_amount)]
-    pub limit: Option<Amount>,
-    /// Values of a parameter, of the rate or of the rtt: red.max=20..200, rtt=10ms,50ms, rate=1mbit..9mbit/5
+    /// Limit of every queue: 100 (packets), 90kb, 20ms (at the rate of the link), 2bdp (round trips of it) [default: 1000, as in tc]
+    #[arg(long)]
+    pub limit: Option<Room>,
+    /// Values of a parameter, of the limit, of the rate or of the rtt: red.max=20..200, limit=1bdp,2bdp, rtt=10ms,50ms, rate=1mbit..9mbit/5
     #[arg(long, value_name = "WHAT=VALUES")]
     pub sweep: Vec<String>,
-    /// Measured time
-    #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub duration: Duration,
-    /// Time before the measurement [default: 10s, and longer where the links have not settled by then]
+    /// Measured time [default: 60s; 2s with --preset datacentre]
+    #[arg(long, value_parser = parse_duration, allow_hyphen_values = true)]
+    pub duration: Option<Duration>,
+    /// Time before the measurement [default: 10s, 1s with --preset datacentre; longer where the links have not settled by then]
     #[arg(long, value_parser = parse_duration, allow_hyphen_values = true)]
     pub warmup: Option<Duration>,
     /// Repeat runs under further seeds until the means are known to ± this share, or ten times the usual budget is spent [default: 5%]
@@ -77,7 +87,25 @@ impl Compare {
     /// The time before the measurement, before any lengthening.
     #[must_use]
     pub fn warmup(&self) -> Duration {
-        self.warmup.unwrap_or(Duration::from_secs(10))
+        self.warmup.unwrap_or(if self.is_datacentre() { Duration::from_secs(1) } else { Duration::from_secs(10) })
+    }
+
+    /// The measured time. In a second, a datacentre has ten thousand round trips, and its links carry a million packets.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.duration.unwrap_or(Duration::from_secs(if self.is_datacentre() { 2 } else { 60 }))
+    }
+
+    /// Whether TCP negotiates ECN and disciplines mark: if asked for, and in a datacentre.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        self.mix.ecn || self.is_datacentre()
+    }
+
+    /// Whether the link is that of a datacentre, whose hosts and traffic are others than those of an access.
+    #[must_use]
+    pub fn is_datacentre(&self) -> bool {
+        self.preset.as_deref() == Some(DATACENTRE)
     }
 }
 
@@ -102,7 +130,7 @@ pub struct Mix {
     /// Players of a game
     #[arg(long, value_name = "PLAYERS", allow_negative_numbers = true)]
     pub game: Option<u32>,
-    /// Telephone calls
+    /// Telephone calls; in both directions with --up
     #[arg(long, value_name = "CALLS", allow_negative_numbers = true)]
     pub voip: Option<u32>,
     /// Web users with page weights of 1997 and this offered load, as a fraction of the link's rate

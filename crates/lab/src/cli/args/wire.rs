@@ -100,7 +100,7 @@ fn parse_layer(text: &str) -> Result<LinkLayer, String> {
 }
 
 /// Impairments behind the queue, with the terms of netem.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub struct WireArgs {
     /// Lose packets on the wire: 1%, every=100,burst=2, or in bursts p=1%,r=25%
     #[arg(long, value_name = "LOSS")]

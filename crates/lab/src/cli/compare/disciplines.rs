@@ -1,14 +1,15 @@
 //! The disciplines of a comparison.
 
 use aqmkit_aqm::Catalogue;
-use aqmkit_base::Amount;
+use aqmkit_base::{Amount, Duration};
 use serde::Deserialize as _;
 use toml::{Table, Value};
 
+use super::room::{Queue, Room};
 use super::sweep::{Sweep, Swept};
 use super::text::{string, table};
 use crate::cli::args::Compare;
-use crate::cli::fail::Failure;
+use crate::cli::fail::{Failure, wrong};
 use crate::cli::parameters::{known, literal, written};
 
 /// The default limit of every queue in a comparison. Linux gives this limit to `pfifo` and, through the transmit queue
@@ -25,32 +26,48 @@ pub(super) fn entries(
     text: &str,
     args: &Compare,
     sweeps: &[Sweep],
+    rtt: Duration,
     catalogue: &Catalogue,
 ) -> Result<Vec<Value>, Failure> {
-    let (name, parameters) = written(text)?;
+    let (name, parameters) = written(text, catalogue)?;
     known(name, catalogue)?;
     let mut plain = table([("name", string(name)), ("label", string(text))]);
-    plain.extend(accepted(catalogue, name, "limit", literal(&args.limit.unwrap_or(LIMIT).to_string())));
-    if args.mix.ecn {
+    let queue = Queue { name, parameters: &parameters, catalogue };
+    let room = args.limit.unwrap_or(Room::Amount(LIMIT));
+    plain.extend(room.limit(&queue, rtt).map(|limit| ("limit".to_owned(), limit)));
+    if args.marks() {
         plain.extend(accepted(catalogue, name, "ecn", Value::Boolean(true)));
     }
-    plain.extend(parameters);
+    plain.extend(parameters.clone());
     let mut all = vec![plain];
     for sweep in sweeps {
-        let Swept::Parameter { discipline, name: parameter } = &sweep.what else { continue };
-        if discipline != name {
-            continue;
-        }
-        let with = |entry: &Table, value: &String| {
+        let values: Vec<(String, Option<Value>)> = match &sweep.what {
+            Swept::Parameter { discipline, .. } if discipline == name => {
+                sweep.values.iter().map(|value| (value.clone(), Some(literal(value)))).collect()
+            }
+            Swept::Limit => rooms(sweep, &queue, rtt)?,
+            _ => continue,
+        };
+        let parameter = sweep.what.key();
+        let with = |entry: &Table, (text, value): &(String, Option<Value>)| {
             let mut entry = entry.clone();
             let label = entry.get("label").and_then(Value::as_str).unwrap_or(name).to_owned();
-            entry.insert("label".to_owned(), string(format!("{label} {parameter}={value}")));
-            entry.insert(parameter.clone(), literal(value));
+            entry.insert("label".to_owned(), string(format!("{label} {parameter}={text}")));
+            entry.extend(value.clone().map(|value| (parameter.to_owned(), value)));
             entry
         };
-        all = all.iter().flat_map(|entry| sweep.values.iter().map(|value| with(entry, value))).collect();
+        all = all.iter().flat_map(|entry| values.iter().map(|value| with(entry, value))).collect();
     }
     Ok(all.into_iter().map(Value::Table).collect())
+}
+
+/// The limits of a sweep, as written and as the discipline takes them.
+fn rooms(sweep: &Sweep, queue: &Queue<'_>, rtt: Duration) -> Result<Vec<(String, Option<Value>)>, Failure> {
+    let read = |text: &String| match text.parse::<Room>() {
+        Ok(room) => Ok((text.clone(), room.limit(queue, rtt))),
+        Err(what) => wrong(format!("--sweep limit: {what}"), "for example --sweep limit=50,100,200 or limit=1bdp,2bdp"),
+    };
+    sweep.values.iter().map(read).collect()
 }
 
 /// A parameter with its value, if the discipline has it: `cbq` has a limit for each class instead of a common one, and

@@ -10,7 +10,6 @@ use super::text::{string, table};
 use super::traffic::{traffic, transport};
 use crate::cli::args::Compare;
 use crate::cli::fail::{Failure, wrong};
-use crate::cli::parameters::written;
 
 /// The experiment of these arguments, as the text of a file.
 ///
@@ -28,7 +27,7 @@ pub(super) fn compared(args: &Compare) -> Result<Vec<String>, Failure> {
     let mut all = args.disciplines.clone();
     for sweep in sweeps(args)? {
         let Swept::Parameter { discipline, .. } = sweep.what else { continue };
-        if !all.iter().filter_map(|text| written(text).ok()).any(|(name, _)| name == discipline) {
+        if !all.iter().any(|text| text.split(':').next() == Some(discipline.as_str())) {
             all.push(discipline);
         }
     }
@@ -61,7 +60,7 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare, catalogues: &Ca
     let mut file = table([
         ("title", string(format!("{names} on a link of {}", link.words()))),
         ("about", string(format!("One link of {}, round trips of {}.", link.words(), link.rtt))),
-        ("duration", string(args.duration)),
+        ("duration", string(args.duration())),
         ("warmup", string(args.warmup())),
         ("topology", Value::Table(link.topology())),
         ("sweep", Value::Table(axes(disciplines, args, &link, &sweeps, &catalogues.disciplines)?)),
@@ -84,7 +83,7 @@ fn axes(
 ) -> Result<Table, Failure> {
     let mut queues = Vec::new();
     for text in disciplines {
-        queues.extend(disciplines::entries(text, args, sweeps, catalogue)?);
+        queues.extend(disciplines::entries(text, args, sweeps, link.rtt, catalogue)?);
     }
     let mut axes = table([("aqm", Value::Array(queues))]);
     for sweep in sweeps {
@@ -92,7 +91,7 @@ fn axes(
             Swept::Rate if link.up.is_some() => "topology.links.down.rate",
             Swept::Rate => "topology.rate",
             Swept::Rtt => "topology.delays",
-            Swept::Parameter { .. } => continue,
+            Swept::Parameter { .. } | Swept::Limit => continue,
         };
         axes.insert(key.to_owned(), Value::Array(sweep.values.iter().map(string).collect()));
     }

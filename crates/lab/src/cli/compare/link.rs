@@ -1,11 +1,15 @@
 //! The link of a comparison: from the arguments, a preset, or the defaults.
 
+use std::str::FromStr;
+
 use aqmkit_base::near::suggest;
+use aqmkit_base::wire::{Loss, Reorder, Wire};
 use aqmkit_base::{BitRate, Bytes, Duration, Framing, LinkLayer, Overhead};
 use toml::{Table, Value};
 
 use super::text::{string, table};
 use crate::cli::args::Compare;
+use crate::cli::args::compare::DATACENTRE;
 use crate::cli::fail::{Failure, wrong};
 
 /// A typical link of a kind of access. The rates are those of common products, the round-trip times those to servers in
@@ -17,7 +21,7 @@ struct Preset {
     rtt: Duration,
 }
 
-const PRESETS: [Preset; 6] = [
+const ALL: [Preset; 6] = [
     Preset {
         name: "home-dsl",
         down: BitRate::from_mbps(16),
@@ -39,15 +43,26 @@ const PRESETS: [Preset; 6] = [
         rtt: Duration::from_millis(50),
     },
     Preset {
-        name: "datacentre",
+        name: DATACENTRE,
         down: BitRate::from_mbps(10_000),
         up: BitRate::from_mbps(10_000),
         rtt: Duration::from_micros(100),
     },
 ];
 
+/// The names of the presets.
+pub const PRESETS: [&str; ALL.len()] = {
+    let mut names = [""; ALL.len()];
+    let mut i = 0;
+    while i < ALL.len() {
+        names[i] = ALL[i].name;
+        i += 1;
+    }
+    names
+};
+
 /// The link of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Link {
     /// The rate of the compared direction.
     pub(super) down: BitRate,
@@ -57,6 +72,33 @@ pub(super) struct Link {
     pub(super) rtt: Duration,
     /// The framing of both directions.
     pub(super) framing: Framing,
+    /// The impairments of both wires.
+    wire: Wire,
+    /// The driver beneath both queues.
+    driver: Option<Driver>,
+}
+
+/// The transmit ring of an interface: `256`, or `256,bql` with byte queue limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Driver {
+    ring: u32,
+    bql: bool,
+}
+
+impl FromStr for Driver {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Driver, String> {
+        let (ring, bql) = match text.split_once(',') {
+            None => (text, false),
+            Some((ring, bql)) if bql.trim() == "bql" => (ring, true),
+            Some((_, other)) => return Err(format!("{other:?} is not bql: write 256 or 256,bql")),
+        };
+        match ring.trim().parse() {
+            Ok(ring) => Ok(Driver { ring, bql }),
+            Err(_) => Err(format!("{ring:?} is not a number of packets: write 256 or 256,bql")),
+        }
+    }
 }
 
 impl Link {
@@ -72,6 +114,8 @@ impl Link {
             up: args.up.or(preset.map(|p| p.up)),
             rtt: args.rtt.or(preset.map(|p| p.rtt)).unwrap_or(Duration::from_millis(50)),
             framing: args.framing.framing(),
+            wire: args.wire.wire(),
+            driver: args.driver,
         })
     }
 
@@ -97,14 +141,50 @@ impl Link {
             ("linklayer", linklayer != LinkLayer::Ethernet, string(name)),
         ];
         topology.extend(keys.into_iter().filter(|key| key.1).map(|(key, _, value)| (key.to_owned(), value)));
+        if let Some(Driver { ring, bql }) = self.driver {
+            let driver = table([("ring", Value::Integer(ring.into())), ("bql", Value::Boolean(bql))]);
+            topology.insert("driver".to_owned(), Value::Table(driver));
+        }
         topology
+    }
+
+    /// The keys of a link's wire; none where it is perfect.
+    fn wire(&self) -> Table {
+        let Wire { loss, jitter, reorder, .. } = self.wire;
+        let number = Value::Float;
+        let count = |n: u64| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
+        let loss = match loss {
+            Loss::Random(share) => number(share),
+            Loss::Every { n, burst } => Value::Table(table([("every", count(n)), ("burst", count(burst))])),
+            Loss::GilbertElliott { p, r, bad, good } => {
+                Value::Table(table([("p", number(p)), ("r", number(r)), ("bad", number(bad)), ("good", number(good))]))
+            }
+        };
+        let mut keys = Table::new();
+        if self.wire.loss != Loss::default() {
+            keys.insert("loss".to_owned(), loss);
+        }
+        if !jitter.is_zero() {
+            keys.insert("jitter".to_owned(), string(jitter));
+        }
+        if let Some(Reorder { chance, delay }) = reorder {
+            let value = table([("chance", number(chance)), ("delay", string(delay))]);
+            keys.insert("reorder".to_owned(), Value::Table(value));
+        }
+        keys
     }
 
     fn rates(&self) -> Table {
         let Some(up) = self.up else {
-            return table([("rate", string(self.down)), ("delays", string(self.rtt))]);
+            let mut keys = table([("rate", string(self.down)), ("delays", string(self.rtt))]);
+            keys.extend(self.wire());
+            return keys;
         };
-        let link = |name: &str, rate: BitRate| Value::Table(table([("name", string(name)), ("rate", string(rate))]));
+        let link = |name: &str, rate: BitRate| {
+            let mut keys = table([("name", string(name)), ("rate", string(rate))]);
+            keys.extend(self.wire());
+            Value::Table(keys)
+        };
         table([
             ("delays", string(self.rtt)),
             ("measured", string("down")),
@@ -125,8 +205,8 @@ impl Link {
 }
 
 fn preset(name: &str) -> Result<&'static Preset, Failure> {
-    match PRESETS.iter().find(|preset| preset.name == name) {
+    match ALL.iter().find(|preset| preset.name == name) {
         Some(preset) => Ok(preset),
-        None => wrong(format!("there is no preset {name:?}"), suggest(name, PRESETS.iter().map(|preset| preset.name))),
+        None => wrong(format!("there is no preset {name:?}"), suggest(name, ALL.iter().map(|preset| preset.name))),
     }
 }

@@ -17,12 +17,25 @@ pub(super) enum Swept {
     Rate,
     /// The round-trip time.
     Rtt,
+    /// The limit of every queue.
+    Limit,
     /// A parameter of a discipline.
     Parameter {
         discipline: String,
         /// Its parameter.
         name: String,
     },
+}
+
+impl Swept {
+    /// The key of a discipline that it sets; empty where it sets none.
+    pub(super) fn key(&self) -> &str {
+        match self {
+            Swept::Limit => "limit",
+            Swept::Parameter { name, .. } => name,
+            Swept::Rate | Swept::Rtt => "",
+        }
+    }
 }
 
 /// One `--sweep`.
@@ -40,13 +53,14 @@ impl Sweep {
     /// # Errors
     /// When it has another form.
     pub(super) fn read(text: &str) -> Result<Sweep, Failure> {
-        let help = "for example --sweep red.max=20..200, --sweep rtt=10ms,50ms or --sweep rate=1mbit..9mbit/5";
+        let help = "for example --sweep red.max=20..200, --sweep rtt=10ms,50ms, --sweep limit=1bdp,2bdp or --sweep rate=1mbit..9mbit/5";
         let Some((what, values)) = text.split_once('=') else {
             return wrong(format!("--sweep {text:?} has no values"), help);
         };
         let what = match (what.trim(), what.trim().split_once('.')) {
             ("rate" | "down", _) => Swept::Rate,
             ("rtt", _) => Swept::Rtt,
+            ("limit", _) => Swept::Limit,
             (_, Some((discipline, name))) if !discipline.is_empty() && !name.is_empty() => {
                 Swept::Parameter { discipline: discipline.to_owned(), name: name.to_owned() }
             }
