@@ -137,6 +137,13 @@ class Results:
         return self._outcome.about["hash"]
 
     @property
+    def setting(self) -> dict[str, str]:
+        """What the experiment sets, as its report says: ``link``, ``round trip``, ``buffer``, ``traffic``, ``hosts``,
+        ``congestion control``, ``ECN``, ``time``. Where runs differ in one, all values.
+        """
+        return dict(self._outcome.setting)
+
+    @property
     def axes(self) -> dict[str, list[str]]:
         """The axes of the sweep with the labels of their values, in order."""
         return dict(self._outcome.axes)

@@ -50,6 +50,15 @@ def test_the_numbers_are_those_of_results_json(five: aqmkit.Results) -> None:
     assert five.runs["aqm"].to_pylist() == [entry["labels"]["aqm"] for entry in entries]
 
 
+def test_the_setting_names_what_was_run(five: aqmkit.Results) -> None:
+    assert (five.setting["link"], five.setting["round trip"]) == ("5mbit", "40ms")
+    assert (five.setting["hosts"], five.setting["congestion control"], five.setting["ECN"]) == ("linux-6", "cubic", "off")
+    assert five.setting["time"] == "12s after a warm-up of 2s"
+    assert five.setting["traffic"].startswith("bulk: 4 flows")
+    # 1000 packets of 1500 bytes are 12 Mbit.
+    assert five.setting["buffer"] == "1000p (2.4s)"
+
+
 def test_means_are_those_of_the_runs(five: aqmkit.Results) -> None:
     means = five.means.filter(pc.equal(five.means["metric"], "flows.jain"))
     assert means.column_names[-5:] == ["metric", "mean", "low", "high", "runs"]

@@ -122,6 +122,12 @@ impl Outcome {
         self.results.planned
     }
 
+    /// What the experiment sets, by property.
+    #[getter]
+    fn setting(&self) -> Vec<(String, String)> {
+        self.results.setting.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect()
+    }
+
     /// The axes of the sweep with the labels of their values, in order.
     #[getter]
     fn axes(&self) -> Vec<(String, Vec<String>)> {
