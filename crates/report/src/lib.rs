@@ -4,6 +4,7 @@
 
 mod answer;
 mod columns;
+mod controls;
 pub mod difference;
 pub mod format;
 mod grid;

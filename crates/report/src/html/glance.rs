@@ -1,11 +1,14 @@
 //! The comparison tables.
 
+use std::collections::BTreeMap;
+
 use aqmkit_results::Stat;
 use serde::Serialize;
 
-use super::figure::Swatch;
+use super::figure::{Swatch, class_swatches};
 use crate::columns::{Better, Column, LIMIT, Term};
-use crate::format::fixed;
+use crate::controls::by_control;
+use crate::format::{fixed, mean};
 use crate::grid::{Grid, Group, Row, Table};
 
 /// The tables of one combination.
@@ -23,6 +26,26 @@ struct GlanceTable {
     queues: bool,
     heads: Vec<Head>,
     rows: Vec<GlanceRow>,
+    /// The same by congestion control, where several share a link.
+    controls: Option<ControlTable>,
+}
+
+/// A row for each discipline and congestion control.
+#[derive(Debug, Serialize)]
+struct ControlTable {
+    heads: Vec<(String, &'static str)>,
+    rows: Vec<ControlRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct ControlRow {
+    swatch: Option<Swatch>,
+    label: String,
+    control: String,
+    /// The colour of its class.
+    class: Swatch,
+    /// Values, each with half the width of its interval.
+    cells: Vec<(String, String)>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,13 +74,50 @@ struct Cell {
     cue: &'static str,
 }
 
-/// The tables of all combinations and windows. A table has the columns for which one of its rows has a value.
-pub(super) fn groups(grid: &Grid, columns: &[Column], swatches: &[Swatch]) -> Vec<GlanceGroup> {
-    let group = |group: &Group| GlanceGroup {
-        name: group.title(),
-        tables: group.tables.iter().map(|found| table(grid, found, columns, swatches)).collect(),
+/// The tables of all combinations and windows. A table has the columns for which one of its rows has a value. `controls`
+/// are the classes whose flows have one congestion control each, for a second table.
+pub(super) fn groups(
+    grid: &Grid,
+    columns: &[Column],
+    swatches: &[Swatch],
+    controls: &BTreeMap<String, String>,
+) -> Vec<GlanceGroup> {
+    let one = |found: &Table| GlanceTable {
+        controls: control_table(grid, found, swatches, controls),
+        ..table(grid, found, columns, swatches)
     };
+    let group = |group: &Group| GlanceGroup { name: group.title(), tables: group.tables.iter().map(one).collect() };
     grid.groups.iter().map(group).collect()
+}
+
+fn control_table(
+    grid: &Grid,
+    table: &Table,
+    swatches: &[Swatch],
+    controls: &BTreeMap<String, String>,
+) -> Option<ControlTable> {
+    let found = by_control(grid, table, controls)?;
+    let classes = class_swatches(controls.keys());
+    let head = |column: &crate::controls::Column| (column.head.replace('\n', ", "), column.unit);
+    let row = |(row, class, control, values): &(&Row, &str, String, Vec<Option<Stat>>)| {
+        let cell = |(column, stat): (&crate::controls::Column, &Option<Stat>)| {
+            let half = stat.as_ref().and_then(Stat::half_width);
+            let half =
+                half.map_or_else(String::new, |half| format!("±{}", fixed(half * column.factor, column.decimals)));
+            (mean(stat.as_ref(), column.factor, column.decimals), half)
+        };
+        Some(ControlRow {
+            swatch: swatches.get(row.place).cloned(),
+            label: row.label.clone(),
+            control: control.clone(),
+            class: classes.iter().find(|swatch| swatch.label == *class)?.clone(),
+            cells: found.columns.iter().zip(values).map(cell).collect(),
+        })
+    };
+    Some(ControlTable {
+        heads: found.columns.iter().map(head).collect(),
+        rows: found.rows.iter().filter_map(row).collect(),
+    })
 }
 
 /// The terms of the tables with their meanings.
@@ -87,6 +147,7 @@ fn table(grid: &Grid, table: &Table, columns: &[Column], swatches: &[Swatch]) ->
         queues: !grid.queues.is_empty(),
         heads: shown.iter().map(head).collect(),
         rows: table.rows.iter().enumerate().map(row).collect(),
+        controls: None,
     }
 }
 

@@ -101,6 +101,26 @@ fn numbers_that_look_the_same_are_equally_good() {
     assert_eq!(table.matches("title=\"worst in this column\"><b>58.0</b>").count(), 1, "{table}");
 }
 
+/// A class for each of two controls: both have a row under each discipline.
+#[test]
+fn each_congestion_control_has_a_row() {
+    let mut study = study(1, 2);
+    assert!(!page_of(&study).contains(">control</th>"));
+    let controls = [("tcp", "cubic"), ("multimedia", "prague")];
+    study.results.controls = controls.map(|(class, control)| (class.to_owned(), control.to_owned())).into();
+    let page = page_of(&study);
+    let (_, table) = page.split_once(">control</th>").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    assert_eq!((table.matches("cubic (tcp)").count(), table.matches("prague (multimedia)").count()), (5, 5));
+    // The queue delay of CBT: 29 ms, of multimedia nine tenths of it.
+    let (_, cbt) = table.split_once("</i>cbt</th>").unwrap();
+    let (_, prague) = cbt.split_once("prague (multimedia)").unwrap();
+    assert!(
+        cbt.contains("<b>29.0</b><small>±0.0</small>") && prague.contains("<b>26.1</b><small>±0.0</small>"),
+        "{cbt}"
+    );
+}
+
 /// The means are 50 and 60, but the differences of the pairs are -40 and 60.
 #[test]
 fn what_chance_explains_has_no_mark() {

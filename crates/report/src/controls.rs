@@ -1,0 +1,73 @@
+//! A row for each congestion control, where several share a link.
+
+use std::collections::BTreeMap;
+
+use aqmkit_results::Stat;
+
+use crate::format::{decimals, rate_unit};
+use crate::grid::{Grid, Row, Table};
+
+/// The columns: name, path below the class, unit and factor to it, and whether zeros everywhere leave it out. Rates have
+/// the unit of the largest.
+const COLUMNS: [(&str, &str, &str, f64, bool); 5] = [
+    ("good", "goodput_bps", "", 0.0, false),
+    ("delay\nmean", "queue_delay_ms.mean", "ms", 1.0, false),
+    ("delay\np99", "queue_delay_ms.p99", "ms", 1.0, false),
+    ("drops", "drop_rate", "%", 100.0, true),
+    ("marks", "mark_rate", "%", 100.0, true),
+];
+
+/// A column: what the flows of a control get, or what its packets meet.
+pub(crate) struct Column {
+    /// Its heading, as lines.
+    pub head: &'static str,
+    pub unit: &'static str,
+    /// The factor from the metric's unit to this one.
+    pub factor: f64,
+    pub decimals: usize,
+    /// The path of the metric below the class.
+    field: &'static str,
+}
+
+/// The rows of a table by congestion control.
+pub(crate) struct ByControl<'a> {
+    pub columns: Vec<Column>,
+    /// The row of the table, the class, the control, and a value for each column.
+    pub rows: Vec<(&'a Row, &'a str, String, Vec<Option<Stat>>)>,
+}
+
+/// The rows of `table` by congestion control. `controls` are the classes whose flows have one control each; `None`
+/// unless two controls differ.
+pub(crate) fn by_control<'a>(
+    grid: &Grid,
+    table: &'a Table,
+    controls: &'a BTreeMap<String, String>,
+) -> Option<ByControl<'a>> {
+    let first = controls.values().next()?;
+    if controls.values().all(|control| control == first) {
+        return None;
+    }
+    let largest = |field: &str| {
+        let of_class = |class: &String| grid.largest(&format!("classes.{class}.{field}"));
+        controls.keys().map(of_class).fold(0.0, f64::max)
+    };
+    let (rate, per_bit) = rate_unit(largest("goodput_bps"));
+    let column = |(head, field, unit, factor, _): &(&'static str, &'static str, &'static str, f64, bool)| {
+        let (unit, factor) = if unit.is_empty() { (rate, per_bit) } else { (*unit, *factor) };
+        Column { head, unit, factor, decimals: decimals(largest(field) * factor), field }
+    };
+    let shown = COLUMNS.iter().filter(|(_, field, _, _, unless_zero)| !unless_zero || largest(field) > 0.0);
+    let columns: Vec<Column> = shown.map(column).collect();
+    let values = |row: &Row, class: &str| -> Vec<Option<Stat>> {
+        let value = |column: &Column| row.metrics.get(&format!("classes.{class}.{}", column.field)).copied();
+        columns.iter().map(value).collect()
+    };
+    let rows = table.rows.iter().flat_map(|row| controls.iter().map(move |(class, control)| (row, class, control)));
+    let rows = rows
+        .map(|(row, class, control)| {
+            let called = if class == control { class.clone() } else { format!("{control} ({class})") };
+            (row, class.as_str(), called, values(row, class))
+        })
+        .collect();
+    Some(ByControl { columns, rows })
+}
