@@ -32,8 +32,8 @@ pub(crate) struct Column {
 /// The rows of a table by congestion control.
 pub(crate) struct ByControl<'a> {
     pub columns: Vec<Column>,
-    /// The row of the table, the class, the control, and a value for each column.
-    pub rows: Vec<(&'a Row, &'a str, String, Vec<Option<Stat>>)>,
+    /// The row of the table, the control, and a value for each column.
+    pub rows: Vec<(&'a Row, String, Vec<Option<Stat>>)>,
 }
 
 /// The rows of `table` by congestion control. `controls` are the classes whose flows have one control each; `None`
@@ -66,7 +66,7 @@ pub(crate) fn by_control<'a>(
     let rows = rows
         .map(|(row, class, control)| {
             let called = if class == control { class.clone() } else { format!("{control} ({class})") };
-            (row, class.as_str(), called, values(row, class))
+            (row, called, values(row, class))
         })
         .collect();
     Some(ByControl { columns, rows })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aqmkit_results::Stat;
 use serde::Serialize;
 
-use super::figure::{Swatch, class_swatches};
+use super::figure::Swatch;
 use crate::columns::{Better, Column, LIMIT, Term};
 use crate::controls::by_control;
 use crate::format::{fixed, mean};
@@ -42,8 +42,6 @@ struct ControlRow {
     swatch: Option<Swatch>,
     label: String,
     control: String,
-    /// The colour of its class.
-    class: Swatch,
     /// Values, each with half the width of its interval.
     cells: Vec<(String, String)>,
 }
@@ -97,27 +95,22 @@ fn control_table(
     controls: &BTreeMap<String, String>,
 ) -> Option<ControlTable> {
     let found = by_control(grid, table, controls)?;
-    let classes = class_swatches(controls.keys());
     let head = |column: &crate::controls::Column| (column.head.replace('\n', ", "), column.unit);
-    let row = |(row, class, control, values): &(&Row, &str, String, Vec<Option<Stat>>)| {
+    let row = |(row, control, values): &(&Row, String, Vec<Option<Stat>>)| {
         let cell = |(column, stat): (&crate::controls::Column, &Option<Stat>)| {
             let half = stat.as_ref().and_then(Stat::half_width);
             let half =
                 half.map_or_else(String::new, |half| format!("±{}", fixed(half * column.factor, column.decimals)));
             (mean(stat.as_ref(), column.factor, column.decimals), half)
         };
-        Some(ControlRow {
+        ControlRow {
             swatch: swatches.get(row.place).cloned(),
             label: row.label.clone(),
             control: control.clone(),
-            class: classes.iter().find(|swatch| swatch.label == *class)?.clone(),
             cells: found.columns.iter().zip(values).map(cell).collect(),
-        })
+        }
     };
-    Some(ControlTable {
-        heads: found.columns.iter().map(head).collect(),
-        rows: found.rows.iter().filter_map(row).collect(),
-    })
+    Some(ControlTable { heads: found.columns.iter().map(head).collect(), rows: found.rows.iter().map(row).collect() })
 }
 
 /// The terms of the tables with their meanings.

@@ -20,7 +20,7 @@ pub(super) fn controls(grid: &Grid, table: &Table, controls: &BTreeMap<String, S
     let lowered = |text: &str| format!("{}{text}", " \n".repeat(height.saturating_sub(text.lines().count())));
     let names = [grid.row_name(), "control"].map(|name| head(lowered(name), CellAlignment::Left));
     lines.set_header(names.into_iter().chain(headings.iter().map(|h| head(lowered(h), CellAlignment::Right))));
-    for (row, _, called, values) in &found.rows {
+    for (row, called, values) in &found.rows {
         let cells = found.columns.iter().zip(values);
         let cells = cells.map(|(column, stat)| number(known(stat.as_ref(), column.factor, column.decimals)));
         lines.add_row([Cell::new(&row.label), Cell::new(called)].into_iter().chain(cells));
