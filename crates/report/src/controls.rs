@@ -59,7 +59,7 @@ pub(crate) fn by_control<'a>(
     let shown = COLUMNS.iter().filter(|(_, field, _, _, unless_zero)| !unless_zero || largest(field) > 0.0);
     let columns: Vec<Column> = shown.map(column).collect();
     let values = |row: &Row, class: &str| -> Vec<Option<Stat>> {
-        let value = |column: &Column| row.metrics.get(&format!("classes.{class}.{}", column.field)).copied();
+        let value = |of: &Column| row.metrics.get(&format!("classes.{class}.{}", of.field)).copied();
         columns.iter().map(value).collect()
     };
     let rows = table.rows.iter().flat_map(|row| controls.iter().map(move |(class, control)| (row, class, control)));
