@@ -185,9 +185,9 @@ def test_numbers_that_cannot_be_are_refused() -> None:
 
 def test_a_run_that_no_packet_passed_is_warned_of() -> None:
     with pytest.warns(UserWarning, match=r"no packet passed.* of 2 of 2 runs.*longer warmup") as caught:
-        aqmkit.compare(["fifo", Red()], bulk=1, duration="200ms", warmup="100ms", seed=3, progress=False)
+        aqmkit.compare(["fifo", Red()], bulk=1, rtt="2s", duration="200ms", warmup="100ms", progress=False)
     assert caught[0].filename == __file__
-    line = "compare fifo --bulk 1 --duration 200ms --warmup 100ms --seed 3 --out told"
+    line = "compare fifo --bulk 1 --rtt 2s --duration 200ms --warmup 100ms --out told"
     done = subprocess.run([sys.executable, "-m", "aqmkit", *line.split()], capture_output=True, text=True, check=True)
     assert "warning: no packet passed" in done.stderr
 
@@ -201,7 +201,7 @@ def test_a_home_link_is_compared_as_on_the_command_line() -> None:
     assert len(made.axes["aqm"]) == 4
     keys = tomllib.loads(made.text)
     assert [link["name"] for link in keys["topology"]["links"]] == ["down", "up"]
-    assert keys["transport"] == {"congestion": "cubic", "ecn": True}
+    assert keys["transport"] == {"profile": "linux-6", "congestion": "cubic", "ecn": True}
     assert all(queue["limit"] == "1000p" for queue in keys["sweep"]["aqm"][:3])
 
 
