@@ -8,7 +8,7 @@ use aqmkit_measure::output::{AppStats, Limits};
 
 use crate::{Entry, Results};
 
-/// The share of the time from which on a limit is noted.
+/// The share of the time, or of the flows, from which on a limit is noted.
 const WORTH_A_NOTE: f64 = 0.1;
 
 /// The sentences about a result, in the order of the traffic.
@@ -107,7 +107,9 @@ fn sends_all_the_time(apps: &[&AppStats]) -> bool {
 fn worst(runs: &Runs<'_>, count: fn(&Limits) -> u64) -> Option<(f64, u64)> {
     let of_combination = |apps: &Vec<&AppStats>| {
         let counted = mean(apps.iter().filter_map(|app| app.limits).map(|limits| count(&limits) as f64))?;
-        (sends_all_the_time(apps) && counted > 0.0).then(|| (counted, apps.first().map_or(0, |app| app.population)))
+        let flows = apps.first().map_or(0, |app| app.population);
+        let many = counted > 0.0 && counted >= WORTH_A_NOTE * flows as f64;
+        (sends_all_the_time(apps) && many).then_some((counted, flows))
     };
     runs.values().filter_map(of_combination).max_by(|a, b| a.0.total_cmp(&b.0))
 }
@@ -219,6 +221,10 @@ mod tests {
         let told = notes_of(vec![entry("fifo", late, 0)]);
         assert!(told[0].starts_with("3 of 4 flows of bulk started after the measurement had begun"), "{told:?}");
         assert!(told[1].starts_with("1 of 4 flows of bulk were in their first slow start"), "{told:?}");
+        // One of four flows in one of three runs is a twelfth.
+        let seldom = Limits { slow_start: 1, ..FREE };
+        let runs = vec![entry("fifo", seldom, 0), entry("fifo", FREE, 0), entry("fifo", FREE, 0)];
+        assert_eq!(notes_of(runs), [""; 0]);
         assert_eq!(notes_of(vec![entry("fifo", late, 9)]), [""; 0], "those that come and go are always late");
     }
 
