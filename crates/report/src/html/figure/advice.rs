@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::palette::Swatch;
 use super::plot::{Figure, Plot, literal, merged, titled};
+use super::scale::{LEAST_RATES, linear};
 use crate::format::{rate_unit, rounded, significant};
 
 /// The height of a picture of points, in pixels.
@@ -97,7 +98,11 @@ pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Agai
     let logarithmic = json!({"type": "log", "autorange": "reversed", "tickvals": ticks, "ticktext": ticks.iter().map(|tick| significant(*tick, 1)).collect::<Vec<_>>()});
     plot.set("xaxis", titled("mean queue delay, ms", logarithmic.clone()));
     let (name, keys) = match against {
-        Against::Goodput => (format!("goodput, {unit}"), json!({"nticks": 6})),
+        Against::Goodput => {
+            let low = points.iter().map(|point| point.2).fold(most, f64::min);
+            let range = linear((low, most), LEAST_RATES).map(|bps| rounded(bps * factor));
+            (format!("goodput, {unit}"), json!({"nticks": 6, "range": range}))
+        }
         Against::Page => ("mean page time, ms".to_owned(), logarithmic.clone()),
     };
     plot.set("yaxis", titled(&name, keys));
