@@ -342,6 +342,13 @@ macro_rules! controls {
                 matches!(self, Kind::Bbr | Kind::Bbr3)
             }
 
+            /// Whether its slow start ends at the slow-start threshold, which a first loss, mark or delay lowers. Others keep the initial threshold for
+            /// ever, and an added control may do either.
+            #[must_use]
+            pub fn ends_slow_start_at_threshold(&self) -> bool {
+                !matches!(self, Kind::Bbr | Kind::Bbr3 | Kind::Ledbat | Kind::Added(_)) && self.rate_based().is_none()
+            }
+
             /// The transport, where it is not TCP.
             #[must_use]
             pub fn rate_based(&self) -> Option<rate::Kind> {

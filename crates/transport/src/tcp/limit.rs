@@ -34,10 +34,13 @@ impl Tcp {
         self.peer_window.into()
     }
 
-    /// Whether the connection is in its first slow start: no loss, mark or delay has ended it yet.
+    /// Whether the connection is in its first slow start: no loss, mark or delay has ended it yet. Never under a control without a slow-start threshold.
     #[must_use]
     pub fn is_in_first_slow_start(&self, p: &Profile) -> bool {
-        self.state == State::Open && self.ssthresh() >= p.initial_ssthresh.0 && self.cwnd() < self.ssthresh()
+        self.state == State::Open
+            && p.congestion.ends_slow_start_at_threshold()
+            && self.ssthresh() >= p.initial_ssthresh.0
+            && self.cwnd() < self.ssthresh()
     }
 
     /// Takes the window of a segment. Returns whether it has changed.

@@ -243,6 +243,26 @@ fn a_pause_shorter_than_the_timeout_keeps_the_window() {
     assert_eq!(pair.data(A).len(), 8);
 }
 
+/// On a path of 5 segments in 50 ms that loses nothing and holds all, slow start goes on; a control that starts up by other rules is never in it.
+#[test]
+fn the_first_slow_start_ends_with_the_first_loss() {
+    for entry in congestion::ALL {
+        let congestion: Kind = serde_json::from_str(&format!("{:?}", entry.name)).unwrap();
+        let has_threshold = !["bbr", "bbr3", "ledbat"].contains(&entry.name);
+        let p = Profile { congestion, ..Profile::rfc() };
+        let mut pair = Pair::connected(&p, 50);
+        pair.write(A, 300_000);
+        pair.run_until(ms(160));
+        assert_eq!(pair.ends[A].is_in_first_slow_start(&p), has_threshold, "{}", entry.name);
+    }
+    let p = Profile::rfc();
+    let mut pair = Pair::connected(&p, 50);
+    pair.lose_data(&[5]);
+    pair.write(A, 300_000);
+    pair.run_until(ms(400));
+    assert!(!pair.ends[A].is_in_first_slow_start(&p));
+}
+
 /// What holds a sender, with segments of 1000 bytes over 20 ms: whichever of 20 kB of receive window, 10 kB of send buffer and 5 kB of congestion
 /// window is the smallest, and the application when all was sent. With segmentation offload too, where the sender waits for room for several segments.
 #[test]
