@@ -79,8 +79,22 @@ fn sfq_as_in_the_example_of_its_page() {
         &json!({"burst": 25, "weight": 1.0 / 64.0, "avpkt": "1000b", "depth": 127}),
     );
     assert_values("sfq", r#"{"redflowlimit": "100000b"}"#, &json!({"min": "8333b", "max": "25000b", "burst": 13}));
-    for of_red in [r#"{"min": "8000b"}"#, r#"{"ecn": true}"#, r#"{"harddrop": true}"#] {
+    // tc takes the flags alone too, which then have no RED to act on.
+    assert_values("sfq", r#"{"ecn": true, "harddrop": true}"#, &json!({"ecn": true, "harddrop": true}));
+    for of_red in [r#"{"min": "8000b"}"#, r#"{"max": "8000b"}"#, r#"{"burst": 20}"#] {
         assert!(refusal("sfq", of_red).contains("redflowlimit"), "{of_red}");
     }
     assert!(refusal("sfq", r#"{"redflowlimit": "10000b", "max": "20000b"}"#).contains("10000"));
+}
+
+/// By hand, as `tc` derives for RED: a quarter of 1000 packets, a third of that, and a burst of (2 * 83.3 + 250) / 3 packets. It exceeds `min` by 56.7,
+/// which a weight of 1/64 lets pass, (1 - (63/64)^139) * 64 = 56.8, and 1/32, 31.6, does not.
+#[test]
+fn gred_is_as_tc_derives_it() {
+    let full = effective("gred", "{}");
+    let class = &full["classes"][0];
+    assert_eq!(class["max"], json!("250p"), "{class}");
+    assert!(class["min"].as_str().is_some_and(|min| min.starts_with("83.33")), "{class}");
+    assert_eq!(class["burst"], json!(139), "{class}");
+    assert_eq!(class["weight"], json!(1.0 / 64.0), "{class}");
 }

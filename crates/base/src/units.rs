@@ -40,19 +40,19 @@ const MOST_TIME: Most = (1e18, "1000000000s");
 const MOST_RATE: Most = (1e15, "1000tbit");
 const MOST_SIZE: Most = (1_125_899_906_842_624.0, "1048576gb");
 
-const TIME: &[Unit] = &[
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("min", 60e9),
-    // Other spellings of tc(8).
-    ("usec", 1e3),
-    ("usecs", 1e3),
-    ("msec", 1e6),
-    ("msecs", 1e6),
-    ("sec", 1e9),
-    ("secs", 1e9),
+const TIME: &[Unit] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
+
+/// Other spellings of tc(8) for times and sizes.
+const OF_TC: &[(&str, &str)] = &[
+    ("usec", "us"),
+    ("usecs", "us"),
+    ("msec", "ms"),
+    ("msecs", "ms"),
+    ("sec", "s"),
+    ("secs", "s"),
+    ("k", "kb"),
+    ("m", "mb"),
+    ("g", "gb"),
 ];
 
 const RATE: &[Unit] = &[
@@ -80,10 +80,6 @@ const SIZE: &[Unit] = &[
     ("kib", 1024.0),
     ("mib", 1_048_576.0),
     ("gib", 1_073_741_824.0),
-    // Other spellings of tc(8).
-    ("k", 1024.0),
-    ("m", 1_048_576.0),
-    ("g", 1_073_741_824.0),
     ("bit", 0.125),
     ("kbit", 125.0),
     ("mbit", 125_000.0),
@@ -97,7 +93,9 @@ fn parse(text: &str, what: &'static str, units: &[Unit], most: Most, example: &s
     if unit.is_empty() {
         return Err(error(format!("a {what} needs a unit ({}), such as {example}", names())));
     }
-    let known = units.iter().find(|u| u.0.eq_ignore_ascii_case(unit));
+    let named = |unit: &str| units.iter().find(|u| u.0.eq_ignore_ascii_case(unit));
+    let of_tc = || OF_TC.iter().find(|(spelling, _)| spelling.eq_ignore_ascii_case(unit));
+    let known = named(unit).or_else(|| named(of_tc()?.1));
     let (_, scale) = known.ok_or_else(|| error(format!("the unit {unit:?} is not one of {}", names())))?;
     if value < 0.0 {
         return Err(error(format!("a {what} cannot be negative")));

@@ -16,8 +16,12 @@ pub struct Wire {
     /// Marks of ECN-capable packets.
     #[serde(skip_serializing_if = "is_none")]
     pub mark: Loss,
-    /// The largest additional delay, which is uniform for each packet; order is kept.
+    /// The largest additional delay, which is uniform for each packet.
     pub jitter: Duration,
+    /// Whether a packet may overtake those with more jitter, as in netem. Otherwise order is kept, so that a packet also waits for those
+    /// before it: at high rates nearly all of them have nearly all of the jitter.
+    #[serde(skip_serializing_if = "is_false")]
+    pub overtaking: bool,
     /// Reordering.
     pub reorder: Option<Reorder>,
 }
@@ -40,6 +44,20 @@ impl Wire {
 /// Serialised only if marks are configured, so that earlier hashes stay valid.
 fn is_none(hits: &Loss) -> bool {
     *hits == Loss::default()
+}
+
+/// Serialised only if packets may overtake, for the same reason.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// What to warn of in losses: a probability of 1, which netem's `loss 1` is not.
+#[must_use]
+pub fn doubtful_loss(wire: &Wire) -> Option<String> {
+    (wire.loss == Loss::Random(1.0)).then(|| {
+        "loss 1 is a probability: every packet is lost. netem's `loss 1` is 1 %, here 1% on the command line and 0.01 in files".to_owned()
+    })
 }
 
 /// Which packets are lost, or marked, on the wire.
@@ -241,8 +259,10 @@ impl Propagation {
         let mut arrival = (sent + self.delay).max(self.latest);
         if !self.wire.jitter.is_zero() {
             arrival = sent + self.delay + self.wire.jitter.mul_f64(self.shake.uniform());
-            arrival = arrival.max(self.latest);
-            self.latest = arrival;
+            if !self.wire.overtaking {
+                arrival = arrival.max(self.latest);
+                self.latest = arrival;
+            }
         }
         match self.wire.reorder {
             Some(reorder) if self.shake.chance(reorder.chance) => arrival + reorder.delay,
@@ -297,6 +317,21 @@ mod tests {
     fn delays(wire: &mut Propagation, n: u64) -> Vec<f64> {
         let sent = |i| Instant::ZERO + Duration::from_millis(i);
         (0..n).map(|i| wire.arrival(sent(i)).since(sent(i)).as_millis_f64()).collect()
+    }
+
+    #[test]
+    fn jitter_with_overtaking_is_uniform_at_any_rate() {
+        // 10 us apart, and up to 5 ms late: with the order kept nearly all would have nearly all of it.
+        let jitter = Duration::from_millis(5);
+        let mean = |overtaking| {
+            let mut wire = wire(Wire { jitter, overtaking, ..Wire::default() });
+            let sent = |i: u64| Instant::ZERO + Duration::from_micros(10 * i);
+            let sum: f64 = (0..100_000).map(|i| wire.arrival(sent(i)).since(sent(i)).as_millis_f64()).sum();
+            sum / 100_000.0
+        };
+        // Beside the 10 ms of the wire.
+        assert!((mean(true) - 12.5).abs() < 0.05, "{}", mean(true));
+        assert!(mean(false) > 14.5, "{}", mean(false));
     }
 
     #[test]

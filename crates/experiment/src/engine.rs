@@ -2,4 +2,4 @@
 
 /// The version of the simulator, with the disciplines, transports and traffic models. Raise it when a change of the code changes any
 /// result; `tests/digests.rs` fails otherwise. New parameters, disciplines and models need no new version.
-pub const SIMULATOR: u32 = 9;
+pub const SIMULATOR: u32 = 10;

@@ -79,7 +79,7 @@ fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>>
         ["links"] => &names.links,
         ["classes"] => &names.classes,
         ["apps"] => &names.apps,
-        ["apps", app, "response_time_ms"] => match names.kinds.get(*app) {
+        ["apps", app, "response_time_ms" | "completed"] => match names.kinds.get(*app) {
             Some(kinds) => kinds,
             None => return Ok(()),
         },
@@ -103,6 +103,7 @@ fn sample() -> Value {
     };
     let app = AppStats {
         response_time_ms: BTreeMap::from([(ANY.to_owned(), Summary::default())]),
+        completed: BTreeMap::from([(ANY.to_owned(), 0)]),
         counters: BTreeMap::from([(ANY.to_owned(), 0.0)]),
         frame_rate: Some(0.0),
         playable_frame_rate: Some(0.0),
@@ -144,6 +145,7 @@ mod tests {
         assert!(ok(&[], "classes.tcp.goodput_bps"));
         assert!(ok(&["classes", "tcp"], "queue_delay_ms.p90"));
         assert!(ok(&["apps", "web"], "response_time_ms.page.p50"));
+        assert!(ok(&["apps", "web"], "completed.page") && !ok(&["apps", "web"], "completed"), "each kind by itself");
         assert!(!ok(&["apps", "web"], "response_time_ms.pages.p50") && !ok(&[], "apps.bulk.response_time_ms.page.p50"));
         assert!(ok(&["apps", "game"], "response_time_ms.any.p50"), "its kinds are not known");
         assert!(ok(&["links", "bottleneck"], "drops.early"));

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::driver::Driver;
 use super::rate::Rate;
-use super::wire::{Loss, Reorder};
+use super::wire::{Jitter, Loss, Reorder};
 
 /// A value that another module reads.
 type Elsewhere = Option<IgnoredAny>;
@@ -87,7 +87,7 @@ pub(super) struct Topology {
     #[serde(default)]
     pub(super) even: bool,
     #[serde(default)]
-    pub(super) jitter: Duration,
+    pub(super) jitter: Jitter,
     pub(super) reorder: Option<Reorder>,
     pub(super) measured: Option<String>,
     #[serde(default)]
@@ -117,7 +117,7 @@ pub(super) struct Reverse {
     #[serde(default)]
     pub(super) even: bool,
     #[serde(default)]
-    pub(super) jitter: Duration,
+    pub(super) jitter: Jitter,
     pub(super) reorder: Option<Reorder>,
     aqm: Elsewhere,
 }
@@ -143,7 +143,7 @@ pub(super) struct Link {
     #[serde(default)]
     pub(super) even: bool,
     #[serde(default)]
-    pub(super) jitter: Duration,
+    pub(super) jitter: Jitter,
     pub(super) reorder: Option<Reorder>,
     #[serde(default = "yes")]
     pub(super) report: bool,

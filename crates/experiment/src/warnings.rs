@@ -4,6 +4,7 @@ use aqmkit_aqm::Link;
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::Amount;
 use aqmkit_base::units::{doubtful_rate, parse_amount};
+use aqmkit_base::wire::doubtful_loss;
 use aqmkit_transport::{LossDetection, Profile};
 
 use super::delays::Delays;
@@ -40,6 +41,7 @@ pub(super) fn warnings<'a>(
     for run in runs {
         lacking_round_trip = lacking_round_trip.or_else(|| no_round_trip(run));
         late_starts(run).chain(lacking_rack(run)).for_each(&mut add);
+        run.links.iter().filter_map(|link| doubtful_loss(&link.wire)).map(Problem::new).for_each(&mut add);
         for text in run.links.iter().filter_map(|link| out_of_reach(&link.aqm, &link.at(&run.classes))) {
             add(Problem::new(text));
         }

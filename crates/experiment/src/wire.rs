@@ -75,12 +75,37 @@ pub(super) struct Reorder {
     delay: Duration,
 }
 
+/// A value of `jitter`: `"50ms"`, or `{ time = "50ms", overtaking = true }`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Jitter {
+    time: Duration,
+    overtaking: bool,
+}
+
+impl<'de> Deserialize<'de> for Jitter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            time: Duration,
+            #[serde(default)]
+            overtaking: bool,
+        }
+        let value = Value::deserialize(deserializer)?;
+        let jitter = match &value {
+            Value::Table(_) => value.read().map(|Table { time, overtaking }| Jitter { time, overtaking }),
+            _ => value.read().map(|time| Jitter { time, overtaking: false }),
+        };
+        jitter.map_err(ParamError::raise)
+    }
+}
+
 /// The keys of a table that describe its wire.
 pub(super) struct Keys {
     pub(super) loss: Loss,
     pub(super) mark: Loss,
     pub(super) even: bool,
-    pub(super) jitter: Duration,
+    pub(super) jitter: Jitter,
     pub(super) reorder: Option<Reorder>,
 }
 
@@ -100,7 +125,8 @@ pub(super) fn wire(keys: &Keys, node: &Node) -> Result<scenario::Wire, Problem> 
         }
         None => None,
     };
-    Ok(scenario::Wire { loss, mark, jitter, reorder })
+    let Jitter { time: jitter, overtaking } = jitter;
+    Ok(scenario::Wire { loss, mark, jitter, overtaking, reorder })
 }
 
 /// The same share of packets, evenly spaced instead of random.

@@ -10,6 +10,8 @@ mod changes;
 mod claims;
 #[path = "experiment/curves.rs"]
 mod curves;
+#[path = "experiment/defaults.rs"]
+mod defaults;
 #[path = "experiment/editable.rs"]
 mod editable;
 #[path = "experiment/format.rs"]

@@ -18,8 +18,8 @@ pub struct HostRecorder {
     origin: Instant,
     classes: Vec<Received>,
     apps: Vec<Sent>,
-    /// Finished exchanges, by group.
-    completed: Vec<u64>,
+    /// Finished exchanges, by group and kind.
+    completed: Vec<Vec<u64>>,
     /// Samples of senders, by group.
     sampled: Vec<Sampled>,
     windows: Vec<WindowMeter>,
@@ -39,7 +39,8 @@ pub(crate) struct Snapshot {
     pub(crate) classes: Vec<Received>,
     /// By group, summed over its applications.
     pub(crate) groups: Vec<Sent>,
-    pub(crate) completed: Vec<u64>,
+    /// By group and kind of exchange.
+    pub(crate) completed: Vec<Vec<u64>>,
     /// The models' own counters, by group, summed over its applications.
     pub(crate) counters: Vec<Vec<f64>>,
     pub(crate) sampled: Vec<Sampled>,
@@ -89,7 +90,7 @@ impl HostRecorder {
             origin: plan.origin,
             classes: vec![Received::default(); plan.classes.len()],
             apps: vec![Sent::default(); plan.groups.iter().map(|g| g.apps.len()).sum()],
-            completed: vec![0; plan.groups.len()],
+            completed: plan.groups.iter().map(|g| vec![0; g.exchange_kinds.len()]).collect(),
             sampled: vec![Sampled::default(); plan.groups.len()],
             windows: vec![window; plan.windows.len()],
             max_exchanges: plan.max_exchanges,
@@ -148,7 +149,9 @@ impl HostRecorder {
         if now < self.origin {
             return;
         }
-        self.completed[ended.group] += 1;
+        if let Some(count) = self.completed[ended.group].get_mut(ended.kind) {
+            *count += 1;
+        }
         let took = now.since(ended.started);
         for &window in &self.open {
             if let Some((times, grid)) = self.windows[window].exchanges[ended.group].get_mut(ended.kind) {
@@ -244,9 +247,9 @@ impl HostRecorder {
     fn group_columns(&mut self, plan: &Plan, last: &Snapshot, this: &Snapshot, seconds: f64) {
         for (i, group) in plan.groups.iter().enumerate() {
             let path = format!("apps.{}", group.name);
-            if !group.exchange_kinds.is_empty() {
-                let completed = this.completed[i] - last.completed[i];
-                self.series.set(format!("{path}.completed"), completed as f64);
+            for (k, kind) in group.exchange_kinds.iter().enumerate() {
+                let completed = this.completed[i][k] - last.completed[i][k];
+                self.series.set(format!("{path}.completed.{kind}"), completed as f64);
             }
             let rates: Vec<f64> = this.counters[i]
                 .iter()

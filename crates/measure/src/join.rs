@@ -81,7 +81,7 @@ fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
         ClassStats {
             goodput_bps: bits_per_s(received.bytes as f64, seconds),
             loss_rate_pps: if flows == 0 { 0.0 } else { per_second(total.drops() as f64, seconds) / flows as f64 },
-            efficiency: share(received.bytes, total.offered_payload),
+            efficiency: share(received.bytes, total.offered_payload).min(1.0),
             latency_ms: hosts.latencies[i].summary(),
             computed: known(of_class(METRICS, &counted)),
             ..measured.class_stats(i)
@@ -137,12 +137,15 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         .zip(&w.exchanges[index])
         .filter_map(|(kind, (times, _))| Some(((*kind).to_owned(), times.summary()?)))
         .collect();
-    let completed = w.closed.completed[index] - w.opened.completed[index];
+    let ended =
+        w.closed.completed[index].iter().zip(&w.opened.completed[index]).map(|(closed, opened)| closed - opened);
+    let kinds = group.exchange_kinds.iter().map(|kind| (*kind).to_owned());
+    let completed: BTreeMap<String, u64> = kinds.zip(ended).collect();
     let members: Vec<Sent> = group.members().filter_map(|app| w.apps.get(app).copied()).collect();
     let throughputs = throughputs(&members, seconds);
     AppStats {
         // Applications that finish their requests do not reach equal throughputs with equal shares of the link.
-        jain: (throughputs.len() > 1 && completed == 0).then(|| jain(&throughputs)),
+        jain: (throughputs.len() > 1 && completed.values().all(|n| *n == 0)).then(|| jain(&throughputs)),
         population: group.population() as u64,
         completed,
         response_time_ms: response,

@@ -108,7 +108,8 @@ pub struct LinkStats {
 pub struct ClassStats {
     /// Bits per second that passed the link, as in [`LinkStats::throughput_bps`].
     pub throughput_bps: f64,
-    /// Bits per second of data, each byte once: acknowledged data of TCP, payload received of datagrams.
+    /// Bits per second of data, each byte once, when it first arrives at its receiver: also where TCP waits for what is missing before it. On a
+    /// live link, TCP's data counts when the application reads it.
     pub goodput_bps: f64,
     /// Bits per second that arrived at the link.
     pub offered_bps: f64,
@@ -123,7 +124,8 @@ pub struct ClassStats {
     pub loss_rate_pps: f64,
     /// Mean size of an arriving packet in bytes, with headers.
     pub packet_bytes: f64,
-    /// Goodput over the data (without headers) that arrived at the link: the share that was not retransmitted or lost.
+    /// Goodput over the data (without headers) that arrived at the link: the share that was not retransmitted or lost. At most 1: a
+    /// queue that drains delivers more than arrives.
     pub efficiency: f64,
     /// Queueing delay of packets that left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,8 +166,9 @@ pub struct AppStats {
     /// The number of applications: users, sources, flows.
     #[serde(default)]
     pub population: u64,
-    /// Exchanges that ended, of every kind.
-    pub completed: u64,
+    /// Exchanges that ended, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub completed: BTreeMap<String, u64>,
     /// Their response times, by kind.
     pub response_time_ms: BTreeMap<String, Summary>,
     /// Complete frames received per second and flow, where the model has frames.

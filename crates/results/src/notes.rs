@@ -100,7 +100,7 @@ fn window_limited(name: &str, runs: &Runs<'_>, what: &str, share: fn(&Limits) ->
 
 /// Whether flows of a traffic send all the time, so that each should be there from the start.
 fn sends_all_the_time(apps: &[&AppStats]) -> bool {
-    apps.iter().all(|app| app.completed == 0 && app.response_time_ms.is_empty())
+    apps.iter().all(|app| app.completed.values().all(|n| *n == 0) && app.response_time_ms.is_empty())
 }
 
 /// The mean number of flows in the combination where it is the largest, with the number of all flows.
@@ -158,6 +158,7 @@ mod tests {
     use crate::Axis;
 
     fn entry(aqm: &str, limits: Limits, completed: u64) -> Entry {
+        let completed = (completed > 0).then(|| ("request".to_owned(), completed)).into_iter().collect();
         let app = AppStats { limits: Some(limits), population: 4, completed, ..AppStats::default() };
         let labels = [("aqm", aqm), ("repeat", "1"), ("window", "all")];
         Entry {

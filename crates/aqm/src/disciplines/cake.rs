@@ -26,7 +26,7 @@
 //! sending:  time_next += size / bandwidth;  failsafe_next += 1.5 size / bandwidth  [cake_advance_shaper]
 //!           tin's time_next += size / tin rate if that has passed, else at least now + size / tin rate
 //! host load = bulk flows of its source or destination host, as `isolation` says, the larger; at least 1
-//! quantum   = tin rate / 4096 of a second, from 300 to 1514 bytes; fractions are rounded at random
+//! quantum   = tin rate / 4096 of a second, from 300 to 1500 bytes; fractions are rounded at random
 //! ```
 //!
 //! Each tin has COBALT's `target` and `interval` for its own rate: see the page `cobalt`. With `ingress`, dropped packets count as sent, and
@@ -60,12 +60,14 @@
 //!
 //! 1. Codepoints are not cleared (`wash`), firewall marks and filters do not choose tins, addresses are not looked up in
 //!    connection tracking (`nat`), and the rate is not estimated (`autorate-ingress`).
-//! 2. A packet that is larger than the limit is dropped itself. Lengths are those on the wire; Linux counts buffer memory.
+//! 2. A packet that is larger than the limit is dropped itself. The limit counts lengths of packets; Linux counts buffer memory.
 //! 3. The longest queue is determined to 256 bytes; Linux's heap is exact.
 //! 4. `1/sqrt(count)` and quotients of rates and quanta are exact; Linux uses tables and shifts.
 //! 5. Linux compares SACK blocks one by one; here an acknowledgement with blocks is superfluous once a later one acknowledges all of
 //!    them. Timestamps, which only grow on one connection, are not compared.
 //! 6. The salt is a parameter, so that runs are repeatable. Large packets of segmentation offload arrive here as single packets.
+//! 7. Without framing, `bandwidth` counts IP packets; Linux counts the MAC header as well (`raw`), so that the same `bandwidth` carries 0.93 % less there. Give
+//!    `overhead` to the link to count it. The largest quantum is a full IP packet, 1500 bytes, as 1514 with the MAC header is in Linux.
 //!
 //! ## Limits
 //!

@@ -24,7 +24,7 @@
 //! | `limit` | | queue length | 10240 | capacity of all queues together |
 //! | `memory_limit` (`memlimit`) | | size | 32mb | the same limit in bytes |
 //! | `flows` | | | 1024 | number of queues; too few: flows share queues |
-//! | `quantum` | | size | 1514b | bytes that a queue sends per round: one full-size packet; smaller values favour small packets |
+//! | `quantum` | | size | 1500b | bytes that a queue sends per round: one full-size packet; smaller values favour small packets |
 //! | `drop_batch` | | packets | 64 | maximum packets dropped at once when over the limit |
 //! | `salt` | | | 0 | salt of the hash: determines which flows share a queue |
 //! | `target` | TARGET | time | 5ms | acceptable standing delay; at least the transmission time of one packet |
@@ -126,7 +126,7 @@ impl Default for Params {
             limit: Amount::Packets(10_240.0),
             memory_limit: Bytes(32 << 20),
             flows: 1024,
-            quantum: Bytes(1514),
+            quantum: Bytes(1500),
             drop_batch: 64,
             salt: 0,
             target: codel.target,

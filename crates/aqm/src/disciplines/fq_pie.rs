@@ -16,7 +16,7 @@
 //! | `limit` | | queue length | 10240 | capacity of all queues together |
 //! | `memory_limit` (`memlimit`) | | size | 32mb | the same limit in bytes |
 //! | `flows` | | | 1024 | number of queues; too few: flows share queues |
-//! | `quantum` | | size | 1514b | bytes that a queue sends per round |
+//! | `quantum` | | size | 1500b | bytes that a queue sends per round |
 //! | `drop_batch` | | packets | 64 | maximum packets dropped at once when over the limit |
 //! | `salt` | | | 0 | salt of the hash: determines which flows share a queue |
 //! | `target` | `QDELAY_REF` | time | 15ms | target delay of each queue |
@@ -41,7 +41,8 @@
 //! 2. The timer of a queue is evaluated when the queue is used, for all elapsed periods, with the results
 //!    of a punctual timer; `tc` walks over all queues each time.
 //! 3. PIE's inactive state (`active_from`) is omitted: an empty queue becomes inactive by itself.
-//! 4. The deviations of PIE and FQ-CoDel also apply.
+//! 4. The deviations of PIE and FQ-CoDel also apply. In Linux with HZ = 250 a period of 15 ms is 20 ms (see PIE).
+//! 5. `memory_limit` is a limit; `tc` counts `memory_usage` against it but drops by `limit` alone.
 //!
 //! ## Limits
 //!
@@ -129,7 +130,7 @@ impl Default for Params {
             limit: Amount::Packets(10_240.0),
             memory_limit: Bytes(32 << 20),
             flows: 1024,
-            quantum: Bytes(1514),
+            quantum: Bytes(1500),
             drop_batch: 64,
             salt: 0,
             target: pie.target,

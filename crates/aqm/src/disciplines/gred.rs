@@ -35,11 +35,11 @@
 //! | `classes` | DP | | one class `*` | a virtual queue for each entry, at most 16. Packets of a class that no entry covers pass up to `limit`, as in Linux without a default |
 //! | `class` | | | `"*"` | name of a class, or `"*"` for all classes without an entry (Linux: `default`) |
 //! | `prio` | `prio` | 1 | 8 | with `grio`: lower numbers are more important, from 1 to 255; equal ones share one average |
-//! | `min` | `qth_min` | queue length | `max`/3, or 5 | average below which no packet of the class is dropped |
-//! | `max` | `qth_max` | queue length | 3 `min`, or 15 | average from which all packets of the class are dropped |
+//! | `min` | `qth_min` | queue length | `max`/3 | average below which no packet of the class is dropped |
+//! | `max` | `qth_max` | queue length | 3 `min`, or `limit`/4 | average from which all packets of the class are dropped |
 //! | `max_p` (`probability`) | `max_P` | 1 | 0.02 | drop probability when the average reaches `max` |
-//! | `weight` | w | 1 | 1/512, or by `burst` | weight of the newest sample |
-//! | `burst` | | packets | | instead of `weight`, as in RED |
+//! | `weight` | w | 1 | by `burst` | weight of the newest sample |
+//! | `burst` | | packets | (2 `min` + `max`)/3, unless `weight` is given | instead of `weight`, as in RED; the default is that of `tc`. With 1/512 the average needs half a minute to fall from above `max`, and until then everything is dropped |
 //! | `avpkt` | | size | the link's mean | typical packet size: with `bandwidth` it sets how fast an idle average decays |
 //! | `bandwidth` | | rate | the link's | how fast an idle virtual queue would have drained |
 //!
@@ -81,7 +81,7 @@ use crate::classes::{ClassMap, REST};
 use crate::discipline::{Discipline, discipline};
 use crate::disciplines::red::RedParams;
 use crate::law::early::Ramp;
-use crate::law::ewma::{Averaging, AveragingParams, Ewma};
+use crate::law::ewma::{Averaging, AveragingParams, Ewma, in_packets};
 use crate::link::Link;
 use crate::packet::{MarkRules, PacketView};
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
@@ -176,15 +176,38 @@ impl ClassParams {
         AveragingParams { weight, burst, avpkt, bandwidth }
     }
 
-    /// The thresholds, those that are left open as RED has them.
+    /// The thresholds, those that are left open as `tc` derives them: a quarter of `limit`, and a third of that.
     fn thresholds(&self, limit: Amount) -> (Amount, Amount) {
-        RedParams { limit, min: self.min, max: self.max, ..RedParams::default() }.thresholds()
+        let own = self.limit.filter(|own| own.unit() == limit.unit()).unwrap_or(limit);
+        let quarter = match own {
+            Amount::Packets(packets) => Amount::Packets(packets / 4.0),
+            Amount::Bytes(bytes) => Amount::Bytes(bytes / 4),
+        };
+        let max = self.max.or_else(|| self.min.is_none().then_some(quarter));
+        RedParams { limit: own, min: self.min, max, ..RedParams::default() }.thresholds()
+    }
+
+    /// The burst that `tc` derives where neither weight nor burst is given: `(2 min + max) / 3` in packets (iproute2, `q_red.c`), at least
+    /// one more than `min`. None where `min` is below a packet: then no burst gives a weight.
+    fn usual_burst(&self, min: Amount, max: Amount, link: &Link) -> Result<Option<u32>, ParamError> {
+        let avpkt = link.avpkt(self.avpkt)?;
+        let (min, max) = (in_packets(min, avpkt), in_packets(max, avpkt));
+        let burst = ((2.0 * min + max) / 3.0).max(min + 1.0).ceil();
+        Ok((min >= 1.0).then_some(burst as u32))
+    }
+
+    /// How its average moves, with the burst of `tc` where neither weight nor burst is given.
+    fn completed_averaging(&self, min: Amount, max: Amount, link: &Link) -> Result<AveragingParams, ParamError> {
+        let own = self.averaging();
+        let usual = if own.weight.is_none() { self.usual_burst(min, max, link)? } else { None };
+        Ok(AveragingParams { burst: own.burst.or(usual), ..own })
     }
 
     /// The same with everything filled in that was left open.
     fn complete(&self, limit: Amount, link: &Link) -> Result<Self, ParamError> {
         let (min, max) = self.thresholds(limit);
-        let AveragingParams { weight, burst, avpkt, bandwidth } = self.averaging().complete(link, min, WEIGHT)?;
+        let own = self.completed_averaging(min, max, link)?;
+        let AveragingParams { weight, burst, avpkt, bandwidth } = own.complete(link, min, WEIGHT)?;
         Ok(ClassParams { min: Some(min), max: Some(max), weight, burst, avpkt, bandwidth, ..self.clone() })
     }
 
@@ -200,7 +223,7 @@ impl ClassParams {
             prio: self.prio,
             limit: usable_limit("limit", own)?,
             ramp: Ramp { min, max, max_p: self.max_p, gentle: false }.check()?,
-            averaging: self.averaging().check(link, lower, WEIGHT)?,
+            averaging: self.completed_averaging(lower, upper, link)?.check(link, lower, WEIGHT)?,
         })
     }
 }

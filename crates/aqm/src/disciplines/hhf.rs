@@ -32,7 +32,7 @@
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `limit` | `backlog_limit` | queue length | 1000 | capacity of both queues together |
-//! | `quantum` | | size | 1514b | bytes that the heavy queue sends per round: one full-size packet, at least 256b |
+//! | `quantum` | | size | 1500b | bytes that the heavy queue sends per round: one full-size packet, at least 256b |
 //! | `hh_limit` (`hh_flows_limit`) | | | 2048 | most heavy hitters, at most 2048; further ones stay light |
 //! | `reset_timeout` | | time | 40ms | time in which `admit_bytes` are counted; too long: many short flows fill the counters |
 //! | `admit_bytes` | | size | 128kb | bytes within `reset_timeout` that make a flow heavy; on a link slower than `admit_bytes / reset_timeout` no flow ever is |
@@ -112,7 +112,7 @@ impl Default for Params {
     fn default() -> Self {
         Params {
             limit: Amount::Packets(1000.0),
-            quantum: Bytes(1514),
+            quantum: Bytes(1500),
             hh_limit: 2048,
             reset_timeout: Duration::from_millis(40),
             admit_bytes: Bytes(128 << 10),

@@ -68,6 +68,8 @@
 //!    exactly two MTU; the RFC and this implementation use the delay of the last update and do not drop at
 //!    such a queue. `tc` decays `drop_prob` by 1/64 and reduces the burst allowance on departures, not at
 //!    updates.
+//! 9. The period is exact. Linux rounds it to its timer: with HZ = 250, `tupdate` 15 ms is 20 ms (four jiffies, and the timer wheel adds one), so
+//!    that `drop_prob` moves a quarter more slowly there; the effect on the delay is small.
 //!
 //! ## Limits
 //!

@@ -58,7 +58,7 @@
 //!    of a flow may be reordered.
 //! 5. Hashes follow a fixed sequence, not random salts: on a live link the flow keys are already salted
 //!    hashes.
-//! 6. Linux has 127 flows by default. Its RED ignores `redflowlimit`, which its manual page calls the hard
+//! 6. Linux has 128 flows by default, and 127 packets for all of them. Its RED ignores `redflowlimit`, which its manual page calls the hard
 //!    limit of a queue; here it is one: with `headdrop` as many first packets are dropped as the arriving
 //!    one needs, and none for a packet larger than the limit. A packet dropped to make room is not marked
 //!    first. RED decides as in `red`, so it never drops with fewer than two packets queued.

@@ -96,7 +96,7 @@ impl AveragingParams {
 }
 
 /// A queue length in packets of this size.
-fn in_packets(length: Amount, size: Bytes) -> f64 {
+pub(crate) fn in_packets(length: Amount, size: Bytes) -> f64 {
     match length {
         Amount::Packets(packets) => packets,
         Amount::Bytes(bytes) => bytes as f64 / size.as_f64(),

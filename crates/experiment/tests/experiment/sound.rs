@@ -200,10 +200,50 @@ fn within_capacity(output: &Output, spec: &RunSpec) -> Result<(), String> {
         let passed = window.links["bottleneck"].throughput_bps;
         let wrong = || format!("{passed} bit/s of {capacity} in {}", window.name);
         claim(passed <= capacity * (1.0 + 1e-9) + rounding, wrong)?;
+        goodput_within(window, capacity, LARGEST_DELAY)?;
     }
     for (name, column) in output.series.columns.iter().filter(|(name, _)| is_share(name)) {
         let most = column.iter().copied().fold(0.0, f64::max);
         claim(most <= 1.0, || format!("{name} of the series reaches {most}"))?;
+    }
+    Ok(())
+}
+
+/// The time for which data may be on its way behind the link, so that it belongs to an earlier moment than it is received in: the
+/// largest of the random delays.
+const LARGEST_DELAY: f64 = 0.060;
+
+/// No more data is received than the link can carry in the window and, before it, in the time of the path behind the link, and a packet at the
+/// edge. Loads whose class `u` does not pass this link are not in these experiments.
+fn goodput_within(window: &Window, capacity: f64, path_s: f64) -> Result<(), String> {
+    let seconds = window.to_s - window.from_s;
+    let data: f64 = window.classes.values().map(|class| class.goodput_bps).sum::<f64>() * seconds;
+    let most = capacity * (seconds + path_s) + 8.0 * 1500.0;
+    claim(data <= most, || format!("{data} bits of data in {} where {most} can come", window.name))
+}
+
+/// What the page of metrics says of single numbers: ratios of at most 1, ordered percentiles, opinion scores from 1 to 4.5.
+fn as_documented(window: &Window) -> Result<(), String> {
+    for (name, class) in &window.classes {
+        claim(class.efficiency <= 1.0, || format!("efficiency of {name} is {}", class.efficiency))?;
+    }
+    let links = window.links.values().filter_map(|link| link.queue_delay_ms);
+    let classes = window.classes.values().flat_map(|class| [class.queue_delay_ms, class.latency_ms]).flatten();
+    let responses = window.apps.values().flat_map(|app| app.response_time_ms.values().copied());
+    for s in links.chain(classes).chain(responses) {
+        let ordered =
+            s.p50 <= s.p90 && s.p90 <= s.p99 && s.p99 <= s.max * (1.0 + 1e-9) && s.mean <= s.max * (1.0 + 1e-9);
+        claim(ordered, || format!("{s:?}"))?;
+    }
+    for (name, app) in &window.apps {
+        let mos = app.computed.get("mos").copied().unwrap_or(1.0);
+        claim((1.0..=4.5).contains(&mos), || format!("MOS of {name} is {mos}"))?;
+        let jain = app.jain.unwrap_or(1.0);
+        claim(jain > 0.0 && jain <= 1.0 + 1e-12, || format!("Jain's index of {name} is {jain}"))?;
+        for (kind, completed) in &app.completed {
+            let timed = app.response_time_ms.contains_key(kind);
+            claim((*completed > 0) == timed, || format!("{completed} of {kind} ended, with times: {timed}"))?;
+        }
     }
     Ok(())
 }
@@ -233,7 +273,10 @@ fn judge(spec: &RunSpec) -> Result<(), String> {
         run.output_so_far().windows.iter().try_for_each(possible)?;
     }
     let output = run.output();
-    output.windows.iter().try_for_each(|w| possible(w).and_then(|()| classes_add_up(w)))?;
+    output
+        .windows
+        .iter()
+        .try_for_each(|w| possible(w).and_then(|()| classes_add_up(w)).and_then(|()| as_documented(w)))?;
     halves_add_up(&output)?;
     within_capacity(&output, spec)
 }

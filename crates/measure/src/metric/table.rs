@@ -179,7 +179,7 @@ pub const METRICS: &[Metric] = &[
             BPS,
             "goodput",
             High,
-            "Data received, without headers, each byte once.",
+            "Data received, without headers, each byte once, when it first arrives (TCP on a live link: when it is read).",
         )),
         &[column("goodput", "good", 6, ("good", "goodput: data received, each byte counted once"))],
     ),
@@ -256,7 +256,7 @@ pub const METRICS: &[Metric] = &[
         RATIO,
         "efficiency",
         High,
-        "Data received over data that arrived at the link, both without headers: what was not sent twice or lost.",
+        "Data received over data that arrived at the link, both without headers: what was not sent twice or lost. At most 1, also where a queue drains.",
     ),
     shown(
         plotted(
@@ -368,11 +368,11 @@ pub const METRICS: &[Metric] = &[
     ),
     shown(
         over_time(metric(
-            "apps.*.completed",
+            "apps.*.completed.*",
             COUNT,
             "completed exchanges",
             High,
-            "Exchanges that ended, of every kind.",
+            "Exchanges of one kind that ended: requests, pages, segments of a video, each by itself.",
         )),
         &[unless_zero(column("ended", "ended", 7, ("ended", "exchanges that ended in the window")))],
     ),

@@ -171,7 +171,7 @@ fn of_class(class: &ClassStats, i: usize, log: &Log, span: Span, flows: f64, wha
     near(class.loss_rate_pps, drops.values().sum::<u64>() as f64 / seconds / flows, what);
     near(class.packet_bytes, all.offered_bytes() / all.arrived.len() as f64, what);
     let payload: f64 = all.arrived.iter().map(|p| f64::from(p.payload)).sum();
-    near(class.efficiency, bytes as f64 / payload, what);
+    near(class.efficiency, (bytes as f64 / payload).min(1.0), what);
     summarizes(class.queue_delay_ms, &all.waits(), what);
     summarizes(class.latency_ms, &sorted(received.iter().map(|d| d.4 as f64 / 1e6)), what);
 }
@@ -220,15 +220,16 @@ fn of_apps(window: &Window, log: &Log, span: Span, now: u64) {
         near(app.retransmission_rate, count(|s| s.again) / of.len().max(1) as f64, name);
         near(app.timeouts_per_s, count(|s| s.timeout) / span.seconds(), name);
         let ended: Vec<_> = log.exchanges.iter().filter(|(ns, e)| e.group == group && span.has(*ns)).collect();
-        assert_eq!(app.completed, ended.len() as u64, "{name}");
         for (kind, called) in [(0, "page"), (1, "object")] {
+            let count = ended.iter().filter(|(_, e)| e.kind == kind).count() as u64;
+            assert_eq!(app.completed.get(called).copied().unwrap_or(0), count, "{name} {called}");
             let took = ended.iter().filter(|(_, e)| e.kind == kind);
             let took = sorted(took.map(|(ns, e)| play::at(*ns).since(e.started).as_millis_f64()));
             summarizes(app.response_time_ms.get(called).copied(), &took, called);
         }
         match app.jain {
             Some(seen) => near(seen, jain(&rates(log, span, &apps)), name),
-            None => assert!(app.completed > 0 || rates(log, span, &apps).len() < 2, "{name}"),
+            None => assert!(app.completed.values().any(|n| *n > 0) || rates(log, span, &apps).len() < 2, "{name}"),
         }
     }
     // The model's counters grow evenly.
@@ -362,8 +363,10 @@ fn series_are_what_happened_in_each_interval() {
                     assert!(seen == count || seen.is_nan() && count == 0.0, "{name} {row} {}: {seen}", why.name());
                 }
             }
-            let web = log.exchanges.iter().filter(|(ns, _)| span.has(*ns)).count();
-            check(row, "apps.web.completed".to_owned(), web as f64);
+            for (kind, called) in [(0, "page"), (1, "object")] {
+                let web = log.exchanges.iter().filter(|(ns, e)| e.kind == kind && span.has(*ns)).count();
+                check(row, format!("apps.web.completed.{called}"), web as f64);
+            }
             let flows = members(0, span.to).len() as f64;
             let rate = |i: usize| (counted(span.to)[i] - counted(span.from)[i]) / span.seconds() / flows;
             check(row, "apps.web.frame_rate".to_owned(), rate(0));

@@ -213,7 +213,12 @@ fn apps(manner: &Manner, mix: usize, blast: bool, wobble: f64) -> BTreeMap<Strin
         let response_time_ms = [("page".to_owned(), page)].into();
         apps.insert(
             "web".into(),
-            AppStats { completed: 18_000, response_time_ms, connections: 20_000, ..AppStats::default() },
+            AppStats {
+                completed: [("page".to_owned(), 18_000)].into(),
+                response_time_ms,
+                connections: 20_000,
+                ..AppStats::default()
+            },
         );
     }
     apps

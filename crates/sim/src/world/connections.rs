@@ -68,20 +68,20 @@ impl Timer {
 /// The counters of one end of a connection: in total, or of one call.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
-    /// Bytes from server to client that are known to have arrived.
-    delivered: u64,
+    /// Bytes from server to client that have arrived, each once.
+    arrived: u64,
     timeouts: u32,
 }
 
 impl Progress {
     #[inline(always)]
     fn of(end: &End, side: Side) -> Self {
-        Progress { delivered: end.known_delivered(side), timeouts: end.timeouts() }
+        Progress { arrived: end.arrived(side), timeouts: end.timeouts() }
     }
 
     #[inline(always)]
     fn since(self, before: Progress) -> Self {
-        Progress { delivered: self.delivered - before.delivered, timeouts: self.timeouts - before.timeouts }
+        Progress { arrived: self.arrived - before.arrived, timeouts: self.timeouts - before.timeouts }
     }
 }
 
@@ -228,9 +228,9 @@ impl World<'_> {
     fn follow_up(&mut self, conn: u32, side: Side, progress: Progress, mut out: Box<Outputs>) {
         let connection = &self.conns[conn as usize];
         let app = connection.app;
-        if progress.delivered > 0 {
+        if progress.arrived > 0 {
             let class = self.groups[usize::from(connection.group)].class;
-            self.meter.delivered(app, class.index(), progress.delivered);
+            self.meter.delivered(app, class.index(), progress.arrived);
         }
         if progress.timeouts > 0 && side == Side::Server {
             self.meter.sent(app).timeouts += progress.timeouts;

@@ -138,13 +138,12 @@ impl End {
         }
     }
 
-    /// Bytes from server to client known to have arrived: at a TCP server by acknowledgements, otherwise at
-    /// the client.
-    pub(super) fn known_delivered(&self, side: Side) -> u64 {
+    /// Bytes from server to client that have arrived there, each once.
+    pub(super) fn arrived(&self, side: Side) -> u64 {
         match (self, side) {
-            (End::Tcp(tcp), Side::Server) => tcp.acked(),
+            (_, Side::Server) => 0,
+            (End::Tcp(tcp), Side::Client) => tcp.arrived(),
             (End::Rate(end), Side::Client) => end.delivered(),
-            _ => 0,
         }
     }
 

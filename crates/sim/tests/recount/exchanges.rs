@@ -53,11 +53,14 @@ fn response_times_are_those_of_the_exchanges_that_end_in_the_window() {
         let inside: Vec<_> =
             out.exchanges.iter().filter(|e| (window.from_s..window.to_s).contains(&end_s(e))).collect();
         let app = &window.apps["talk"];
-        assert_eq!(app.completed, inside.len() as u64);
-        assert!(app.completed == 0 || app.jain.is_none(), "what was asked for decides the throughputs: {app:?}");
+        assert!(
+            app.completed.values().all(|n| *n == 0) || app.jain.is_none(),
+            "what was asked for decides the throughputs: {app:?}"
+        );
         assert!(inside.len() > 2000);
         for kind in ["request", "page"] {
             let of_kind: Vec<_> = inside.iter().filter(|e| e.kind == kind).collect();
+            assert_eq!(app.completed.get(kind).copied().unwrap_or(0), of_kind.len() as u64, "{kind}");
             let took: Vec<f64> = of_kind.iter().map(|e| e.duration_ms).collect();
             let quantity = format!("apps.talk.response_time_ms.{kind}");
             distribution(&out.distributions, &window.name, &quantity, &took);
@@ -86,8 +89,10 @@ fn response_times_are_those_of_the_exchanges_that_end_in_the_window() {
             }
         }
     }
-    let rows: f64 = out.series.columns["apps.talk.completed"].iter().sum();
-    assert_eq!(rows, out.exchanges.len() as f64);
+    for kind in ["request", "page"] {
+        let rows: f64 = out.series.columns[&format!("apps.talk.completed.{kind}")].iter().sum();
+        assert_eq!(rows, out.exchanges.iter().filter(|e| e.kind == kind).count() as f64, "{kind}");
+    }
 }
 
 /// Of more exchanges than are to be listed none is, and everything else stays the same.

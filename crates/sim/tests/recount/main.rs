@@ -299,7 +299,7 @@ impl Run {
         same(window.flows.throughput_bps.max, rates[rates.len() - 1], "largest rate");
         for (class, name) in CLASSES.iter().enumerate().take(2) {
             let app = &window.apps[*name];
-            assert_eq!((app.population, app.completed, app.connections), (APPS[class] as u64, 0, 0));
+            assert_eq!((app.population, app.completed.len(), app.connections), (APPS[class] as u64, 0, 0));
             assert_eq!((app.retransmission_rate, app.timeouts_per_s, app.frame_rate), (0.0, 0.0, None));
         }
     }

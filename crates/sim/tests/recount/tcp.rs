@@ -89,7 +89,7 @@ fn counts_of_tcp_are_those_of_its_segments() {
         let app = &w.apps["visits"];
         let data: Vec<_> = tap.data.iter().filter(|(at, ..)| inside(*at)).collect();
         let repeats = data.iter().filter(|(_, repeated, _)| *repeated).count() as f64;
-        assert!(app.completed == 0 && app.jain.is_some(), "a model without exchanges has a fairness: {app:?}");
+        assert!(app.completed.is_empty() && app.jain.is_some(), "a model without exchanges has a fairness: {app:?}");
         assert_eq!(app.retransmission_rate, repeats / data.len() as f64);
         assert_eq!(app.connections, tap.opened.values().filter(|at| inside(**at)).count() as u64);
         // What is known to have come is less than what was sent by what is on its way at the window's edges.

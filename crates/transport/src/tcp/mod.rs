@@ -398,6 +398,13 @@ impl Tcp {
         self.receiver.delivered()
     }
 
+    /// Bytes received, each once: also those above a hole, which wait for what is missing.
+    #[must_use]
+    #[inline]
+    pub fn arrived(&self) -> u64 {
+        self.receiver.arrived()
+    }
+
     /// Bytes of ours that the peer has acknowledged.
     #[must_use]
     #[inline]

@@ -139,6 +139,13 @@ impl Receiver {
         self.next.saturating_sub(1 + u64::from(self.has_finished()))
     }
 
+    /// Bytes that have come, each once, in order or above a hole.
+    #[inline]
+    pub(super) fn arrived(&self) -> u64 {
+        let held = |above: &Above| above.ranges.as_slice().iter().map(|range| range.len()).sum::<u64>();
+        self.delivered() + self.above.as_deref().map_or(0, held)
+    }
+
     /// Whether everything up to the peer's FIN has come.
     pub(super) fn has_finished(&self) -> bool {
         self.fin().is_some_and(|fin| self.next > fin.get())

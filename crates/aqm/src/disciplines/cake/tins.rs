@@ -96,9 +96,9 @@ impl Diffserv {
     }
 }
 
-/// Bytes that a flow of a tin sends in a round: what the tin sends in 4096th parts of a second, within 300 and 1514.
+/// Bytes that a flow of a tin sends in a round: what the tin sends in 4096th parts of a second, within 300 and 1500.
 pub(super) fn flow_quantum(rate: Option<BitRate>) -> u64 {
-    rate.map_or(1514, |rate| (rate.as_bps() / 8 / 4096).clamp(300, 1514))
+    rate.map_or(1500, |rate| (rate.as_bps() / 8 / 4096).clamp(300, 1500))
 }
 
 #[cfg(test)]
@@ -131,6 +131,6 @@ mod tests {
     #[test]
     fn a_round_of_a_flow_follows_the_rate() {
         let quantum = |mbit| flow_quantum(Some(BitRate::from_mbps(mbit)));
-        assert_eq!((quantum(1), quantum(20), quantum(100), flow_quantum(None)), (300, 610, 1514, 1514));
+        assert_eq!((quantum(1), quantum(20), quantum(100), flow_quantum(None)), (300, 610, 1500, 1500));
     }
 }

@@ -94,6 +94,16 @@ impl FramingArgs {
     }
 }
 
+/// `50ms` or `50ms,overtaking`: a time, and whether packets may overtake.
+fn parse_jitter(text: &str) -> Result<(Duration, bool), String> {
+    let (time, overtaking) = match text.split_once(',') {
+        None => (text, false),
+        Some((time, word)) if word.trim() == "overtaking" => (time, true),
+        Some((_, other)) => return Err(format!("{other:?} is not overtaking: write 50ms or 50ms,overtaking")),
+    };
+    parse_duration(time).map(|time| (time, overtaking)).map_err(|e| e.to_string())
+}
+
 fn parse_layer(text: &str) -> Result<LinkLayer, String> {
     let known = LinkLayer::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     known.map(|(_, layer)| *layer).ok_or_else(|| "the link layers are ethernet, atm and ptm".to_owned())
@@ -105,9 +115,10 @@ pub struct WireArgs {
     /// Lose packets on the wire: 1%, every=100,burst=2, or in bursts p=1%,r=25%
     #[arg(long, value_name = "LOSS")]
     pub loss: Option<Loss>,
-    /// Delay each packet by up to this additional time; order is kept
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub jitter: Option<Duration>,
+    /// Delay each packet by up to this additional time, and by what those before it need, since order is kept; 50ms,overtaking lets packets
+    /// overtake, as in netem
+    #[arg(long, value_name = "TIME", value_parser = parse_jitter, allow_hyphen_values = true)]
+    pub jitter: Option<(Duration, bool)>,
     /// Delay this share of the packets by this additional time, so that others overtake them: 1%,5ms
     #[arg(long, value_name = "SHARE,TIME")]
     pub reorder: Option<Reorder>,
@@ -119,7 +130,8 @@ impl WireArgs {
     pub fn wire(self) -> Wire {
         Wire {
             loss: self.loss.unwrap_or_default(),
-            jitter: self.jitter.unwrap_or_default(),
+            jitter: self.jitter.unwrap_or_default().0,
+            overtaking: self.jitter.is_some_and(|(_, overtaking)| overtaking),
             reorder: self.reorder,
             ..Wire::default()
         }

@@ -150,7 +150,7 @@ impl Link {
 
     /// The keys of a link's wire; none where it is perfect.
     fn wire(&self) -> Table {
-        let Wire { loss, jitter, reorder, .. } = self.wire;
+        let Wire { loss, jitter, overtaking, reorder, .. } = self.wire;
         let number = Value::Float;
         let count = |n: u64| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
         let loss = match loss {
@@ -165,7 +165,8 @@ impl Link {
             keys.insert("loss".to_owned(), loss);
         }
         if !jitter.is_zero() {
-            keys.insert("jitter".to_owned(), string(jitter));
+            let with = || table([("time", string(jitter)), ("overtaking", Value::Boolean(true))]);
+            keys.insert("jitter".to_owned(), if overtaking { Value::Table(with()) } else { string(jitter) });
         }
         if let Some(Reorder { chance, delay }) = reorder {
             let value = table([("chance", number(chance)), ("delay", string(delay))]);
