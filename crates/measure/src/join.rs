@@ -162,8 +162,11 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
 
 /// What limited the senders of a group.
 fn limits(w: &WindowMeter, index: usize) -> Option<Limits> {
-    let found = w.closed.sampled[index].limits_since(&w.opened.sampled[index])?;
-    let of = |counts: &[u64]| counts.get(index).copied().unwrap_or_default();
+    let (last, first) = (&w.closed.sampled[index], &w.opened.sampled[index]);
+    let found = last.limits_since(first)?;
+    // Flows that come and go are late at any time.
+    let counts = last.sends_without_end_since(first);
+    let of = |flows: &[u64]| flows.get(index).copied().filter(|_| counts).unwrap_or_default();
     Some(Limits { late: of(&w.late), slow_start: of(&w.slow_start), ..found })
 }
 

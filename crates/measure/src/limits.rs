@@ -16,6 +16,8 @@ pub struct SenderSample {
     pub window: u64,
     /// Its smoothed round-trip time, where there is one.
     pub rtt: Option<Duration>,
+    /// Whether it has data without end to send.
+    pub endless: bool,
 }
 
 /// Samples of one group so far.
@@ -25,6 +27,7 @@ pub(crate) struct Sampled {
     congestion_window: u64,
     receive_window: u64,
     send_buffer: u64,
+    endless: u64,
     /// Of the samples that a window other than the congestion window limited: sums of the windows, and of windows over round trips in bit/s.
     window_bytes: u64,
     window_bps: f64,
@@ -33,6 +36,7 @@ pub(crate) struct Sampled {
 
 impl Sampled {
     pub(crate) fn add(&mut self, sample: &SenderSample) {
+        self.endless += u64::from(sample.endless);
         match sample.limit {
             SendLimit::Application => self.application += 1,
             SendLimit::CongestionWindow => self.congestion_window += 1,
@@ -46,6 +50,11 @@ impl Sampled {
                 self.with_rtt += 1;
             }
         }
+    }
+
+    /// Whether a sender with data without end was seen since `earlier`.
+    pub(crate) fn sends_without_end_since(&self, earlier: &Sampled) -> bool {
+        self.endless > earlier.endless
     }
 
     /// The increase since `earlier`, as results have it; `None` without samples.

@@ -215,10 +215,10 @@ pub struct Limits {
     /// Mean of the same over the round-trip time, in bit/s and flow: the most that a flow can send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bps: Option<f64>,
-    /// Flows that opened their first connection in the window.
+    /// Flows without end that opened their first connection in the window.
     #[serde(default)]
     pub late: u64,
-    /// Connections that were in their first slow start when the window began.
+    /// Flows without end that were in their first slow start when the window began.
     #[serde(default)]
     pub slow_start: u64,
 }

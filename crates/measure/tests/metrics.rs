@@ -79,7 +79,7 @@ fn output() -> Output {
         recorder.delivered(0, 0, 1448);
         recorder.exchange(FinishedExchange { group: 0, kind: 0, started: at(ms), bytes: 1448 }, at(ms + 30));
         let rtt = Some(Duration::from_millis(20));
-        recorder.sampled(1, &SenderSample { limit: SendLimit::ReceiveWindow, window: 10_000, rtt });
+        recorder.sampled(1, &SenderSample { limit: SendLimit::ReceiveWindow, window: 10_000, rtt, endless: true });
         recorder.interval(at(ms + 90), counters(ms as f64), &[("avg".to_owned(), 1.0)]);
     }
     recorder.close(0, at(200), counters(200.0));
@@ -123,7 +123,7 @@ fn every_number_of_a_window_is_a_metric_and_every_metric_is_a_number() {
 fn samples_of_senders_are_shares_of_the_time() {
     let mut recorder = Recorder::new(plan());
     let counters = || vec![vec![0.0; COUNTERS.len()], Vec::new()];
-    let sample = |limit, window| SenderSample { limit, window, rtt: Some(Duration::from_millis(20)) };
+    let sample = |limit, window| SenderSample { limit, window, rtt: Some(Duration::from_millis(20)), endless: true };
     recorder.sampled(1, &sample(SendLimit::ReceiveWindow, 1_000_000));
     recorder.sent(1).connections += 1;
     recorder.open(0, at(0), counters());

@@ -98,18 +98,13 @@ fn window_limited(name: &str, runs: &Runs<'_>, what: &str, share: fn(&Limits) ->
     Some(format!("{places}the {what}{window} held {name}{rate} for {percent} % of the time; {key}"))
 }
 
-/// Whether flows of a traffic send all the time, so that each should be there from the start.
-fn sends_all_the_time(apps: &[&AppStats]) -> bool {
-    apps.iter().all(|app| app.completed.values().all(|n| *n == 0) && app.response_time_ms.is_empty())
-}
-
 /// The mean number of flows in the combination where it is the largest, with the number of all flows.
 fn worst(runs: &Runs<'_>, count: fn(&Limits) -> u64) -> Option<(f64, u64)> {
     let of_combination = |apps: &Vec<&AppStats>| {
         let counted = mean(apps.iter().filter_map(|app| app.limits).map(|limits| count(&limits) as f64))?;
         let flows = apps.first().map_or(0, |app| app.population);
         let many = counted > 0.0 && counted >= WORTH_A_NOTE * flows as f64;
-        (sends_all_the_time(apps) && many).then_some((counted, flows))
+        many.then_some((counted, flows))
     };
     runs.values().filter_map(of_combination).max_by(|a, b| a.0.total_cmp(&b.0))
 }
@@ -157,9 +152,8 @@ mod tests {
     use super::*;
     use crate::Axis;
 
-    fn entry(aqm: &str, limits: Limits, completed: u64) -> Entry {
-        let completed = (completed > 0).then(|| ("request".to_owned(), completed)).into_iter().collect();
-        let app = AppStats { limits: Some(limits), population: 4, completed, ..AppStats::default() };
+    fn entry(aqm: &str, limits: Limits) -> Entry {
+        let app = AppStats { limits: Some(limits), population: 4, ..AppStats::default() };
         let labels = [("aqm", aqm), ("repeat", "1"), ("window", "all")];
         Entry {
             labels: labels.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
@@ -195,13 +189,13 @@ mod tests {
     #[test]
     fn a_window_that_holds_the_senders_is_named_with_its_key() {
         assert_eq!(
-            notes_of(vec![entry("fifo", HELD, 0), entry("codel", FREE, 0)]),
+            notes_of(vec![entry("fifo", HELD), entry("codel", FREE)]),
             [format!(
                 "fifo: the receive window (1 MiB) held bulk at 167 Mbit/s per flow (window / round trip) for 93 % of the time; {RECEIVE}"
             )]
         );
         let send = Limits { receive_window: 0.0, send_buffer: 0.5, ..HELD };
-        let both = notes_of(vec![entry("fifo", send, 0), entry("codel", send, 0), entry("red", send, 0)]);
+        let both = notes_of(vec![entry("fifo", send), entry("codel", send), entry("red", send)]);
         assert!(
             both.len() == 1 && both[0].contains("and 2 more: the send buffer (1 MiB)") && both[0].ends_with(SEND),
             "{both:?}"
@@ -211,22 +205,21 @@ mod tests {
     /// Less than a tenth of the time, on the mean over the repeats.
     #[test]
     fn what_hardly_limits_is_left_out() {
-        assert_eq!(notes_of(vec![entry("fifo", FREE, 0)]), [""; 0]);
-        let twelfth = [Limits { receive_window: 0.12, ..HELD }, FREE].map(|limits| entry("fifo", limits, 0));
+        assert_eq!(notes_of(vec![entry("fifo", FREE)]), [""; 0]);
+        let twelfth = [Limits { receive_window: 0.12, ..HELD }, FREE].map(|limits| entry("fifo", limits));
         assert_eq!(notes_of(twelfth.into()), [""; 0]);
     }
 
     #[test]
     fn flows_that_were_not_under_way_are_counted() {
         let late = Limits { late: 3, slow_start: 1, ..FREE };
-        let told = notes_of(vec![entry("fifo", late, 0)]);
+        let told = notes_of(vec![entry("fifo", late)]);
         assert!(told[0].starts_with("3 of 4 flows of bulk started after the measurement had begun"), "{told:?}");
         assert!(told[1].starts_with("1 of 4 flows of bulk were in their first slow start"), "{told:?}");
         // One of four flows in one of three runs is a twelfth.
         let seldom = Limits { slow_start: 1, ..FREE };
-        let runs = vec![entry("fifo", seldom, 0), entry("fifo", FREE, 0), entry("fifo", FREE, 0)];
+        let runs = vec![entry("fifo", seldom), entry("fifo", FREE), entry("fifo", FREE)];
         assert_eq!(notes_of(runs), [""; 0]);
-        assert_eq!(notes_of(vec![entry("fifo", late, 9)]), [""; 0], "those that come and go are always late");
     }
 
     #[test]

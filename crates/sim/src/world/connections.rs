@@ -150,11 +150,11 @@ impl World<'_> {
         connection.ends[Side::Server as usize].sample(&self.groups[usize::from(connection.group)].profile)
     }
 
-    /// Whether the sender of a connection's data is in its first slow start.
+    /// Whether the sender of a connection has data without end, and is in its first slow start.
     pub(super) fn is_in_first_slow_start(&self, conn: u32) -> bool {
         let connection = &self.conns[conn as usize];
         let profile = &self.groups[usize::from(connection.group)].profile;
-        matches!(&connection.ends[Side::Server as usize], End::Tcp(tcp) if tcp.is_in_first_slow_start(profile))
+        matches!(&connection.ends[Side::Server as usize], End::Tcp(tcp) if tcp.is_endless() && tcp.is_in_first_slow_start(profile))
     }
 
     fn store_connection(&mut self, mut connection: Connection) -> u32 {

@@ -70,7 +70,7 @@ impl End {
         let End::Tcp(tcp) = self else { return None };
         // Ticks are much longer than most round trips.
         let rtt = tcp.srtt(p).filter(|_| p.timer == Timer::Exact);
-        Some(SenderSample { limit: tcp.limit(p)?, window: tcp.window(), rtt })
+        Some(SenderSample { limit: tcp.limit(p)?, window: tcp.window(), rtt, endless: tcp.is_endless() })
     }
 
     /// Creates an endpoint for a profile, on a host with this timer phase.

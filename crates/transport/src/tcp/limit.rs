@@ -34,6 +34,12 @@ impl Tcp {
         self.peer_window.into()
     }
 
+    /// Whether it has data without end to send.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        self.end == u64::MAX
+    }
+
     /// Whether the connection is in its first slow start: no loss, mark or delay has ended it yet. Never under a control without a slow-start threshold.
     #[must_use]
     pub fn is_in_first_slow_start(&self, p: &Profile) -> bool {
