@@ -242,7 +242,8 @@ def advise(
     cc, ecn, transport
         As in `compare`.
     among
-        The disciplines to choose from: names, or ``"linux"``, ``"kernel"``, ``"all"``.
+        The disciplines to choose from: names, or ``"linux"`` (those of ``tc``, the default; the best of the others is shown beside
+        it), ``"kernel"``, ``"all"``.
     budget, fresh
         How many runs the search may take, and under how many fresh seeds the best are compared.
     limit, duration, warmup
@@ -272,7 +273,7 @@ def advise(
     words = [f"--{name}={value}" for name, value in options.items() if value is not None]
     words += [f"--{name}" for name, given in {"alone": alone, "ecn": ecn}.items() if given]
     # What the command takes where these are left out.
-    with Bar((budget or 600) + 6 * (fresh or 12), progress) as bar:
+    with Bar((budget or 600) + 14 * (fresh or 12), progress) as bar:
         data, text, page, failed = _aqmkit.advise(words, bar.at)
     if failed:
         raise RunError("\n".join(failed))

@@ -102,10 +102,11 @@ def test_the_command_finds_the_disciplines_of_a_file(tmp_path: Path) -> None:
 def test_an_advice_is_data_text_and_a_page() -> None:
     advice = aqmkit.advise(
         "p99 < 200ms; min delay, max goodput", rate="2mbit", rtt="20ms", traffic={"bulk": 2}, alone=True,
-        among=["fifo", "codel", "pie"], budget=60, fresh=3, duration="2s", warmup="11s", out="advice", progress=False,
+        among=["fifo", "codel", "pie"], budget=80, fresh=3, duration="2s", warmup="11s", out="advice", progress=False,
     )  # fmt: skip
-    assert advice.discipline in {"fifo", "codel", "pie"}
-    assert [finalist["role"] for finalist in advice.data["finalists"]][:2] == ["choice", "runner-up"]
+    assert advice.discipline in {"fifo", "codel", "pie", "fq-codel", "cake"}
+    assert advice.data["finalists"][0]["role"] == "choice"
+    assert {"fifo", "fq-codel", "cake"} <= {finalist["discipline"] for finalist in advice.data["finalists"]}
     assert advice.meets == all(value["holds"] is not False for value in advice.data["finalists"][0]["values"])
     assert advice.commands[0].startswith("tc qdisc replace dev eth1")
     assert advice.page == Path("advice/advice.html")

@@ -1,6 +1,7 @@
 //! The result: the candidates under seeds that the search did not use, compared pair by pair.
 
 use aqmkit_results::advice::{Advice, Factor, Finalist, Goal as Shown, Role, Tried, Value};
+use aqmkit_results::statistics::{self, paired};
 use aqmkit_results::{Stat, advice};
 
 use crate::goals::{Goal, Goals};
@@ -9,8 +10,12 @@ use crate::quantity::Better;
 use crate::search::{Found, Sample};
 use crate::space::{Candidate, Space};
 
-/// The disciplines whose defaults every advice shows: drop-tail, and the default of many Linux distributions.
-pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
+/// The disciplines whose defaults every advice shows: drop-tail, the default of many Linux distributions, and the usual choice for the link of a home.
+pub const REFERENCES: [&str; 3] = ["fifo", "fq-codel", "cake"];
+
+/// The most candidates that are run under fresh seeds: the choice and the runner-up of the search, their defaults, one that `tc` does not have, and the
+/// references.
+pub const MOST_CONTENDERS: usize = 5 + REFERENCES.len();
 
 /// A candidate to be run under fresh seeds, and what for.
 #[derive(Clone, Debug)]
@@ -21,10 +26,10 @@ pub struct Contender {
     pub role: Role,
 }
 
-/// Who is run under fresh seeds: the choice, the best of each other discipline that reached the last round, their defaults, and those of the
-/// references. `spaces` are those of the search.
+/// Who is run under fresh seeds: the choice, the best of another discipline that reached the last round, their defaults, those of the references, and the best
+/// of what `tc` does not have, `beyond`, if that was searched. `spaces` are those of the search.
 #[must_use]
-pub fn contenders(found: &Found, spaces: &[Space], references: &[Space]) -> Vec<Contender> {
+pub fn contenders(found: &Found, spaces: &[Space], references: &[Space], beyond: Option<&Candidate>) -> Vec<Contender> {
     let mut all: Vec<Contender> = Vec::new();
     let mut add = |candidate: Candidate, role: Role| {
         if !all.iter().any(|before| before.candidate.label == candidate.label) {
@@ -42,7 +47,35 @@ pub fn contenders(found: &Found, spaces: &[Space], references: &[Space]) -> Vec<
     for space in of_finalists.chain(references) {
         add(space.defaults(), Role::Defaults);
     }
+    if let Some(beyond) = beyond {
+        add(beyond.clone(), Role::Beyond);
+    }
     all
+}
+
+/// The order of contenders after their fresh seeds, the advised one first. It is the one that costs least, bounds included; among those that the pairs of
+/// runs cannot tell from it and that meet as many bounds, the one with the fewest parameters to type, since a number that brings nothing is one that can be
+/// wrong elsewhere. What `tc` does not have is never the advised one.
+#[must_use]
+pub fn ordered(contenders: &[Contender], samples: &[Vec<Sample>], goals: &Goals) -> Vec<usize> {
+    let missed = |i: usize| {
+        let runs: Vec<&[Option<f64>]> = samples[i].iter().map(|sample| sample.values.as_slice()).collect();
+        goals.misses(&goals.means(&runs))
+    };
+    let costs = |i: usize| samples[i].iter().map(|sample| goals.cost(&sample.values)).collect::<Vec<f64>>();
+    let total = |i: usize| missed(i) + statistics::mean(&costs(i));
+    let typed: Vec<usize> = (0..contenders.len()).filter(|i| contenders[*i].role != Role::Beyond).collect();
+    let Some(best) = typed.iter().copied().min_by(|a, b| total(*a).total_cmp(&total(*b))) else {
+        return (0..contenders.len()).collect();
+    };
+    let as_good = |i: &usize| {
+        missed(*i) <= missed(best)
+            && paired(&costs(best), &costs(*i)).is_some_and(|d| d.mean <= 0.0 || !d.is_certain())
+            && samples[*i].len() > 1
+    };
+    let fewest = |i: &usize| (contenders[*i].candidate.searched.len(), usize::from(*i != best));
+    let advised = typed.iter().copied().filter(|i| *i == best || as_good(i)).min_by_key(fewest).unwrap_or(best);
+    std::iter::once(advised).chain((0..contenders.len()).filter(|i| *i != advised)).collect()
 }
 
 /// The link and the wish in words.
@@ -54,8 +87,45 @@ pub struct Words {
     pub traffic: String,
     /// The wish.
     pub wish: String,
+    /// What the advice comes to on other links, in sentences.
+    pub elsewhere: Vec<String>,
     /// How it was found, as name and value.
     pub facts: Vec<(String, String)>,
+}
+
+/// What the advised candidate comes to on another link, beside others there; `samples` are those of the advised one first, paired by seed. `link` begins the
+/// sentence: `On a link 30 % slower`.
+#[must_use]
+pub fn elsewhere(link: &str, goals: &Goals, names: &[String], samples: &[Vec<Sample>]) -> String {
+    let Some((choice, others)) = samples.split_first() else { return String::new() };
+    let runs: Vec<&[Option<f64>]> = choice.iter().map(|sample| sample.values.as_slice()).collect();
+    let means = goals.means(&runs);
+    let one = |(goal, mean): (&Goal, &Option<f64>)| {
+        let mean = (*mean)?;
+        let shown = format!("{} {} {}", goal.words(), short(goal.quantity.scaled(mean)), goal.quantity.unit.shown().1);
+        let bound =
+            goal.bound.map(|_| if goal.holds(Some(mean)) { " (within its bound)" } else { " (outside its bound)" });
+        Some(format!("{}{}", shown.trim_end(), bound.unwrap_or_default()))
+    };
+    let values: Vec<String> = goals.all.iter().zip(&means).filter_map(one).collect();
+    let beside = names.iter().skip(1).zip(others).filter_map(|(name, own)| {
+        let worse = factor(own, choice, goals)?;
+        Some(match (worse.is_certain(), worse.mean > 1.0) {
+            (false, _) => format!("{name} does as well"),
+            (true, true) => format!("{name} is {:.0} % worse", 100.0 * (worse.mean - 1.0)),
+            (true, false) => format!("{name} is {:.0} % better", 100.0 * (1.0 / worse.mean - 1.0)),
+        })
+    });
+    let all: Vec<String> = values.into_iter().chain(beside).collect();
+    format!("{link}: {}.", all.join("; "))
+}
+
+/// The factor by which `own` is worse than `choice`, over pairs of runs.
+fn factor(own: &[Sample], choice: &[Sample], goals: &Goals) -> Option<Factor> {
+    let costs = |of: &[Sample]| of.iter().map(|sample| goals.cost(&sample.values)).collect::<Vec<f64>>();
+    let difference = paired(&costs(choice), &costs(own))?;
+    let interval = difference.interval()?;
+    Some(Factor { mean: difference.mean.exp(), low: interval.low.exp(), high: interval.high.exp() })
 }
 
 /// The advice: `samples` are those of the contenders, the choice first, each with the same fresh seeds in the same order.
@@ -96,6 +166,7 @@ pub fn advise(
         finalists,
         install: choice.map_or_else(nothing, |choice| install(choice, rates)),
         rounds: found.rounds.iter().map(|round| (round.words.clone(), round.disciplines, round.runs)).collect(),
+        elsewhere: words.elsewhere,
         facts: words.facts,
     }
 }
@@ -133,13 +204,7 @@ fn finalist(contender: &Contender, own: &[Sample], choice: Option<&Vec<Sample>>,
             certain,
         }
     };
-    let worse = choice.filter(|_| contender.role != Role::Choice).and_then(|choice| {
-        let differences: Vec<f64> =
-            own.iter().zip(choice).map(|(own, best)| goals.cost(&own.values) - goals.cost(&best.values)).collect();
-        let stat = Stat::of(&differences)?;
-        let half = stat.half_width()?;
-        Some(Factor { mean: stat.mean.exp(), low: (stat.mean - half).exp(), high: (stat.mean + half).exp() })
-    });
+    let worse = choice.filter(|_| contender.role != Role::Choice).and_then(|choice| factor(own, choice, goals));
     Finalist {
         label: contender.candidate.label.clone(),
         role: contender.role,
@@ -172,11 +237,18 @@ fn summary(choice: &Candidate, finalists: &[Finalist], goals: &[Shown], meets: b
             "{advised} meets the wish in the mean; seeds differ so much that it is not certain for every bound."
         ),
         (true, false) => {
-            format!("Nothing that was tried meets the wish. {advised} comes nearest: {}.", missed.join("; "))
+            format!("Nothing in the table meets the wish. {advised} comes nearest: {}.", missed.join("; "))
         }
     });
+    if choice.searched.is_empty() {
+        all[0].push_str(" No other parameters were better by more than chance.");
+    }
     for other in finalists.iter().skip(1) {
-        all.extend(against(other, &name(&other.discipline, &other.parameters), goals));
+        let text = against(other, &name(&other.discipline, &other.parameters), goals);
+        let beyond = other.role == Role::Beyond;
+        all.extend(text.map(|text| {
+            if beyond { format!("With aqmkit on the path, which tc does not need: {text}") } else { text }
+        }));
     }
     all
 }
@@ -283,7 +355,7 @@ mod tests {
             rounds: vec![Round { words: "r".to_owned(), disciplines: 2, runs: 9 }],
         };
         let goals = Goals::of(&Wish::read(wish).unwrap(), &[]).unwrap();
-        let contenders = contenders(&found, &spaces, &spaces[..1]);
+        let contenders = contenders(&found, &spaces, &spaces[..1], None);
         let of = |delays: [f64; 3]| delays.map(|delay| sample(delay, 4e7)).to_vec();
         let samples = [of(choice), of([19.0, 20.0, 21.0]), of([99.0, 100.0, 101.0])];
         let rates = Rates { down: BitRate::from_mbps(50), up: None };
@@ -319,7 +391,7 @@ mod tests {
     fn it_says_when_nothing_meets_the_wish() {
         let advice = advised("delay < 2ms, max goodput", [9.0, 10.0, 11.0]);
         assert!(!advice.meets);
-        assert!(advice.summary[0].starts_with("Nothing that was tried meets the wish."), "{:?}", advice.summary);
+        assert!(advice.summary[0].starts_with("Nothing in the table meets the wish."), "{:?}", advice.summary);
         assert!(advice.summary[0].ends_with("comes nearest: queue delay 10 ms (< 2 ms)."), "{:?}", advice.summary);
     }
 

@@ -23,6 +23,9 @@ pub struct Rates {
     pub up: Option<BitRate>,
 }
 
+/// Bytes of Ethernet's header, which the kernel's disciplines count in each packet and those of the catalogue do not.
+const MAC_HEADER: u64 = 14;
+
 /// Disciplines that `tc` has under the name of the second column, with how it writes their parameters.
 type Written = fn(&str, &Value) -> Option<String>;
 const LINUX: &[(&str, &str, Written)] = &[
@@ -47,6 +50,12 @@ pub fn is_in_linux(name: &str) -> bool {
     LINUX.iter().any(|(discipline, _, _)| *discipline == name)
 }
 
+/// The name that `tc` has for a discipline, if it has it.
+#[must_use]
+pub fn name_in_tc(name: &str) -> Option<&'static str> {
+    LINUX.iter().find(|(discipline, _, _)| *discipline == name).map(|(_, in_tc, _)| *in_tc)
+}
+
 /// How to put a candidate to work on a link.
 #[must_use]
 pub fn install(candidate: &Candidate, rates: Rates) -> Install {
@@ -58,12 +67,13 @@ pub fn install(candidate: &Candidate, rates: Rates) -> Install {
     };
     let ways =
         if rates.up.is_some() { "eth1 leads to the users, eth0 to the network." } else { "eth1 leads to the users." };
-    let slightly = "Give rates slightly below those of the link, so that the queue builds up here.";
+    let slightly = "Give rates slightly below those of the link, so that the queue builds up here: where the link is slower than what is typed, the queue is in \
+                    the modem, and nothing here changes it.";
     if let Some(lines) =
         directions().map(|(rate, interface)| with_tc(candidate, rate, interface)).collect::<Option<Vec<_>>>()
     {
         let more = match candidate.discipline.as_str() {
-            "dualpi2" => " dualpi2 needs Linux 6.17.",
+            "dualpi2" => " dualpi2 needs Linux 6.17, built with it, and an iproute2 that knows it.",
             "cake" => " cake also has a shaper of its own: `root cake bandwidth RATE` in place of all three lines.",
             _ => "",
         };
@@ -151,6 +161,10 @@ fn plain(name: &str, value: &Value) -> Option<String> {
         return Some(if value.as_bool()? { "ecn" } else { "noecn" }.to_owned());
     }
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    if name == "quantum" {
+        let bytes: u64 = text.strip_suffix('b').unwrap_or(&text).parse().ok()?;
+        return Some(format!("quantum {}", bytes + MAC_HEADER));
+    }
     let number = text.strip_suffix('p').or_else(|| text.strip_suffix('b').filter(|rest| rest.parse::<f64>().is_ok()));
     Some(format!("{name} {}", number.unwrap_or(&text)))
 }
@@ -216,16 +230,21 @@ mod tests {
         assert_eq!(last("fifo", &[-1.0]), format!("{queue}pfifo limit 100"));
         assert_eq!(
             last("fq-codel", &[-0.7, 0.0, -0.7]),
-            format!("{queue}fq_codel limit 1000 interval 100ms quantum 300 target 1ms")
+            format!("{queue}fq_codel limit 1000 noecn interval 100ms quantum 314 target 1ms")
         );
-        assert_eq!(last("pie", &[0.0; 4]), format!("{queue}pie limit 1000 alpha 2 beta 20 target 15ms tupdate 15ms"));
+        assert_eq!(
+            last("pie", &[0.0; 4]),
+            format!("{queue}pie limit 1000 alpha 2 beta 20 noecn target 15ms tupdate 15ms")
+        );
         assert_eq!(
             last("red", &[0.0; 4]),
-            format!("{queue}red limit 1500000 burst 15 max 22000 probability 0.1 min 7500 avpkt 1000 bandwidth 50mbit")
+            format!(
+                "{queue}red limit 1500000 burst 12 max 22000 probability 0.02 min 7500 avpkt 1000 bandwidth 50mbit"
+            )
         );
         assert_eq!(
             last("choke", &[-0.9, -0.8, 0.0, -0.8]),
-            format!("{queue}choke limit 1000 burst 55 max 110 probability 0.02 min 42 bandwidth 50mbit")
+            format!("{queue}choke limit 1000 burst 22 max 40 probability 0.02 min 10 bandwidth 50mbit")
         );
     }
 
@@ -238,7 +257,7 @@ mod tests {
             [
                 format!("tc qdisc replace {queue}gred setup vqs 1 default 0 limit 1500000"),
                 format!(
-                    "tc qdisc change {queue}gred vq 0 limit 1500000 burst 15 max 22000 probability 0.02 min 7500 \
+                    "tc qdisc change {queue}gred vq 0 limit 1500000 burst 12 max 22000 probability 0.02 min 7500 \
                      avpkt 1000 bandwidth 50mbit"
                 ),
             ]
@@ -246,7 +265,7 @@ mod tests {
         assert_eq!(
             of("hhf", &[-1.0, 0.0, 0.0, 0.0, 0.0]),
             [format!(
-                "tc qdisc replace {queue}hhf limit 100 admit_bytes 130000 non_hh_weight 2 quantum 1500 reset_timeout 40ms"
+                "tc qdisc replace {queue}hhf limit 100 admit_bytes 130000 non_hh_weight 2 quantum 1514 reset_timeout 40ms"
             )]
         );
         assert_eq!(of("cake", &[-0.3]), [format!("tc qdisc replace {queue}cake rtt 50ms")]);
@@ -281,6 +300,70 @@ mod tests {
         }
         let wrong = tc("tc qdisc replace dev eth1 root cake limit 5").unwrap();
         assert!(String::from_utf8(wrong.stderr).unwrap().contains("What is"), "a wrong word is noticed");
+    }
+
+    /// What Linux does where a line says nothing (`sch_*.c` of 6.17 and iproute2), in the names of the catalogue.
+    fn of_the_kernel(name: &str) -> Vec<(&'static str, &'static str)> {
+        match name {
+            "codel" => vec![("target", "5ms"), ("interval", "100ms")],
+            "fq-codel" => vec![("target", "5ms"), ("interval", "100ms"), ("quantum", "1500b"), ("flows", "1024")],
+            "pie" => vec![("target", "15ms"), ("tupdate", "15ms"), ("alpha", "0.125"), ("beta", "1.25")],
+            "fq-pie" => {
+                vec![("target", "15ms"), ("tupdate", "15ms"), ("alpha", "0.125"), ("beta", "1.25"), ("flows", "1024")]
+            }
+            "dualpi2" => vec![
+                ("target", "15ms"),
+                ("tupdate", "16ms"),
+                ("alpha", "0.16"),
+                ("beta", "3.2"),
+                ("step_thresh", "1ms"),
+                ("min_qlen_step", "0"),
+                ("classic_protection", "0.1"),
+                ("coupling_factor", "2.0"),
+                ("random", "true"),
+            ],
+            "red" => vec![("max_p", "0.02"), ("burst", "12"), ("harddrop", "false")],
+            "choke" => {
+                vec![("min", "83p"), ("max", "250p"), ("max_p", "0.02"), ("burst", "139"), ("harddrop", "false")]
+            }
+            "hhf" => {
+                vec![("quantum", "1500b"), ("hh_limit", "2048"), ("non_hh_weight", "2"), ("reset_timeout", "40ms")]
+            }
+            "sfq" => vec![("divisor", "1024"), ("depth", "127")],
+            "cake" => vec![("rtt", "100ms")],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is simulated is what the line installs: where the line does not name a parameter, the candidate has the kernel's value.
+    #[test]
+    fn what_is_simulated_is_what_is_typed() {
+        let link = aqmkit_aqm::Link::new(BitRate::from_mbps(50));
+        for (name, _, _) in LINUX {
+            let space = Space::of(name, "1000p", false, &[link.rate]).unwrap();
+            let searched = space.at(&vec![0.01; space.knobs().len()]).unwrap().0;
+            for candidate in [space.defaults(), searched] {
+                let mut entry = candidate.entry();
+                entry.remove("name");
+                entry.remove("label");
+                let spec = aqmkit_aqm::registry::Spec::read(name, serde_json::to_value(&entry).unwrap()).unwrap();
+                let full = Table::try_from(&spec.effective(&link).unwrap()).unwrap();
+                for (parameter, value) in of_the_kernel(name) {
+                    if candidate.parameters.contains_key(parameter) {
+                        continue;
+                    }
+                    let own = &full[parameter];
+                    let own = own.as_str().map_or_else(|| own.to_string(), str::to_owned);
+                    assert_eq!(own, value, "{parameter} of {}", candidate.label);
+                }
+            }
+        }
+    }
+
+    /// The kernel counts the MAC header of a packet, so that a quantum of one full packet is 1514 bytes there.
+    #[test]
+    fn a_quantum_is_typed_with_the_mac_header() {
+        assert!(lines("fq-codel", &[0.0, 0.0, 0.0], None).pop().unwrap().contains("quantum 1514"));
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub struct Found {
     pub rounds: Vec<Round>,
 }
 
-/// The shares of the budget of the first three rounds; the last one has the rest.
+/// How the first three rounds share what the reference and the last round leave of the budget.
 const SHARES: [f64; 3] = [0.35, 0.3, 0.2];
 /// How many disciplines reach the last round.
 const FINALISTS: usize = 3;
@@ -97,11 +97,27 @@ const REDRAWN: usize = 50;
 /// The repeats of the last round: first for several candidates of each discipline, then for the best of each.
 const RACE: [std::ops::RangeInclusive<u32>; 2] = [4..=6, 7..=12];
 
-/// The fewest runs that so many disciplines can be searched with.
+/// The runs of the reference, which every search begins with.
+const OF_REFERENCE: usize = *RACE[1].end() as usize;
+
+/// The runs of the last round of so many disciplines at most.
+fn of_race(disciplines: usize) -> usize {
+    let each = |repeats: &std::ops::RangeInclusive<u32>| (repeats.end() - repeats.start() + 1) as usize;
+    disciplines.min(FINALISTS) * (RETRIED * each(&RACE[0]) + each(&RACE[1]))
+}
+
+/// The runs of one of the first three rounds, for each of `disciplines`, of `budget` runs for everything.
+fn of_round(round: usize, budget: usize, all: usize, disciplines: usize) -> usize {
+    let left = budget.saturating_sub(OF_REFERENCE + of_race(all));
+    let share = SHARES[round] / SHARES.iter().sum::<f64>();
+    (share * left as f64 / disciplines.max(1) as f64) as usize
+}
+
+/// The fewest runs that so many disciplines can be searched with: two of each in the first round, the reference and the race.
 #[must_use]
 pub fn least_budget(disciplines: usize) -> usize {
-    // Two runs of each in the first round, and the rest in proportion.
-    ((2 * disciplines) as f64 / SHARES[0]).ceil().max(60.0) as usize
+    let share = SHARES[0] / SHARES.iter().sum::<f64>();
+    OF_REFERENCE + of_race(disciplines) + ((2 * disciplines) as f64 / share).ceil() as usize
 }
 
 /// A discipline in the race.
@@ -124,7 +140,7 @@ struct Search<'a, M> {
     runs: usize,
 }
 
-/// Searches these disciplines with about `budget` runs.
+/// Searches these disciplines with at most `budget` runs.
 ///
 /// # Errors
 /// As of [`Measure::measure`].
@@ -146,10 +162,9 @@ pub fn search<M: Measure>(
     search.reference()?;
     let mut rounds = Vec::new();
     let all = search.racers.len();
-    for (round, share) in SHARES.iter().enumerate() {
+    for round in 0..SHARES.len() {
         let (before, kept) = (search.runs, search.racers.len());
-        let each = (share * budget as f64 / kept as f64) as usize;
-        search.round(round as u32 + 1, each.max(2))?;
+        search.round(round as u32 + 1, of_round(round, budget, all, kept))?;
         let words = match round {
             0 => "every discipline: its defaults and drawn parameters, one seed".to_owned(),
             n => format!("the best of them: parameters near the good ones, {} seeds", n + 1),
@@ -183,11 +198,11 @@ impl<M: Measure> Search<'_, M> {
     /// A round in which each discipline left has so many runs, under the repeats up to `repeats`.
     fn round(&mut self, repeats: u32, each: usize) -> Result<(), M::Error> {
         let seeds: Vec<u32> = (1..=repeats).collect();
-        if repeats > 1 {
-            let again = (0..self.racers.len()).flat_map(|racer| self.best_of(racer, RETRIED, None)).collect();
+        let used = if repeats > 1 { RETRIED.min(each) } else { 0 };
+        if used > 0 {
+            let again = (0..self.racers.len()).flat_map(|racer| self.best_of(racer, used, None)).collect();
             self.run(again, &[repeats])?;
         }
-        let used = if repeats > 1 { RETRIED } else { 0 };
         let mut left = each.saturating_sub(used) / seeds.len();
         while left > 0 {
             let now = left.min(GENERATION);

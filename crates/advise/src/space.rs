@@ -11,8 +11,10 @@ pub struct Candidate {
     pub discipline: String,
     /// Its name: the discipline, and the parameters that differ from its defaults.
     pub label: String,
-    /// Its parameters, as an experiment has them, without name and label.
+    /// Its parameters, as an experiment has them, without name and label: those that are typed to install it.
     pub parameters: Table,
+    /// What `tc` and the kernel do where nothing is typed and the catalogue's defaults are others: simulated too.
+    pub implied: Table,
     /// Those that were searched, with their values.
     pub searched: Vec<(String, String)>,
 }
@@ -21,7 +23,8 @@ impl Candidate {
     /// Its entry in the sweep of an experiment.
     #[must_use]
     pub fn entry(&self) -> Table {
-        let mut entry = self.parameters.clone();
+        let mut entry = self.implied.clone();
+        entry.extend(self.parameters.clone());
         entry.insert("name".to_owned(), Value::String(self.discipline.clone()));
         entry.insert("label".to_owned(), Value::String(self.label.clone()));
         entry
@@ -65,7 +68,7 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
             ("min", "", Steps::Whole),
             ("max", "", Steps::Whole),
             ("max_p", "", Steps::Digits),
-            ("burst", "15", Steps::Whole),
+            ("burst", "", Steps::Whole),
         ],
     ),
     (
@@ -74,7 +77,7 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
             ("min", "", Steps::Whole),
             ("max", "", Steps::Whole),
             ("max_p", "", Steps::Digits),
-            ("burst", "350", Steps::Whole),
+            ("burst", "", Steps::Whole),
         ],
     ),
     ("codel", &[("target", "", Steps::Digits), ("interval", "", Steps::Digits)]),
@@ -123,7 +126,7 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
             ("min", "7500b", Steps::Whole),
             ("max", "22500b", Steps::Whole),
             ("max_p", "0.02", Steps::Digits),
-            ("burst", "15", Steps::Whole),
+            ("burst", "12", Steps::Whole),
         ],
     ),
     (
@@ -187,6 +190,31 @@ const NO_KNOBS: &[&str] = &[
 
 /// Thresholds of RED in bytes, since `tc` takes them so: 5 and 15 packets of 1500 bytes, in a queue of a thousand.
 const RED: [(&str, &str); 3] = [("limit", "1500000b"), ("min", "7500b"), ("max", "22500b")];
+/// The burst that `tc` derives from them, `(2 min + max) / 3` in packets of 1000 bytes, and its probability at `max`.
+const RED_OF_TC: [(&str, Value); 2] = [("burst", Value::Integer(12)), ("max_p", Value::Float(0.02))];
+
+/// What the kernel does without a word, where the defaults of the catalogue are others: `sch_dualpi2.c` of 6.17 (RFC 9332's defaults are a ramp, 6.25 % and
+/// counted likelihoods), and RED without `harddrop`.
+fn implied(name: &str) -> Table {
+    let text = |value: &str| Value::String(value.to_owned());
+    let of: &[(&str, Value)] = match name {
+        "dualpi2" => &[
+            ("random", Value::Boolean(true)),
+            ("step_thresh", text("1ms")),
+            ("min_qlen_step", Value::Integer(0)),
+            ("classic_protection", Value::Float(0.1)),
+            ("tupdate", text("16ms")),
+            ("alpha", Value::Float(0.16)),
+            ("beta", Value::Float(3.2)),
+        ],
+        "red" => &[("harddrop", Value::Boolean(false))],
+        _ => &[],
+    };
+    of.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
+}
+
+/// Disciplines of `tc` with the words `ecn` and `noecn`, whose defaults differ: one of the two is always typed.
+const SAY_ECN: [&str; 4] = ["codel", "fq-codel", "pie", "fq-pie"];
 
 /// Parameters of `gred` that belong to a virtual queue. It has a single one here, since the links of a search have no classes.
 const OF_VIRTUAL_QUEUE: [&str; 4] = ["min", "max", "max_p", "burst"];
@@ -196,6 +224,7 @@ const OF_VIRTUAL_QUEUE: [&str; 4] = ["min", "max", "max_p", "burst"];
 pub struct Space {
     discipline: String,
     base: Table,
+    implied: Table,
     knobs: Vec<Knob>,
     rates: Vec<BitRate>,
 }
@@ -205,28 +234,46 @@ impl Space {
     /// parameters that only its user can know.
     #[must_use]
     pub fn of(name: &str, limit: &str, ecn: bool, rates: &[BitRate]) -> Option<Space> {
-        let mut space =
-            Space { discipline: name.to_owned(), base: Table::new(), knobs: Vec::new(), rates: rates.to_vec() };
+        let (base, knobs, rates) = (Table::new(), Vec::new(), rates.to_vec());
+        let mut space = Space { discipline: name.to_owned(), base, implied: implied(name), knobs, rates };
         let usual: Vec<(&str, Value)> = match name {
-            "red" => RED.iter().map(|(key, value)| (*key, text(value))).collect(),
+            "red" => RED.iter().map(|(key, value)| (*key, text(value))).chain(RED_OF_TC).collect(),
             "gred" => {
-                let queue = Table::from_iter(RED[1..].iter().map(|(key, value)| ((*key).to_owned(), text(value))));
+                let own = RED[1..].iter().map(|(key, value)| (*key, text(value))).chain(RED_OF_TC);
+                let queue = Table::from_iter(own.map(|(key, value)| (key.to_owned(), value)));
                 vec![(RED[0].0, text(RED[0].1)), ("classes", Value::Array(vec![Value::Table(queue)]))]
             }
             // `tc` has no parameter for its limit.
             "cake" => Vec::new(),
+            // As tc derives them from a limit of a thousand packets.
+            "choke" => vec![
+                ("limit", text("1000p")),
+                ("min", text("83p")),
+                ("max", text("250p")),
+                ("burst", Value::Integer(139)),
+                ("max_p", Value::Float(0.02)),
+            ],
             // A turn of Linux's is a quantum.
             "sfq" => vec![("limit", text(limit)), ("flows", Value::Integer(127)), ("quantum", text("1500b"))],
             _ => vec![("limit", text(limit))],
         };
-        for (key, value) in usual.into_iter().chain(ecn.then_some(("ecn", Value::Boolean(true)))) {
+        // Thresholds and what is derived from them fit only together.
+        let together: Table = usual.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        let all_at_once = space.accepts(&together);
+        if all_at_once {
+            space.base = together;
+        }
+        let says = ecn || SAY_ECN.contains(&name);
+        let one_by_one = usual.into_iter().filter(|_| !all_at_once);
+        for (key, value) in one_by_one.chain(says.then_some(("ecn", Value::Boolean(ecn)))) {
             let mut with = space.base.clone();
             with.insert(key.to_owned(), value);
             if space.accepts(&with) {
                 space.base = with;
             }
         }
-        let effective = Table::try_from(space.spec(&space.base)?.effective(&Link::new(*rates.first()?)).ok()?).ok()?;
+        let first = Link::new(*space.rates.first()?);
+        let effective = Table::try_from(space.spec(&space.base)?.effective(&first).ok()?).ok()?;
         if !space.accepts(&space.base) {
             return None;
         }
@@ -269,6 +316,7 @@ impl Space {
             discipline: self.discipline.clone(),
             label: self.discipline.clone(),
             parameters: self.base.clone(),
+            implied: self.implied.clone(),
             searched: Vec::new(),
         }
     }
@@ -306,7 +354,9 @@ impl Space {
     }
 
     fn spec(&self, parameters: &Table) -> Option<Spec> {
-        Spec::read(&self.discipline, serde_json::to_value(parameters).ok()?).ok()
+        let mut all = self.implied.clone();
+        all.extend(parameters.clone());
+        Spec::read(&self.discipline, serde_json::to_value(&all).ok()?).ok()
     }
 
     fn accepts(&self, parameters: &Table) -> bool {
@@ -407,7 +457,7 @@ mod tests {
     #[test]
     fn the_virtual_queue_of_gred_has_the_thresholds() {
         let candidate = space("gred").at(&[0.0, 0.2, 0.0, 0.0]).unwrap().0;
-        assert_eq!(candidate.label, "gred min=7500b max=36000b max_p=0.02 burst=15");
+        assert_eq!(candidate.label, "gred min=7500b max=36000b max_p=0.02 burst=12");
         let queue = candidate.parameters["classes"][0].as_table().unwrap();
         assert_eq!(queue["max"].as_str(), Some("36000b"));
         assert_eq!(candidate.parameters.keys().collect::<Vec<_>>(), ["classes", "limit"]);

@@ -1,5 +1,7 @@
 //! The support of this machine for live traffic, and the state of running links.
 
+mod disciplines;
+
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -20,6 +22,8 @@ use crate::timing::{Clock, Granted, be_punctual, wait};
 use crate::tun::Tun;
 use aqmkit_measure::Times;
 use aqmkit_measure::output::Summary;
+
+pub use disciplines::Known;
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -68,6 +72,7 @@ pub fn examine() -> Vec<Check> {
     };
     checks.extend(sockets());
     checks.push(congestion());
+    checks.push(queue_disciplines());
     checks.push(ecn(namespace.ok().as_ref()));
     checks.push(programs());
     checks.extend(in_kernel());
@@ -151,6 +156,27 @@ fn programs() -> Check {
         attached,
         "programs can be attached to interfaces (shape, bridge --fail-open)",
         "only for shape and bridge --fail-open: root, and Linux 6.6 or later",
+    )
+}
+
+/// Disciplines that `advise` may recommend, as `tc` calls them.
+const OF_TC: [&str; 13] =
+    ["pfifo", "red", "choke", "codel", "fq_codel", "pie", "fq_pie", "dualpi2", "sfb", "sfq", "gred", "hhf", "cake"];
+
+fn queue_disciplines() -> Check {
+    let missing: Vec<&str> = OF_TC.into_iter().filter(|name| !Known::of(name).missing(name).is_empty()).collect();
+    let unknown = OF_TC.iter().all(|name| Known::of(name).kernel.is_none() || *name == "pfifo");
+    let found = match (unknown, missing.as_slice()) {
+        (true, []) => "no list of the kernel's modules is here, so what it has is not known".to_owned(),
+        (_, []) => "kernel and tc have all that advise recommends".to_owned(),
+        (_, missing) => format!("kernel or tc lack {}", missing.join(", ")),
+    };
+    let state = if missing.is_empty() { State::Good } else { State::Poor };
+    check(
+        "queue disciplines",
+        state,
+        found,
+        "only for the lines of advise: a kernel built with them (dualpi2: 6.17), and a newer iproute2",
     )
 }
 

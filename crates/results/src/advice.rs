@@ -27,6 +27,8 @@ pub struct Advice {
     pub install: Install,
     /// The rounds of the search: description, number of disciplines, number of runs.
     pub rounds: Vec<(String, usize, usize)>,
+    /// What the advice comes to where the link is slower or faster than said, in sentences.
+    pub elsewhere: Vec<String>,
     /// How it was found, as name and value.
     pub facts: Vec<(String, String)>,
 }
@@ -56,6 +58,8 @@ pub enum Role {
     RunnerUp,
     /// A discipline with its defaults.
     Defaults,
+    /// The best one of those that `tc` does not have, which needs aqmkit on the path.
+    Beyond,
 }
 
 /// A candidate under fresh seeds.

@@ -5,10 +5,14 @@ mod setting;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use aqmkit_advise::advice::{REFERENCES, Words, advise as compose, contenders};
+use aqmkit_advise::advice::{
+    Contender, MOST_CONTENDERS, REFERENCES, Words, advise as compose, contenders, elsewhere as on_another_link, ordered,
+};
 use aqmkit_advise::goals::Goals;
 use aqmkit_advise::install::is_in_linux;
-use aqmkit_advise::search::{Measure as _, least_budget, search};
+#[cfg(live)]
+use aqmkit_advise::install::name_in_tc;
+use aqmkit_advise::search::{Measure as _, Sample, least_budget, search};
 use aqmkit_advise::space::{Candidate, Space};
 use aqmkit_advise::trials::{TrialError, Trials, with_candidates};
 use aqmkit_advise::wish::Wish;
@@ -19,7 +23,7 @@ use aqmkit_experiment::{Experiment, Overrides, Problem};
 use aqmkit_files::put;
 use aqmkit_report::terminal::Screen;
 use aqmkit_report::{terminal, write_advice};
-use aqmkit_results::advice::Advice;
+use aqmkit_results::advice::{Advice, Role};
 use aqmkit_runs::run::Watch;
 use aqmkit_runs::store::Store;
 
@@ -53,8 +57,11 @@ pub struct Advised {
 pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
     listen()?;
     let bar = Bar::new(most_runs(args), talk);
-    let advised = advised(args, talk, &bar, &STOP)?;
+    let mut advised = advised(args, talk, &bar, &STOP)?;
     bar.finish();
+    // Of this machine, which is not part of the advice that is stored: it may be for another one.
+    let missing = missing_here(&advised.advice);
+    advised.advice.install.note.push_str(&missing);
     if args.json {
         say::print(&serde_json::to_string_pretty(&advised.advice)?)?;
     } else {
@@ -67,11 +74,40 @@ pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
     failures(&advised.failed)
 }
 
-/// How many runs there are at most: those of the search, and six candidates under fresh seeds.
+/// What this machine lacks of what is to be typed, as a sentence after a space; empty if nothing is known to be missing.
+#[cfg(live)]
+fn missing_here(advice: &Advice) -> String {
+    let Some(choice) = advice.finalists.first().filter(|_| advice.install.with == "tc") else { return String::new() };
+    let Some(name) = name_in_tc(&choice.discipline) else { return String::new() };
+    let missing = aqmkit_live::doctor::Known::of(name).missing(name);
+    if missing.is_empty() { missing } else { format!(" Here: {missing}") }
+}
+
+#[cfg(not(live))]
+fn missing_here(_: &Advice) -> String {
+    String::new()
+}
+
+/// How many runs there are at most: those of the search, the candidates under fresh seeds, and the advised one and two others on two other links.
 #[must_use]
 pub fn most_runs(args: &args::Advise) -> usize {
-    args.budget.saturating_add(6 * args.fresh as usize)
+    args.budget.saturating_add(fresh_runs(args))
 }
+
+fn fresh_runs(args: &args::Advise) -> usize {
+    let elsewhere = OTHER_LINKS.len() * (1 + BESIDE.len());
+    (MOST_CONTENDERS + elsewhere) * args.fresh as usize
+}
+
+/// Links on which the advice is tried too: the factor of their rates, and how a sentence about them begins.
+const OTHER_LINKS: [(f64, &str); 2] =
+    [(0.7, "On a link 30 % slower than said"), (1.3, "On a link 30 % faster than said")];
+
+/// The disciplines whose defaults are run there beside the advised candidate.
+const BESIDE: [&str; 2] = ["fq-codel", "cake"];
+
+/// The share of the budget for disciplines that `tc` does not have, where those are tried at all.
+const SHARE_BEYOND: f64 = 0.3;
 
 /// Searches, and runs the best under fresh seeds; writes the page and the experiment of the last runs. `cancel` stops it.
 ///
@@ -94,7 +130,8 @@ pub fn advised(args: &args::Advise, talk: Talk, watch: &dyn Watch, cancel: &Atom
     };
     let limit = args.limit.unwrap_or(LIMIT).to_string();
     let space = |name: &str| Space::of(name, &limit, args.mix.ecn, &setting.both());
-    let spaces: Vec<Space> = among(&args.among)?.into_iter().filter_map(&space).collect();
+    let usual = ["linux".to_owned()];
+    let spaces: Vec<Space> = among(args.among.as_deref().unwrap_or(&usual))?.into_iter().filter_map(&space).collect();
     let least = least_budget(spaces.len());
     if args.budget < least {
         return wrong(
@@ -121,12 +158,36 @@ pub fn advised(args: &args::Advise, talk: Talk, watch: &dyn Watch, cancel: &Atom
     };
     let stopped = |error| failure(error, &dir);
     let mut of_search = trials(seed);
-    let found = search(spaces.clone(), &goals, args.budget, seed, &mut of_search).map_err(stopped)?;
+    let beyond = beyond(args, &spaces, &space);
+    let of_beyond = if beyond.is_empty() { 0 } else { budget_beyond(args, beyond.len()) };
+    let found = search(spaces.clone(), &goals, args.budget - of_beyond, seed, &mut of_search).map_err(stopped)?;
+    let best_beyond = if beyond.is_empty() {
+        None
+    } else {
+        let found = search(beyond, &goals, of_beyond, seed, &mut of_search).map_err(stopped)?;
+        found.finalists.into_iter().next()
+    };
     let fresh = derive_seed(seed, "fresh");
     let mut of_contenders = trials(fresh);
-    let contenders = contenders(&found, &spaces, &references);
+    let contenders = contenders(&found, &spaces, &references, best_beyond.as_ref());
     let asked = contenders.iter().map(|contender| (contender.candidate.clone(), (1..=args.fresh).collect())).collect();
     let samples = of_contenders.measure(&asked).map_err(stopped)?;
+    let (contenders, samples) = advised_first(contenders, samples, &goals);
+    let mut elsewhere = Vec::new();
+    for (factor, link) in OTHER_LINKS {
+        let scaled = setting.scaled(factor);
+        let mut there = Trials { setting: &scaled, ..trials(fresh) };
+        let others = references.iter().filter(|space| BESIDE.contains(&space.discipline())).map(Space::defaults);
+        let advised = contenders.first().map(|first| first.candidate.clone());
+        let mut all: Vec<Candidate> = advised.into_iter().collect();
+        all.extend(others.filter(|other| Some(other) != all.first()).collect::<Vec<_>>());
+        let names: Vec<String> = all.iter().map(|one| format!("{} with its defaults", one.label)).collect();
+        let asked = all.into_iter().map(|candidate| (candidate, (1..=args.fresh).collect())).collect();
+        let samples = there.measure(&asked).map_err(stopped)?;
+        elsewhere.push(on_another_link(link, &goals, &names, &samples));
+        of_contenders.failed.extend(there.failed);
+        of_contenders.cpu_s += there.cpu_s;
+    }
     let candidates: Vec<Candidate> = contenders.iter().map(|contender| contender.candidate.clone()).collect();
     save(&setting, &candidates, fresh, args.fresh, &dir)?;
     let mut facts = setting.facts(args, spaces.len(), seed);
@@ -139,6 +200,7 @@ pub fn advised(args: &args::Advise, talk: Talk, watch: &dyn Watch, cancel: &Atom
         link: setting.link_words(),
         traffic: setting.traffic_words(),
         wish: args.want.trim().to_owned(),
+        elsewhere,
         facts,
     };
     let advice = compose(words, &goals, &contenders, &samples, &found, setting.rates);
@@ -147,6 +209,41 @@ pub fn advised(args: &args::Advise, talk: Talk, watch: &dyn Watch, cancel: &Atom
     put(&dir.join("advice.json"), &serde_json::to_string_pretty(&advice)?)?;
     let failed = of_search.failed.into_iter().chain(of_contenders.failed).collect();
     Ok(Advised { advice, page, failed })
+}
+
+/// What `tc` does not have, where the user leaves the choice of disciplines open and the budget has room for it.
+fn beyond(args: &args::Advise, spaces: &[Space], space: &dyn Fn(&str) -> Option<Space>) -> Vec<Space> {
+    if args.among.is_some() {
+        return Vec::new();
+    }
+    let all = registry::ALL.iter().map(|entry| entry.name).filter(|name| !is_in_linux(name));
+    let beyond: Vec<Space> = all.filter_map(space).collect();
+    let room = args.budget >= least_budget(spaces.len()) + budget_beyond(args, beyond.len());
+    if room { beyond } else { Vec::new() }
+}
+
+/// The runs for so many disciplines that `tc` does not have.
+fn budget_beyond(args: &args::Advise, disciplines: usize) -> usize {
+    least_budget(disciplines).max((SHARE_BEYOND * args.budget as f64) as usize)
+}
+
+/// Contenders and their samples, the advised one first.
+fn advised_first(
+    contenders: Vec<Contender>,
+    samples: Vec<Vec<Sample>>,
+    goals: &Goals,
+) -> (Vec<Contender>, Vec<Vec<Sample>>) {
+    let order = ordered(&contenders, &samples, goals);
+    let of = |(place, i): (usize, &usize)| {
+        let mut contender = contenders[*i].clone();
+        contender.role = match (place, contender.role) {
+            (0, _) => Role::Choice,
+            (_, Role::Choice) => Role::RunnerUp,
+            (_, role) => role,
+        };
+        (contender, samples[*i].clone())
+    };
+    order.iter().enumerate().map(of).unzip()
 }
 
 /// The disciplines to choose from, each once.
@@ -174,7 +271,13 @@ fn among(names: &[String]) -> Result<Vec<&'static str>, Failure> {
 /// Where the results of an advice go: the same command finds its finished runs there.
 fn directory(args: &args::Advise, setting: &Setting) -> PathBuf {
     let limit = args.limit.map(|limit| limit.to_string()).unwrap_or_default();
-    let text = format!("{} {} {} {limit} {}", setting.experiment, args.want, args.among.join(","), args.mix.ecn);
+    let text = format!(
+        "{} {} {} {limit} {}",
+        setting.experiment,
+        args.want,
+        args.among.as_deref().unwrap_or_default().join(","),
+        args.mix.ecn
+    );
     let hash = blake3::hash(text.as_bytes()).to_hex();
     Path::new("results/advise").join(format!("{}-{}", setting.short(), &hash[..6]))
 }
@@ -200,10 +303,10 @@ fn tell_beforehand(
     let runs = most_runs(args);
     let seconds = one_of_each.seconds(jobs) / candidates.len().max(1) as f64 * runs as f64;
     say::tell(&format!(
-        "{} disciplines, at most {} runs of the search and {} under fresh seeds: {}, {jobs} at a time. Finished runs are kept: after Ctrl-C the same command resumes.",
+        "{} disciplines, at most {} runs of the search and at most {} under fresh seeds: {}, {jobs} at a time. Finished runs are kept: after Ctrl-C the same command resumes.",
         candidates.len(),
         args.budget,
-        6 * args.fresh,
+        fresh_runs(args),
         about(seconds)
     ));
     Ok(())
@@ -232,7 +335,6 @@ fn failure(error: TrialError, dir: &Path) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use aqmkit_results::advice::Role;
     use clap::Parser as _;
 
     use aqmkit_runs::run::Notes;
@@ -272,7 +374,7 @@ mod tests {
             .into_iter()
             .chain([
                 "--budget",
-                "60",
+                "150",
                 "--fresh",
                 "3",
                 "--duration",
@@ -288,7 +390,10 @@ mod tests {
         let first = run(&line).unwrap();
         assert_eq!(first.failed, Vec::<String>::new());
         let advice = &first.advice;
-        assert_eq!((advice.finalists[0].role, advice.finalists[1].role), (Role::Choice, Role::RunnerUp));
+        assert_eq!(advice.finalists[0].role, Role::Choice);
+        assert_eq!(advice.finalists.iter().filter(|f| f.role == Role::Choice).count(), 1);
+        assert!(advice.finalists.iter().any(|f| f.discipline == "cake"), "always beside the others");
+        assert_eq!(advice.elsewhere.len(), 2, "{:?}", advice.elsewhere);
         assert!(
             advice.finalists.iter().any(|f| f.label == "fifo")
                 && advice.finalists.iter().any(|f| f.label == "fq-codel"),

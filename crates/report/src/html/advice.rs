@@ -104,6 +104,7 @@ fn column(finalist: &Finalist, swatches: &[Swatch]) -> Option<Column> {
         Role::Choice => "advised",
         Role::RunnerUp => "second best",
         Role::Defaults => "defaults",
+        Role::Beyond => "not in tc",
     };
     let parameters =
         finalist.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ");

@@ -23,6 +23,9 @@ pub fn advice(advice: &Advice, screen: Screen) -> String {
     text.push('\n');
     text.push_str(&table(advice, screen));
     text.push_str(&paragraph(&legend(advice), screen.width, ""));
+    for sentence in &advice.elsewhere {
+        text.push_str(&paragraph(sentence, screen.width, ""));
+    }
     text.push_str(&format!("\n{}\n", screen.bold("To type")));
     text.push_str(&paragraph(&advice.install.note, screen.width, ""));
     for line in &advice.install.lines {
@@ -67,6 +70,7 @@ fn name(finalist: &Finalist) -> String {
         Role::Choice => format!("{}\nadvised", finalist.discipline),
         Role::RunnerUp => format!("{}\n2nd best", finalist.discipline),
         Role::Defaults => format!("{}\ndefaults", finalist.discipline),
+        Role::Beyond => format!("{}\nnot in tc", finalist.discipline),
     }
 }
 
@@ -172,6 +176,7 @@ mod tests {
                 lines: vec!["tc qdisc replace dev eth1 root".to_owned()],
             },
             rounds: Vec::new(),
+            elsewhere: Vec::new(),
             facts: Vec::new(),
         };
         let text = advice(&of, Screen::from(80));

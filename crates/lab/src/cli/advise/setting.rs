@@ -75,6 +75,25 @@ impl Setting {
         Ok(setting)
     }
 
+    /// The experiment with the rates of all links times a factor.
+    pub(super) fn scaled(&self, factor: f64) -> Table {
+        let scale = |table: &mut Table| {
+            let rate = table.get("rate").and_then(Value::as_str).and_then(|text| parse_rate(text).ok());
+            if let Some(rate) = rate {
+                let scaled = BitRate::from_bps((rate.as_bps() as f64 * factor).round() as u64);
+                table.insert("rate".to_owned(), Value::String(scaled.to_string()));
+            }
+        };
+        let mut experiment = self.experiment.clone();
+        if let Some(Value::Table(topology)) = experiment.get_mut("topology") {
+            scale(topology);
+            if let Some(Value::Array(links)) = topology.get_mut("links") {
+                links.iter_mut().filter_map(Value::as_table_mut).for_each(scale);
+            }
+        }
+        experiment
+    }
+
     /// The rates of the queues.
     pub(super) fn both(&self) -> Vec<BitRate> {
         [Some(self.rates.down), self.rates.up].into_iter().flatten().collect()

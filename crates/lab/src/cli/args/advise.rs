@@ -46,10 +46,11 @@ pub struct Advise {
     /// No traffic but that of the wish and of the options
     #[arg(long)]
     pub alone: bool,
-    /// Disciplines to choose from: names, linux (those of tc), kernel (those of tc and of aqmkit kernel), all
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
-    pub among: Vec<String>,
-    /// Largest number of runs of the search
+    /// Disciplines to choose from: names, linux (those of tc), kernel (those of tc and of aqmkit kernel), all [default: linux; the best of the
+    /// others is shown beside it]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub among: Option<Vec<String>>,
+    /// Largest number of runs of the search; those under fresh seeds come on top
     #[arg(long, value_name = "RUNS", default_value_t = 600)]
     pub budget: usize,
     /// Number of unused seeds under which the choice is compared with others
