@@ -278,7 +278,7 @@ impl Space {
             return None;
         }
         space.knobs = match OF_LINUX.iter().find(|(linux, _)| *linux == name) {
-            Some((_, knobs)) => knobs
+            Some((_, turned)) => turned
                 .iter()
                 .filter_map(|(knob, default, steps)| {
                     let own = default.parse().map_or_else(|_| text(default), Value::Integer);

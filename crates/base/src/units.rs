@@ -93,7 +93,7 @@ fn parse(text: &str, what: &'static str, units: &[Unit], most: Most, example: &s
     if unit.is_empty() {
         return Err(error(format!("a {what} needs a unit ({}), such as {example}", names())));
     }
-    let named = |unit: &str| units.iter().find(|u| u.0.eq_ignore_ascii_case(unit));
+    let named = |name: &str| units.iter().find(|u| u.0.eq_ignore_ascii_case(name));
     let of_tc = || OF_TC.iter().find(|(spelling, _)| spelling.eq_ignore_ascii_case(unit));
     let known = named(unit).or_else(|| named(of_tc()?.1));
     let (_, scale) = known.ok_or_else(|| error(format!("the unit {unit:?} is not one of {}", names())))?;

@@ -63,8 +63,8 @@ pub fn means(runs: &[Entry]) -> Vec<Means> {
             values[place].entry(path).or_default().push(number);
         }
     }
-    let of = |values: BTreeMap<String, Vec<f64>>| {
-        values.into_iter().filter_map(|(path, values)| Some((path, Stat::of(&values)?.into()))).collect()
+    let of = |numbers: BTreeMap<String, Vec<f64>>| {
+        numbers.into_iter().filter_map(|(path, own)| Some((path, Stat::of(&own)?.into()))).collect()
     };
     order.into_iter().zip(values).map(|(labels, values)| Means { labels, metrics: of(values) }).collect()
 }

@@ -55,7 +55,7 @@ fn columns(runs: &[&Output]) -> Vec<String> {
 
 fn of_column(runs: &[&Output], column: &str, share: f64, run: &str) -> Option<Unsettled> {
     let window = runs.first()?.windows.first()?;
-    let parts: Option<Vec<Vec<f64>>> = runs.iter().map(|run| measured(run, column, window)).collect();
+    let parts: Option<Vec<Vec<f64>>> = runs.iter().map(|one| measured(one, column, window)).collect();
     let parts = parts?;
     let shortest = parts.iter().map(Vec::len).min()?;
     let over_seeds: Vec<f64> =
@@ -71,7 +71,7 @@ fn of_column(runs: &[&Output], column: &str, share: f64, run: &str) -> Option<Un
     let side = |of: fn(&[f64], usize) -> &[f64]| -> Vec<f64> {
         parts.iter().map(|part| mean_of_known(of(&part[..shortest], cut))).collect()
     };
-    let (before, after) = (side(|part, cut| &part[..cut]), side(|part, cut| &part[cut..]));
+    let (before, after) = (side(|part, at| &part[..at]), side(|part, at| &part[at..]));
     let difference = paired(&before, &after)?;
     let metric = Metric::at(column)?;
     let bias = difference.mean.abs() * cut as f64 / shortest as f64;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use aqmkit_advise::advice::{
-    Contender, MOST_CONTENDERS, REFERENCES, Words, advise as compose, contenders, elsewhere as on_another_link, ordered,
+    Contender, MOST_CONTENDERS, REFERENCES, Words, advise as compose, contenders, elsewhere, ordered,
 };
 use aqmkit_advise::goals::Goals;
 use aqmkit_advise::install::is_in_linux;
@@ -164,27 +164,21 @@ pub fn advised(args: &args::Advise, talk: Talk, watch: &dyn Watch, cancel: &Atom
     let best_beyond = if beyond.is_empty() {
         None
     } else {
-        let found = search(beyond, &goals, of_beyond, seed, &mut of_search).map_err(stopped)?;
-        found.finalists.into_iter().next()
+        search(beyond, &goals, of_beyond, seed, &mut of_search).map_err(stopped)?.finalists.into_iter().next()
     };
     let fresh = derive_seed(seed, "fresh");
     let mut of_contenders = trials(fresh);
     let contenders = contenders(&found, &spaces, &references, best_beyond.as_ref());
     let asked = contenders.iter().map(|contender| (contender.candidate.clone(), (1..=args.fresh).collect())).collect();
     let samples = of_contenders.measure(&asked).map_err(stopped)?;
-    let (contenders, samples) = advised_first(contenders, samples, &goals);
-    let mut elsewhere = Vec::new();
+    let (contenders, samples) = advised_first(&contenders, &samples, &goals);
+    let choice = contenders.first().map(|first| first.candidate.clone());
+    let others: Vec<Candidate> = choice.into_iter().chain(references.iter().map(Space::defaults)).collect();
+    let mut on_others = Vec::new();
     for (factor, link) in OTHER_LINKS {
         let scaled = setting.scaled(factor);
         let mut there = Trials { setting: &scaled, ..trials(fresh) };
-        let others = references.iter().filter(|space| BESIDE.contains(&space.discipline())).map(Space::defaults);
-        let advised = contenders.first().map(|first| first.candidate.clone());
-        let mut all: Vec<Candidate> = advised.into_iter().collect();
-        all.extend(others.filter(|other| Some(other) != all.first()).collect::<Vec<_>>());
-        let names: Vec<String> = all.iter().map(|one| format!("{} with its defaults", one.label)).collect();
-        let asked = all.into_iter().map(|candidate| (candidate, (1..=args.fresh).collect())).collect();
-        let samples = there.measure(&asked).map_err(stopped)?;
-        elsewhere.push(on_another_link(link, &goals, &names, &samples));
+        on_others.push(on_another_link(link, &goals, &others, args.fresh, &mut there).map_err(stopped)?);
         of_contenders.failed.extend(there.failed);
         of_contenders.cpu_s += there.cpu_s;
     }
@@ -200,7 +194,7 @@ pub fn advised(args: &args::Advise, talk: Talk, watch: &dyn Watch, cancel: &Atom
         link: setting.link_words(),
         traffic: setting.traffic_words(),
         wish: args.want.trim().to_owned(),
-        elsewhere,
+        elsewhere: on_others,
         facts,
     };
     let advice = compose(words, &goals, &contenders, &samples, &found, setting.rates);
@@ -227,13 +221,29 @@ fn budget_beyond(args: &args::Advise, disciplines: usize) -> usize {
     least_budget(disciplines).max((SHARE_BEYOND * args.budget as f64) as usize)
 }
 
+/// What the first of these comes to on another link, beside those of [`BESIDE`], as a sentence that `link` begins.
+fn on_another_link(
+    link: &str,
+    goals: &Goals,
+    candidates: &[Candidate],
+    seeds: u32,
+    there: &mut Trials<'_>,
+) -> Result<String, TrialError> {
+    let Some((choice, others)) = candidates.split_first() else { return Ok(String::new()) };
+    let beside = others.iter().filter(|other| BESIDE.contains(&other.label.as_str()) && *other != choice);
+    let all: Vec<Candidate> = std::iter::once(choice).chain(beside).cloned().collect();
+    let names: Vec<String> = all.iter().map(|one| format!("{} with its defaults", one.label)).collect();
+    let asked = all.into_iter().map(|candidate| (candidate, (1..=seeds).collect())).collect();
+    Ok(elsewhere(link, goals, &names, &there.measure(&asked)?))
+}
+
 /// Contenders and their samples, the advised one first.
 fn advised_first(
-    contenders: Vec<Contender>,
-    samples: Vec<Vec<Sample>>,
+    contenders: &[Contender],
+    samples: &[Vec<Sample>],
     goals: &Goals,
 ) -> (Vec<Contender>, Vec<Vec<Sample>>) {
-    let order = ordered(&contenders, &samples, goals);
+    let order = ordered(contenders, samples, goals);
     let of = |(place, i): (usize, &usize)| {
         let mut contender = contenders[*i].clone();
         contender.role = match (place, contender.role) {

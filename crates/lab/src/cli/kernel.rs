@@ -74,10 +74,10 @@ impl Words {
                 _ if word.contains('=') => given.push(word.clone()),
                 // As tc has it: limit 400000 min 30000.
                 _ => match rest.clone().next() {
-                    Some(value)
-                        if value.starts_with(|c: char| c.is_ascii_digit()) || value == "true" || value == "false" =>
+                    Some(next)
+                        if next.starts_with(|c: char| c.is_ascii_digit()) || next == "true" || next == "false" =>
                     {
-                        given.push(format!("{word}={}", in_tc(discipline, word, value)));
+                        given.push(format!("{word}={}", in_tc(discipline, word, next)));
                         rest.next();
                     }
                     _ => {

@@ -187,8 +187,8 @@ mod tests {
         assert!(told("red:fast").contains("\"fast\" in \"red:fast\" has no value"), "{}", told("red:fast"));
         assert!(told("bfifo").contains("fifo:limit=90kb"));
         assert_eq!(parameters_of("fifo:limit=90kb").0, "fifo");
-        let told = known("fifo,red", &Catalogue::default()).unwrap_err().text().unwrap_or_default();
-        assert!(told.contains("write fifo red, with spaces"), "{told}");
+        let joined = known("fifo,red", &Catalogue::default()).unwrap_err().text().unwrap_or_default();
+        assert!(joined.contains("write fifo red, with spaces"), "{joined}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs under more and more seeds, until the means are known: `docs/statistics.md`.
 
 use aqmkit_base::Duration;
-use aqmkit_experiment::Experiment;
+use aqmkit_experiment::{Experiment, RunSpec};
 use aqmkit_report::precision::{Known, least_known};
 use aqmkit_results::Results;
 use aqmkit_runs::tails::few_responses;
@@ -36,7 +36,7 @@ pub(super) struct Aim {
 impl Aim {
     /// The aim for an experiment. A precision that the user asks for has ten times the budget.
     pub(super) fn of(exp: &Experiment, asked: Option<f64>) -> Aim {
-        let of_a_seed: f64 = exp.plan().iter().map(|run| run.packets()).sum::<f64>() / f64::from(exp.repeat.max(1));
+        let of_a_seed: f64 = exp.plan().iter().map(RunSpec::packets).sum::<f64>() / f64::from(exp.repeat.max(1));
         let budget = if asked.is_some() { 10.0 * BUDGET } else { BUDGET };
         let affordable = (budget / of_a_seed.max(1.0)) as u32;
         let fewest = affordable.clamp(FEWEST_OF_LONG_RUNS, FEWEST);

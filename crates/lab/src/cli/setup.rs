@@ -52,7 +52,7 @@ fn with_names(command: Command) -> Command {
             let named: Vec<_> = sub.get_arguments().filter_map(known).filter(|(_, names)| !names.is_empty()).collect();
             named.into_iter().fold(sub, |sub, (id, names)| {
                 // clap keeps names for as long as the program runs, which ends with the script.
-                let names = names.into_iter().map(|name| &*name.leak());
+                let names = names.into_iter().map(|one| &*one.leak());
                 sub.mut_arg(id, |argument| argument.value_parser(PossibleValuesParser::new(names)))
             })
         })

@@ -53,9 +53,10 @@ fn in_kernel(name: &str) -> Option<bool> {
     (found || lists.iter().all(Option::is_some)).then_some(found)
 }
 
-/// Asks `tc` to put it on a device that is not there: it complains of the word before the device.
+/// Asks `tc` to put it on a device that is not there, with a word that no discipline has: of a discipline that it knows it asks what that is, and of
+/// another one it says that it cannot read options.
 fn in_tc(name: &str) -> Option<bool> {
-    let words = ["qdisc", "replace", "dev", "aqmkit-no-device", "root", name];
+    let words = ["qdisc", "replace", "dev", "aqmkit-no-device", "root", name, "aqmkit-no-word"];
     let output = Command::new("tc").args(words).output().ok()?;
     let said = String::from_utf8_lossy(&output.stderr);
     Some(!said.contains("Unknown qdisc"))

@@ -221,8 +221,8 @@ fn of_apps(window: &Window, log: &Log, span: Span, now: u64) {
         near(app.timeouts_per_s, count(|s| s.timeout) / span.seconds(), name);
         let ended: Vec<_> = log.exchanges.iter().filter(|(ns, e)| e.group == group && span.has(*ns)).collect();
         for (kind, called) in [(0, "page"), (1, "object")] {
-            let count = ended.iter().filter(|(_, e)| e.kind == kind).count() as u64;
-            assert_eq!(app.completed.get(called).copied().unwrap_or(0), count, "{name} {called}");
+            let of_kind = ended.iter().filter(|(_, e)| e.kind == kind).count() as u64;
+            assert_eq!(app.completed.get(called).copied().unwrap_or(0), of_kind, "{name} {called}");
             let took = ended.iter().filter(|(_, e)| e.kind == kind);
             let took = sorted(took.map(|(ns, e)| play::at(*ns).since(e.started).as_millis_f64()));
             summarizes(app.response_time_ms.get(called).copied(), &took, called);

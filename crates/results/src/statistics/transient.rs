@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_trend_to_the_end_is_beyond_the_series() {
-        let values: Vec<f64> = (0..600).map(|i| i as f64).collect();
+        let values: Vec<f64> = (0..600).map(f64::from).collect();
         assert_eq!(mser5(&values), Some(Transient::Beyond));
         assert_eq!(mser5(&values[..49]), None);
     }

@@ -213,8 +213,8 @@ fn number(
     }
     let of_repeats: Vec<f64> = repeats.values().map(|v| mean(v)).collect();
     let value = mean(&all);
-    let (spread, repeats) = (deviation(&of_repeats), of_repeats.len());
-    let found = Finding { measured: Some(value), spread, repeats, ..Finding::default() };
+    let spread = deviation(&of_repeats);
+    let found = Finding { measured: Some(value), spread, repeats: of_repeats.len(), ..Finding::default() };
     if averaged {
         return Ok(Finding { pass: Some(within(row, value)), ..found });
     }

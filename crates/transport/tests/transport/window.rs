@@ -270,11 +270,11 @@ fn the_smallest_limit_holds_the_sender() {
     let linux =
         Profile { mss: Bytes(1000), delayed_ack: DelayedAck::None, tcp_moderate_rcvbuf: false, ..Profile::linux_6() };
     for gso_max_size in [Bytes::ZERO, Bytes(65_536)] {
-        let p = Profile { receive_window: Bytes(20_000), gso_max_size, ..linux.clone() };
-        let with_buffer = Profile { tcp_wmem: [Bytes(1), Bytes(1), Bytes(10_000)], ..p.clone() };
+        let with_window = Profile { receive_window: Bytes(20_000), gso_max_size, ..linux.clone() };
+        let with_buffer = Profile { tcp_wmem: [Bytes(1), Bytes(1), Bytes(10_000)], ..with_window.clone() };
         let with_cwnd = Profile { cwnd_limit: Bytes(5000), ..with_buffer.clone() };
         for (p, limit, window) in [
-            (p, SendLimit::ReceiveWindow, 20_000),
+            (with_window, SendLimit::ReceiveWindow, 20_000),
             (with_buffer, SendLimit::SendBuffer, 10_000),
             (with_cwnd, SendLimit::CongestionWindow, 10_000),
         ] {

@@ -49,10 +49,10 @@ pub(super) fn entries(
             _ => continue,
         };
         let parameter = sweep.what.key();
-        let with = |entry: &Table, (text, value): &(String, Option<Value>)| {
+        let with = |entry: &Table, (written, value): &(String, Option<Value>)| {
             let mut entry = entry.clone();
             let label = entry.get("label").and_then(Value::as_str).unwrap_or(name).to_owned();
-            entry.insert("label".to_owned(), string(format!("{label} {parameter}={text}")));
+            entry.insert("label".to_owned(), string(format!("{label} {parameter}={written}")));
             entry.extend(value.clone().map(|value| (parameter.to_owned(), value)));
             entry
         };

@@ -142,7 +142,7 @@ fn shared(group: Group, controls: &[String], link: &Link, starts: Starts) -> Res
         let class = control.filter(|_| down).map_or(class, String::as_str);
         let names = [("name", string(called)), ("kind", string(kind)), ("class", string(class)), (key, much)];
         let mut keys = table(names);
-        keys.extend(starts.key(kind).map(|(key, value)| (key.to_owned(), value)));
+        keys.extend(starts.key(kind).map(|(spread, value)| (spread.to_owned(), value)));
         if kind == "short-flows" {
             // 40 sources, 10 ms apart: 4000 a second of 9 KB on average, a thirtieth of 10 Gbit/s.
             keys.extend(table([("interval", string("10ms")), ("size_max", string("1mb"))]));
