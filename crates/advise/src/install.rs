@@ -347,7 +347,7 @@ mod tests {
                 entry.remove("name");
                 entry.remove("label");
                 let spec = aqmkit_aqm::registry::Spec::read(name, serde_json::to_value(&entry).unwrap()).unwrap();
-                let full = Table::try_from(&spec.effective(&link).unwrap()).unwrap();
+                let full = Table::try_from(spec.effective(&link).unwrap()).unwrap();
                 for (parameter, value) in of_the_kernel(name) {
                     if candidate.parameters.contains_key(parameter) {
                         continue;

@@ -78,11 +78,11 @@ fn a_difference_is_claimed_only_where_pairs_of_runs_show_it() {
         said.starts_with("There is no difference that these runs can show in the length of the queue: 4 ms"),
         "{said}"
     );
-    let said = told(pie(&[2.9, 5.0, 7.1])).unwrap();
-    assert!(said.contains("highest goodput, red has the shortest queue: 4 ms"), "{said}");
+    let clear = told(pie(&[2.9, 5.0, 7.1])).unwrap();
+    assert!(clear.contains("highest goodput, red has the shortest queue: 4 ms"), "{clear}");
     // 0.04 ms are certain and do not matter.
-    let said = told(pie(&[2.04, 4.04, 6.04])).unwrap();
-    assert!(said.starts_with("There is no difference"), "{said}");
+    let slight = told(pie(&[2.04, 4.04, 6.04])).unwrap();
+    assert!(slight.starts_with("There is no difference"), "{slight}");
 }
 
 #[test]
