@@ -242,8 +242,8 @@ def advise(
     cc, ecn, transport
         As in `compare`.
     among
-        The disciplines to choose from: names, or ``"linux"`` (those of ``tc``, the default; the best of the others is shown beside
-        it), ``"kernel"``, ``"all"``.
+        The disciplines to choose from: names, or ``"linux"`` (those of ``tc``, the default; the best of the others is shown
+        beside it), ``"kernel"``, ``"all"``.
     budget, fresh
         How many runs the search may take, and under how many fresh seeds the best are compared.
     limit, duration, warmup

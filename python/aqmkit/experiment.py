@@ -442,7 +442,8 @@ def compare(
     mpeg, videoconf
         MPEG video streams; videoconferences of 1997.
     cc
-        Congestion control of TCP; several share the flows (``["cubic", "prague"]``). Left out it is ``"cubic"``, or that of `transport`.
+        Congestion control of TCP; several share the flows (``["cubic", "prague"]``). Left out it is ``"cubic"``, or that of
+        `transport`.
     ecn
         TCP negotiates ECN, and disciplines mark.
     sweep

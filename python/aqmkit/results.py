@@ -51,8 +51,8 @@ class Results:
 
     @cached_property
     def means(self) -> pa.Table:
-        """A row for each combination of the sweep, window and number: ``metric`` (its path, as the columns of `runs`), ``mean`` over
-        the runs, ``low`` and ``high`` (the ends of its 95 % interval; null for a single run) and ``runs``.
+        """A row for each combination of the sweep, window and number: ``metric`` (its path, as the columns of `runs`), ``mean``
+        over the runs, ``low`` and ``high`` (the ends of its 95 % interval; null for a single run) and ``runs``.
 
         Shape (combinations x windows x numbers, labels + 5), without ``repeat`` and ``seed``.
         """

@@ -38,13 +38,13 @@ mod read {
         let mut file = Hashed { file, hash: blake3::Hasher::new() };
         let mut recorder = Recorder::default();
         let mut first = None;
-        let damage = read(&mut file, &mut |packet: Record<'_>| {
+        let ended = read(&mut file, &mut |packet: Record<'_>| {
             let since = packet.at.saturating_sub(*first.get_or_insert(packet.at));
             recorder.captured(Duration::from_nanos(since));
             take(&mut recorder, &packet)
         });
-        let damage = damage.map_err(|e| Problem::new(format!("{name} cannot be replayed: {e}")).right(e.right()))?;
-        if let Some(damage) = damage {
+        let ended = ended.map_err(|e| Problem::new(format!("{name} cannot be replayed: {e}")).right(e.right()))?;
+        if let Some(damage) = ended.damage {
             let problem = Problem::new(format!("{name} is damaged at byte {}: {}", damage.offset, damage.what));
             return Err(problem.right("tcpdump -r FILE -w ANOTHER copies the readable part"));
         }

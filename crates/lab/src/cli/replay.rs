@@ -63,6 +63,9 @@ pub(super) fn replay(args: &wire::Replay, disciplines: &Catalogue, talk: Talk) -
             outputs.networks.text(),
         );
     }
+    if replayed.window.total.offered_packets == 0 && !stopped && replayed.damage.is_none() {
+        return wrong(format!("{} holds no packet", args.input.display()), CAPTURE);
+    }
     outputs.finish()?;
     let wall_s = clock::now().duration_since(start).as_secs_f64();
     let name = args.input.display().to_string();

@@ -47,12 +47,12 @@ pub(super) fn desk() -> Desk {
 pub(super) fn packets(desk: &Desk, name: &str) -> Vec<(u64, u32, Vec<u8>)> {
     let file = std::fs::File::open(desk.path().join(name)).unwrap();
     let mut all = Vec::new();
-    let damage = read::<CaptureError>(file, &mut |packet| {
+    let ended = read::<CaptureError>(file, &mut |packet| {
         assert_eq!(packet.link_type, 228, "IPv4 without a link's header");
         all.push((packet.at, packet.length, packet.bytes.to_vec()));
         Ok(())
     });
-    assert_eq!(damage.unwrap(), None);
+    assert_eq!(ended.unwrap().damage, None);
     all
 }
 

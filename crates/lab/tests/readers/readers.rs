@@ -140,7 +140,7 @@ pub(crate) fn captures(bytes: &[u8]) -> Result<(), String> {
         assert!(record.number >= packets && record.offset <= bytes.len() as u64);
         Ok::<(), CaptureError>(())
     };
-    match replay::read(bytes, &mut count).map_err(|e| e.to_string())? {
+    match replay::read(bytes, &mut count).map_err(|e| e.to_string())?.damage {
         None => Ok(()),
         Some(damage) => Err(helpful(format!("damaged at byte {}: {}", damage.offset, damage.what))),
     }

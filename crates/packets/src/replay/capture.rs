@@ -64,6 +64,16 @@ pub enum CaptureError {
         /// The number of interfaces described before it.
         described: usize,
     },
+    /// A resolution of time stamps that no clock has.
+    #[error("interface {interface} has time stamps in units of {base}^-{exponent} s, which are too small to be read")]
+    Resolution {
+        /// The interface, from 0.
+        interface: usize,
+        /// 2 or 10.
+        base: u8,
+        /// The power of it.
+        exponent: u8,
+    },
     /// Too many interfaces.
     #[error("it describes more than {MOST_INTERFACES} interfaces in one section")]
     Interfaces,
@@ -100,6 +110,15 @@ pub struct Damage {
     pub what: String,
 }
 
+/// How the reading of a capture ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The place where the file is damaged, if it is.
+    pub damage: Option<Damage>,
+    /// Blocks of a kind that is not known, which were skipped.
+    pub skipped: u64,
+}
+
 /// Calls `act` for every packet of a capture, in the order of the file. Damage ends the capture without an error; the
 /// place of the damage is returned.
 ///
@@ -108,7 +127,7 @@ pub struct Damage {
 pub fn read<E: From<CaptureError>>(
     input: impl Read + Send,
     act: &mut dyn FnMut(Record<'_>) -> Result<(), E>,
-) -> Result<Option<Damage>, E> {
+) -> Result<Ended, E> {
     let mut reader = match create_reader(BUFFER, Full(input)) {
         Ok(reader) => reader,
         Err(PcapError::Eof) => return Err(CaptureError::Empty.into()),
@@ -118,7 +137,8 @@ pub fn read<E: From<CaptureError>>(
     let mut state = State::default();
     loop {
         let offset = reader.consumed() as u64;
-        let damaged = |what: &str| Ok(Some(Damage { offset, what: what.to_owned() }));
+        let skipped = state.skipped;
+        let damaged = |what: &str| Ok(Ended { damage: Some(Damage { offset, what: what.to_owned() }), skipped });
         match reader.next() {
             Ok((_, block)) if is_hollow(&block) => return damaged("a packet of zero bytes, which no network has"),
             Ok((size, block)) => {
@@ -127,7 +147,7 @@ pub fn read<E: From<CaptureError>>(
                 }
                 reader.consume(size);
             }
-            Err(PcapError::Eof) => return Ok(None),
+            Err(PcapError::Eof) => return Ok(Ended { damage: None, skipped: state.skipped }),
             Err(PcapError::Incomplete(_)) => match more(&mut *reader)? {
                 More::Data => {}
                 More::Nothing => return damaged("the file ends in the middle of a packet"),
@@ -183,15 +203,18 @@ struct State {
     packets: u64,
     /// For pcap: link type, and nanoseconds per unit of the fraction.
     file: (i32, u64),
-    /// For pcapng: the interfaces of the section.
+    /// For pcapng: the interfaces of the section, and whether its numbers are big-endian.
     interfaces: Vec<Interface>,
+    big_endian: bool,
+    /// Blocks of an unknown kind.
+    skipped: u64,
 }
 
 #[derive(Clone, Copy)]
 struct Interface {
     link_type: i32,
     /// Units of time per second.
-    resolution: u64,
+    resolution: u128,
     /// Seconds to add.
     offset: i64,
 }
@@ -217,33 +240,61 @@ impl State {
 
     fn next_generation<'a>(&mut self, block: &'a Block<'_>, offset: u64) -> Result<Option<Record<'a>>, CaptureError> {
         match block {
-            Block::SectionHeader(_) => self.interfaces.clear(),
+            Block::SectionHeader(section) => {
+                self.interfaces.clear();
+                self.big_endian = section.big_endian();
+            }
             Block::InterfaceDescription(_) if self.interfaces.len() >= MOST_INTERFACES => {
                 return Err(CaptureError::Interfaces);
             }
             Block::InterfaceDescription(i) => self.interfaces.push(Interface {
                 link_type: i.linktype.0,
-                resolution: i.ts_resolution().filter(|r| *r > 0).unwrap_or(1_000_000),
-                offset: i.ts_offset(),
+                resolution: resolution(self.interfaces.len(), i.if_tsresol)?,
+                offset: i.if_tsoffset,
             }),
             Block::EnhancedPacket(packet) => {
-                let interface = self.interfaces.get(packet.if_id as usize).copied();
-                let interface = interface.ok_or(CaptureError::NoInterface {
-                    number: self.packets + 1,
-                    interface: packet.if_id,
-                    described: self.interfaces.len(),
-                })?;
                 let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                let ns = u128::from(units) * NANOS / u128::from(interface.resolution);
-                let at = ns.saturating_add_signed(i128::from(interface.offset) * NANOS as i128);
-                let at = u64::try_from(at).unwrap_or(u64::MAX);
-                let bytes = packet.packet_data();
-                return self.packet(interface.link_type, at, packet.origlen, bytes, offset).map(Some);
+                let stamped = Stamped { interface: packet.if_id, units, length: packet.origlen };
+                return self.stamped(&stamped, packet.packet_data(), offset).map(Some);
             }
+            Block::Unknown(block) if [2, 2_u32.swap_bytes()].contains(&block.block_type) => {
+                let Some((stamped, bytes)) = self.obsolete(block.data) else {
+                    self.skipped += 1;
+                    return Ok(None);
+                };
+                return self.stamped(&stamped, bytes, offset).map(Some);
+            }
+            Block::Unknown(_) => self.skipped += 1,
             Block::SimplePacket(_) => return Err(CaptureError::NoTime { number: self.packets + 1 }),
             _ => {}
         }
         Ok(None)
+    }
+
+    /// The Packet Block of the first drafts of pcapng, which the Enhanced Packet Block replaced: interface and drops of two bytes each, then as there.
+    fn obsolete<'a>(&self, data: &'a [u8]) -> Option<(Stamped, &'a [u8])> {
+        let head: [u8; 20] = data.get(..20)?.try_into().ok()?;
+        let word = |at: usize| {
+            let bytes = [head[at], head[at + 1], head[at + 2], head[at + 3]];
+            if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+        };
+        let interface = if self.big_endian { word(0) >> 16 } else { word(0) & 0xffff };
+        let units = u64::from(word(4)) << 32 | u64::from(word(8));
+        let bytes = data.get(20..20 + word(12) as usize)?;
+        Some((Stamped { interface, units, length: word(16) }, bytes))
+    }
+
+    /// A packet with a time stamp in units of its interface.
+    fn stamped<'a>(&mut self, of: &Stamped, bytes: &'a [u8], offset: u64) -> Result<Record<'a>, CaptureError> {
+        let interface = self.interfaces.get(of.interface as usize).copied().ok_or(CaptureError::NoInterface {
+            number: self.packets + 1,
+            interface: of.interface,
+            described: self.interfaces.len(),
+        })?;
+        let ns = u128::from(of.units) * NANOS / interface.resolution;
+        let at = ns.saturating_add_signed(i128::from(interface.offset) * NANOS as i128);
+        let at = u64::try_from(at).unwrap_or(u64::MAX);
+        self.packet(interface.link_type, at, of.length, bytes, offset)
     }
 
     fn packet<'a>(
@@ -262,6 +313,24 @@ impl State {
         // Some tools do not write the length on the wire.
         let length = length.max(bytes.len() as u32).max(1);
         Ok(Record { number, at, length, link_type, encapsulation, bytes, offset })
+    }
+}
+
+/// What the block of a packet says besides its bytes.
+struct Stamped {
+    interface: u32,
+    /// Its time, in units of the interface.
+    units: u64,
+    length: u32,
+}
+
+/// Units per second by `if_tsresol`: with the highest bit set the other bits are a negative power of two, otherwise of ten.
+fn resolution(interface: usize, code: u8) -> Result<u128, CaptureError> {
+    let (base, exponent): (u8, u8) = if code & 0x80 == 0 { (10, code) } else { (2, code & 0x7f) };
+    // Nanoseconds times units must fit 128 bits, and no stamp of 64 bits has finer units than these.
+    match u128::from(base).checked_pow(exponent.into()).filter(|units| *units <= 1 << 64) {
+        Some(units) => Ok(units),
+        None => Err(CaptureError::Resolution { interface, base, exponent }),
     }
 }
 

@@ -6,11 +6,13 @@
 //! Packets are streamed: memory holds the queue and the counters of 65536 flows.
 
 mod capture;
+mod clock;
 mod flows;
 mod output;
 mod packet;
 mod segments;
 mod selection;
+mod whole;
 
 use std::cell::Cell;
 use std::io::Read;
@@ -18,7 +20,8 @@ use std::io::Read;
 use aqmkit_aqm::{Backlog, Packet, ParamError, Why};
 use aqmkit_base::{ClassId, Duration, Ecn, Instant};
 
-pub use capture::{CaptureError, Damage, Record, read};
+pub use capture::{CaptureError, Damage, Ended, Record, read};
+pub use clock::{STEP, Step};
 pub use flows::{FlowCount, FlowCounts};
 pub use output::{OutputError, PcapWriter};
 pub use selection::Selection;
@@ -30,6 +33,7 @@ use crate::meter::Watch;
 use crate::meter::{Measured, Meter};
 use crate::shaper::{Setup, Shaper};
 use crate::wire::{Classes, Flow, View};
+use clock::Clock;
 use packet::{Captured, Passage};
 use segments::Cut;
 
@@ -128,8 +132,14 @@ pub struct Replayed {
     pub window: Passed,
     /// Counts by flow.
     pub flows: FlowCounts,
-    /// Packets with earlier times than their predecessors; they arrive together with these.
+    /// Packets with times up to [`STEP`] before their predecessors; they arrive together with these.
     pub unordered: u64,
+    /// The first step of the clock further back, and the number of steps: they were taken out.
+    pub step: Option<Step>,
+    /// Their number.
+    pub steps: u64,
+    /// Blocks of an unknown kind, which were skipped.
+    pub skipped: u64,
     /// Pauses longer than [`LONGEST_PAUSE`], which were shortened to it.
     pub pauses: u64,
     /// Packets without an IP header.
@@ -187,9 +197,9 @@ pub fn replay_selected<F: Follow>(
     follow: &mut F,
 ) -> Result<Replayed, ReplayError<F::Error>> {
     let mut run = Run::new(setup, classes, selection, follow)?;
-    let damage = read(input, &mut |record| run.packet(&record)).map_err(ReplayError::Stopped)?;
+    let ended = read(input, &mut |record| run.packet(&record)).map_err(ReplayError::Stopped)?;
     run.drain().map_err(ReplayError::Stopped)?;
-    Ok(run.finish(damage))
+    Ok(run.finish(ended))
 }
 
 /// A replay in progress.
@@ -198,9 +208,7 @@ struct Run<'a, F: Follow> {
     selection: &'a Selection,
     shaper: Shaper<Captured, Watcher<'a, F>>,
     now: Instant,
-    /// The times of the first and the last packet, in nanoseconds since 1970.
-    times: Option<(u64, u64)>,
-    unordered: u64,
+    clock: Clock,
     pauses: u64,
     not_ip: u64,
     left_out: u64,
@@ -232,8 +240,7 @@ impl<'a, F: Follow> Run<'a, F> {
             selection,
             shaper,
             now: Instant::ZERO,
-            times: None,
-            unordered: 0,
+            clock: Clock::default(),
             pauses: 0,
             not_ip: 0,
             left_out: 0,
@@ -250,7 +257,17 @@ impl<'a, F: Follow> Run<'a, F> {
             self.left_out += 1;
             return Ok(());
         }
-        self.arrival(record.at);
+        self.arrival(record);
+        let (bytes, left_out) = whole::with_open_length(view.network, record.bytes);
+        if matches!(bytes, std::borrow::Cow::Owned(_)) {
+            let record = Record { bytes: &bytes, length: record.length - left_out, ..*record };
+            return self.admit(&record, View::of(record.encapsulation, record.bytes));
+        }
+        self.admit(record, view)
+    }
+
+    /// A packet whose time has come, which is cut if it is longer than the MTU.
+    fn admit(&mut self, record: &Record<'_>, view: View) -> Result<(), F::Error> {
         let length = view.length(record.bytes, record.length).unwrap_or(0);
         match self.selection.mtu {
             Some(mtu) if length > mtu => {
@@ -291,31 +308,29 @@ impl<'a, F: Follow> Run<'a, F> {
             arrived: self.now,
             view,
             link_type: record.link_type,
+            pseudo: record.encapsulation.pseudo_header(),
             waited: Cell::default(),
             marked: Cell::default(),
         };
         let keys = Keys::of(&view, self.shaper.flow(), SALT);
-        let packet = Captured::new(&view, keys, self.classes.of(&view), bytes, record.length, passage);
+        let packet = Captured::new(&view, keys, self.classes.of(&view), bytes, passage.on_wire(record.length), passage);
         self.depart(self.now)?;
         self.shaper.arrive(packet, self.now);
         self.shaper.meter_mut().check()
     }
 
-    /// Sets the clock to the arrival of a packet with the capture time `at`.
-    fn arrival(&mut self, at: u64) {
-        let (first, last) = self.times.unwrap_or((at, at));
-        self.unordered += u64::from(at < last);
-        let gap = Duration::from_nanos(at.saturating_sub(last));
+    /// Sets the clock to the arrival of a packet.
+    fn arrival(&mut self, record: &Record<'_>) {
+        let gap = self.clock.gap(record.number, record.at);
         self.pauses += u64::from(gap > LONGEST_PAUSE);
         self.now += gap.min(LONGEST_PAUSE);
-        self.times = Some((first, at.max(last)));
     }
 
     /// Executes all departures up to `now`.
     fn depart(&mut self, now: Instant) -> Result<(), F::Error> {
         self.shaper.advance(now);
         while let Some(released) = self.shaper.release(now) {
-            let first = self.times.map_or(0, |(first, _)| first);
+            let first = self.clock.first();
             self.shaper.meter_mut().sent(released.packet, released.due, first)?;
         }
         self.shaper.meter_mut().check()
@@ -330,20 +345,23 @@ impl<'a, F: Follow> Run<'a, F> {
         Ok(())
     }
 
-    fn finish(mut self, damage: Option<Damage>) -> Replayed {
+    fn finish(mut self, ended: Ended) -> Replayed {
         let watcher = self.shaper.meter_mut();
         let mut windows = watcher.meter.windows(self.now);
         let window = windows.pop().unwrap_or_else(|| Passed { to: self.now, ..Passed::default() });
         Replayed {
             window,
             flows: std::mem::take(&mut watcher.flows),
-            unordered: self.unordered,
+            unordered: self.clock.unordered,
+            step: self.clock.step,
+            steps: self.clock.steps,
+            skipped: ended.skipped,
             pauses: self.pauses,
             not_ip: self.not_ip,
             left_out: self.left_out,
             cut: self.cut,
             both_ways: self.both_ways,
-            damage,
+            damage: ended.damage,
         }
     }
 }
@@ -369,7 +387,7 @@ impl<F: Follow> Watcher<'_, F> {
         let end = End::Sent { waited: packet.passage.waited.get(), left, marked: packet.passage.marked.get() };
         self.follow.fate(&fate(&packet, end))?;
         let at = first.saturating_add(left.as_nanos());
-        let (link_type, length) = (packet.passage.link_type, packet.len());
+        let (link_type, length) = (packet.passage.link_type, packet.passage.in_file(packet.len()));
         self.follow.sent(&Sent { at, link_type, length, bytes: &packet.bytes() })?;
         self.spare.push(packet.take_bytes());
         Ok(())

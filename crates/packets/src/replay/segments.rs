@@ -6,6 +6,9 @@ use super::Record;
 use crate::headers::{Headers, Part, TCP};
 use crate::wire::{View, checksum};
 
+/// The type of Ethernet for sessions of PPP.
+const PPPOE: [u8; 2] = [0x88, 0x64];
+
 /// The segmentation of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
@@ -36,6 +39,14 @@ impl Cut {
         Part { number, payload, last: number + 1 == self.count() }
     }
 
+    /// Writes the length of a segment into the header of its PPPoE session (RFC 2516), if it has one: it counts the protocol of PPP and the IP packet.
+    fn change_session(&self, segment: &mut [u8], payload: usize) {
+        let ip = self.headers.ip;
+        let Some(session) = ip.checked_sub(10).filter(|at| segment.get(*at..at + 2) == Some(&PPPOE)) else { return };
+        let length = (2 + self.headers.payload - ip + payload) as u16;
+        segment[session + 6..session + 8].copy_from_slice(&length.to_be_bytes());
+    }
+
     /// Writes a segment of the captured `frame` into `segment`, as far as it was captured. Returns its length on the
     /// wire, in bytes.
     pub(super) fn segment(&self, frame: &[u8], number: usize, segment: &mut Vec<u8>) -> u32 {
@@ -45,6 +56,7 @@ impl Cut {
         let captured = |at: usize| (data + at).min(frame.len());
         segment.extend_from_slice(&frame[captured(part.payload.start)..captured(part.payload.end)]);
         self.headers.change(segment, &part);
+        self.change_session(segment, part.payload.len());
         // The checksum is unknown if a part of the data is missing.
         checksum::complete(segment, self.headers.network);
         (data + part.payload.len()) as u32

@@ -35,6 +35,19 @@ impl Encapsulation {
     }
 }
 
+impl Encapsulation {
+    /// The length of a header that only captures have, in the place of that of the link.
+    #[must_use]
+    pub fn pseudo_header(self) -> Option<u32> {
+        match self {
+            Encapsulation::Ethernet | Encapsulation::Ip => None,
+            Encapsulation::Loopback => Some(4),
+            Encapsulation::LinuxSll => Some(16),
+            Encapsulation::LinuxSll2 => Some(20),
+        }
+    }
+}
+
 /// The link-layer information of a frame.
 pub(super) struct Found {
     /// The offset of the IP header, if there is one.

@@ -99,10 +99,10 @@ pub(crate) fn run_selected(file: &[u8], setup: &Setup, selection: &Selection) ->
 /// The packets of a file: time since [`START`] and bytes.
 pub(crate) fn packets_of(file: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let mut packets = Vec::new();
-    let damage = aqmkit_packets::replay::read::<CaptureError>(file, &mut |record| {
+    let ended = aqmkit_packets::replay::read::<CaptureError>(file, &mut |record| {
         packets.push((record.at - START, record.bytes.to_vec()));
         Ok(())
     });
-    assert_eq!(damage.unwrap(), None);
+    assert_eq!(ended.unwrap().damage, None);
     packets
 }

@@ -85,6 +85,72 @@ fn every_dialect_reads_the_same() {
     assert_eq!(packets_of(&pcap(&sample())), sample(), "our own");
 }
 
+/// Five packets a millisecond apart, in units of 10^-n or, with the highest bit of the code, 2^-n seconds.
+#[test]
+fn every_resolution_gives_the_same_times() {
+    for code in [3, 6, 7, 9, 12, 0x80 | 10, 0x80 | 20, 0x80 | 30] {
+        let units = if code & 0x80 == 0 { 10_u128.pow(code.into()) } else { 1 << (code & 0x7f) };
+        let stamp = |i: u128| (u128::from(START) + i * 1_000_000) * units / 1_000_000_000;
+        // A stamp has 64 bits: picoseconds since 1970 do not fit, so the finest clock begins later.
+        let base = if code == 12 { u128::from(START) / 1_000 * units / 1_000_000 } else { 0 };
+        let packets =
+            (0..5).flat_map(|i| enhanced(false, 0, u64::try_from(stamp(i) - base).unwrap(), &packet(1, 60, 0)));
+        let file: Vec<u8> = [section(false), interface(false, 1, code)].concat().into_iter().chain(packets).collect();
+        let (replayed, ..) = run(&file, &link("fifo", "{}")).unwrap();
+        // From the first arrival to the end of the last transmission, 60 bytes at 8 Mbit/s; 2^-10 s are 0.98 ms.
+        let ms = replayed.window.span().as_millis_f64();
+        assert!((ms - 4.06).abs() < 1.0, "{code:#x}: {ms} ms");
+        if code != 0x80 | 10 {
+            assert!((ms - 4.06).abs() < 0.002, "{code:#x}: {ms} ms");
+        }
+    }
+    let file = [section(false), interface(false, 1, 0x80 | 127), enhanced(false, 0, 1, &[0; 40])].concat();
+    let told = refused(&file).to_string();
+    assert!(told.contains("2^-127"), "{told}");
+}
+
+/// The Packet Block of the first drafts: interface and drops of two bytes each, then as the Enhanced one.
+fn obsolete(big: bool, which: u16, units: u64, bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len() as u32;
+    let words = [(units >> 32) as u32, units as u32, length, length].map(|n| word(big, n)).concat();
+    block(big, 2, &[half(big, which).to_vec(), half(big, 0).to_vec(), words, bytes.to_vec()].concat())
+}
+
+#[test]
+fn obsolete_blocks_are_packets_and_unknown_ones_are_counted() {
+    for big in [false, true] {
+        let at = |i: u64| (START + i * 1_000_000) / 1000;
+        let blocks = (0..10).map(|i| {
+            let make = if i % 2 == 0 {
+                obsolete(big, 0, at(i), &packet(1, 61, 0))
+            } else {
+                enhanced(big, 0, at(i), &packet(1, 61, 0))
+            };
+            [make, block(big, 0x0000_0bad, &[1; 20])].concat()
+        });
+        let file = [section(big), interface(big, 1, 6)].into_iter().chain(blocks).collect::<Vec<_>>().concat();
+        let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
+        assert_eq!((fates.len(), replayed.damage.clone()), (10, None), "{big}");
+    }
+}
+
+/// The pseudo-headers of captures on all devices are not on the wire: the same packets arrive with the lengths that they have with Ethernet.
+#[test]
+fn a_pseudo_header_counts_as_the_header_that_it_stands_for() {
+    let ethernet = packet(1, 100, 0);
+    let cooked = [&[0, 4, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0, 8, 0][..], &ethernet[14..]].concat();
+    let cooked2 = [&[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 4, 6, 2, 2, 2, 2, 2, 2, 0, 0][..], &ethernet[14..]].concat();
+    let loopback = [&[2, 0, 0, 0][..], &ethernet[14..]].concat();
+    for (link_type, bytes) in [(1, ethernet), (113, cooked), (276, cooked2), (0, loopback)] {
+        let blocks = (0..4).flat_map(|i| enhanced(false, 0, (START + i) / 1000, &bytes));
+        let file: Vec<u8> =
+            [section(false), interface(false, link_type, 6)].concat().into_iter().chain(blocks).collect();
+        let (replayed, _, out) = run(&file, &link("fifo", "{}")).unwrap();
+        assert_eq!(replayed.window.total.offered_bytes, 400, "link type {link_type}");
+        assert_eq!(packets_of(&out)[0].1, bytes, "and is written as it was read");
+    }
+}
+
 #[test]
 fn a_file_without_packets_is_a_capture() {
     let (replayed, fates, out) = run(&old(false, false)[..24], &link("red", "{}")).unwrap();

@@ -83,6 +83,53 @@ fn the_length_of_a_short_capture_and_of_ipv6_is_that_on_the_wire() {
     assert_eq!(short.window.total.offered_bytes, 4000 + 3 * 54);
 }
 
+/// Each segment of a session of PPPoE has the length of its own PPP frame.
+#[test]
+fn segments_in_a_session_have_its_length() {
+    let whole = tcp(A, B, 4000);
+    let ip = &whole[14..];
+    let length = (2 + ip.len() as u16).to_be_bytes();
+    let session = [&whole[..12], &[0x88, 0x64, 0x11, 0, 0, 1], &length, &[0, 0x21], ip].concat();
+    let mtu = Selection { mtu: Some(1500), ..Selection::default() };
+    let (replayed, _, out) = run_selected(&pcap(&[(0, session)]), &link("fifo", "{}"), &mtu).unwrap();
+    assert_eq!(replayed.cut, 1);
+    let lengths: Vec<(u16, usize)> =
+        packets_of(&out).iter().map(|(_, b)| (u16::from_be_bytes([b[18], b[19]]), b.len())).collect();
+    // 1460 bytes of data and 40 of headers, twice, and the rest; 22 bytes before the IP header.
+    assert_eq!(lengths, [(1502, 1522), (1502, 1522), (1122, 1142)]);
+}
+
+/// A total length of the IPv4 header alone is none: the frame tells it, as with a length of zero.
+#[test]
+fn a_length_that_is_none_is_that_of_the_frame() {
+    let mtu = Selection { mtu: Some(1500), ..Selection::default() };
+    for total in [0_u16, 20] {
+        let mut whole = tcp(A, B, 4000);
+        whole[16..18].copy_from_slice(&total.to_be_bytes());
+        let (replayed, _, out) = run_selected(&pcap(&[(0, whole)]), &link("fifo", "{}"), &mtu).unwrap();
+        assert_eq!((replayed.cut, packets_of(&out).len()), (1, 3), "{total}");
+        assert_eq!(replayed.window.total.offered_bytes, 4000 + 3 * 54);
+    }
+}
+
+/// Segments of a jumbogram (RFC 2675) are ordinary packets, without its option.
+#[test]
+fn segments_of_a_jumbogram_have_no_jumbo_option() {
+    let plain = tcp6(60_000);
+    let mut jumbo = plain[..54].to_vec();
+    jumbo[18..20].fill(0);
+    let next = std::mem::replace(&mut jumbo[20], 0);
+    let length = (8 + plain.len() - 54) as u32;
+    jumbo.extend([&[next, 0, 0xc2, 4][..], &length.to_be_bytes(), &plain[54..]].concat());
+    let mtu = Selection { mtu: Some(1500), ..Selection::default() };
+    let (replayed, _, out) = run_selected(&pcap(&[(0, jumbo)]), &link("fifo", "{}"), &mtu).unwrap();
+    assert_eq!((replayed.cut, packets_of(&out).len()), (1, 60_000_usize.div_ceil(1440)));
+    assert_eq!(replayed.window.total.offered_bytes, 60_000 + 42 * 74);
+    for (_, bytes) in packets_of(&out) {
+        assert_eq!((bytes[20], usize::from(u16::from_be_bytes([bytes[18], bytes[19]]))), (6, bytes.len() - 54));
+    }
+}
+
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let mtu = Selection { mtu: Some(1500), ..Selection::default() };

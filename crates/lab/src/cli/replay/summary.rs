@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use aqmkit_base::Duration;
 use aqmkit_measure::output::Summary;
 use aqmkit_measure::{Passed, Times, Traffic, by_reason};
 use aqmkit_packets::Setup;
-use aqmkit_packets::replay::{Damage, FlowCount, LONGEST_PAUSE, Replayed};
+use aqmkit_packets::replay::{Damage, FlowCount, LONGEST_PAUSE, Replayed, Step};
 use aqmkit_report::format::{fixed, thousands};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -40,6 +41,10 @@ struct Json<'a> {
     /// The place where the file is damaged.
     damage: &'a Option<Damage>,
     unordered: u64,
+    /// The first step of the clock, and their number.
+    clock_step: Option<Step>,
+    clock_steps: u64,
+    blocks_skipped: u64,
     pauses_cut: u64,
     not_ip: u64,
     left_out: u64,
@@ -127,6 +132,9 @@ impl<'a> ReplaySummary<'a> {
             flows: Flows { counted, forgotten, top: self.replayed.flows.top(self.top) },
             damage: &self.replayed.damage,
             unordered: self.replayed.unordered,
+            clock_step: self.replayed.step,
+            clock_steps: self.replayed.steps,
+            blocks_skipped: self.replayed.skipped,
             pauses_cut: self.replayed.pauses,
             not_ip: self.replayed.not_ip,
             left_out: self.replayed.left_out,
@@ -214,6 +222,18 @@ impl<'a> ReplaySummary<'a> {
                 "{} packets have a time before their predecessor's and arrive with it",
                 thousands(r.unordered)
             ));
+        }
+        if let Some(step) = r.step {
+            let others =
+                if r.steps > 1 { format!(", and {} more times", thousands(r.steps - 1)) } else { String::new() };
+            notes.push(format!(
+                "the clock of the capture goes back by {} at packet {}{others}: the step is taken out, and later packets keep their gaps",
+                Duration::from_nanos(step.back_ns),
+                thousands(step.packet)
+            ));
+        }
+        if r.skipped > 0 {
+            notes.push(format!("{} blocks of a kind that is not known were skipped", thousands(r.skipped)));
         }
         if r.pauses > 0 {
             notes.push(format!("{} pauses were shortened to {LONGEST_PAUSE}", thousands(r.pauses)));

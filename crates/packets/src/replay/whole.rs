@@ -1,0 +1,46 @@
+//! Headers that say nothing of a packet's length, as packets in front of a network card have them: a total length of the IPv4 header alone, and the jumbo
+//! option of IPv6 (RFC 2675). With a length of zero the packet is as long as its frame, and its segments get lengths of their own.
+
+use std::borrow::Cow;
+
+use crate::wire::Network;
+
+/// The hop-by-hop options header with nothing but a jumbo payload: its length, and what follows the two bytes of next header and length.
+const JUMBO: usize = 8;
+const JUMBO_OPTION: [u8; 2] = [0xc2, 4];
+
+/// More bytes than Ethernet pads a short frame with.
+const PADDING: usize = 46;
+
+/// The bytes of a packet with a header that leaves its length open, where it has one that is no length, and how many bytes of it were left out.
+pub(super) fn with_open_length(network: Option<Network>, bytes: &[u8]) -> (Cow<'_, [u8]>, u32) {
+    match network {
+        Some(Network::V4 { at }) => (open_v4(usize::from(at), bytes), 0),
+        Some(Network::V6 { at }) => without_jumbo(usize::from(at), bytes),
+        None => (Cow::Borrowed(bytes), 0),
+    }
+}
+
+fn open_v4(at: usize, bytes: &[u8]) -> Cow<'_, [u8]> {
+    let Some(header) = bytes.get(at..at + 20) else { return Cow::Borrowed(bytes) };
+    let (own, total) = (usize::from(header[0] & 0xf) * 4, usize::from(u16::from_be_bytes([header[2], header[3]])));
+    if total == 0 || total > own || bytes.len() <= at + own + PADDING {
+        return Cow::Borrowed(bytes);
+    }
+    let mut open = bytes.to_vec();
+    open[at + 2..at + 4].fill(0);
+    Cow::Owned(open)
+}
+
+fn without_jumbo(at: usize, bytes: &[u8]) -> (Cow<'_, [u8]>, u32) {
+    let options = at + 40;
+    let Some(head) = bytes.get(at..options + JUMBO) else { return (Cow::Borrowed(bytes), 0) };
+    let (length, next) = (&head[4..6], head[6]);
+    if next != 0 || length != [0, 0] || head[41] != 0 || head[42..44] != JUMBO_OPTION {
+        return (Cow::Borrowed(bytes), 0);
+    }
+    let mut plain = bytes.to_vec();
+    plain[at + 6] = head[40];
+    plain.drain(options..options + JUMBO);
+    (Cow::Owned(plain), JUMBO as u32)
+}
