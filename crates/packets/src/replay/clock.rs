@@ -72,13 +72,11 @@ mod tests {
 
     /// The arrivals of packets with these stamps in milliseconds, and the clock after them.
     fn arrivals(stamps: &[u64]) -> (Vec<u64>, Clock) {
-        let mut clock = Clock::default();
-        let mut now = 0;
-        let at = |clock: &mut Clock, now: &mut u64, (i, stamp): (usize, &u64)| {
-            *now += clock.gap(i as u64 + 1, 1_000_000 * MS + stamp * MS).as_nanos() / MS;
-            *now
-        };
-        let all = stamps.iter().enumerate().map(|stamp| at(&mut clock, &mut now, stamp)).collect();
+        let (mut clock, mut now, mut all) = (Clock::default(), 0, Vec::new());
+        for (packet, stamp) in (1..).zip(stamps) {
+            now += clock.gap(packet, (1_000_000 + stamp) * MS).as_nanos() / MS;
+            all.push(now);
+        }
         (all, clock)
     }
 
