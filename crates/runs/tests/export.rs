@@ -141,7 +141,7 @@ fn no_runs_make_empty_tables() {
     for name in ["series", "flows", "responses"] {
         assert_eq!(read(&dir.path().join(format!("{name}.parquet"))).num_rows(), 0);
     }
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 5, "and nothing else is left behind");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 6, "and nothing else is left behind");
 }
 
 #[test]
