@@ -20,7 +20,7 @@ from .experiment import _MOST_JOBS, Experiment, _Changes, _joined, _wanted
 __all__ = ["Advice", "Card", "advise", "characterize"]
 
 #: Signs of the verdicts of a card.
-_SIGNS = {"good": "✓", "mixed": "~", "poor": "✗", "not-applicable": ""}
+_SIGNS = {"good": "✓", "mixed": "~", "poor": "✗", "cannot-tell": "?", "not-applicable": ""}
 
 
 class Card:
@@ -50,7 +50,9 @@ class Card:
 
     @property
     def verdicts(self) -> dict[str, dict[str, str]]:
-        """The verdict (``good``, ``mixed``, ``poor`` or ``not-applicable``) on each discipline, by the number of the section."""
+        """The verdict on each discipline (``good``, ``mixed``, ``poor``, ``cannot-tell`` or ``not-applicable``), by the
+        number of the section.
+        """
         return {
             section["number"]: {name: row["verdict"] for name, row in zip(self.disciplines, section["rows"], strict=False)}
             for section in self.data["sections"]
@@ -160,7 +162,7 @@ def characterize(
         Names, each with parameters after a colon where it has any (``"pie:target=5ms"``), or objects of subclasses of
         `aqmkit.Aqm`. ``fifo`` and ``fq-codel`` are run as well, to compare with.
     quick
-        One repeat of a minute of each run, instead of three to five of five minutes.
+        Five repeats of a minute of each run, instead of three to five of five minutes.
     seed, repeat
         The seed, and the number of runs of each combination.
     out

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use aqmkit_results::Results;
 use aqmkit_results::card::{Card, Cell, Line, Lines, Picture, Row, Rule, Section, Verdict};
+use aqmkit_results::statistics::Stat;
 use aqmkit_runs::store::{Runs, Store, StoreError};
 
 use crate::contestant::Contestant;
@@ -47,7 +48,9 @@ pub fn card(contestants: &[Contestant], subjects: usize, finished: &Finished) ->
         title,
         source: "RFC 7928".to_owned(),
         about: "Characterization Guidelines for Active Queue Management, section by section. The RFC sets no bounds: the rules are those of aqmkit, and each \
-                stands beside its number. A section is *good* where all of its rules hold, *mixed* where some do, *poor* where none does."
+                stands beside its number. A section is *good* where all of its rules hold, *mixed* where some do, *poor* where none does. \
+                Each number is a mean over runs with different seeds, ± half of its 95 % interval; where the interval has both sides of a bound that \
+                the verdict depends on, the runs *cannot tell*."
             .to_owned(),
         sections: SECTIONS.iter().map(|section| judged(section, contestants, subjects, finished)).collect(),
         elsewhere: ELSEWHERE.iter().map(|(section, answer)| ((*section).to_owned(), (*answer).to_owned())).collect(),
@@ -108,14 +111,55 @@ fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usi
     }
 }
 
-/// The row of a discipline with these values; `fifo` has the values of drop-tail.
-fn row(section: &sections::Section, values: &[Option<f64>], fifo: &[Option<f64>], missing: &str) -> Row {
-    let cell = |(i, rule): (usize, &rule::Rule)| {
-        let value = values.get(i).copied().flatten().filter(|value| value.is_finite());
-        let of_fifo = fifo.get(i).copied().flatten();
-        Cell { value, holds: value.and_then(|value| rule.bound.holds(value, of_fifo)) }
-    };
-    let cells: Vec<Cell> = section.rules.iter().enumerate().map(cell).collect();
+/// The numbers of a discipline in a section, in the order of its rules.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// From the means over all repeats.
+    all: Vec<Option<f64>>,
+    /// From each repeat alone.
+    each: Vec<Vec<Option<f64>>>,
+}
+
+impl Numbers {
+    fn of(
+        evidence: &Evidence<'_>,
+        repeats: &[Evidence<'_>],
+        values: impl Fn(&Evidence<'_>) -> Vec<Option<f64>>,
+    ) -> Self {
+        Numbers { all: values(evidence), each: repeats.iter().map(values).collect() }
+    }
+
+    /// The number of a rule.
+    fn number(&self, rule: usize) -> Option<f64> {
+        self.all.get(rule).copied().flatten().filter(|value| value.is_finite())
+    }
+
+    /// The number of a rule in a repeat.
+    fn in_repeat(&self, repeat: usize, rule: usize) -> Option<f64> {
+        self.each.get(repeat)?.get(rule).copied().flatten().filter(|value| value.is_finite())
+    }
+}
+
+/// The number of rule `i`, and whether it is certainly within the bound or outside of it.
+fn cell(bound: rule::Bound, i: usize, numbers: &Numbers, fifo: &Numbers) -> Cell {
+    let half_of = |values: Vec<f64>| Stat::of(&values).and_then(|stat| stat.half_width());
+    let pairs = || (0..numbers.each.len()).filter_map(|k| Some((numbers.in_repeat(k, i)?, fifo.in_repeat(k, i))));
+    // Drop-tail had the same seeds: the spread of the differences counts, seed by seed.
+    let spread = half_of(pairs().filter_map(|(its, of_fifo)| bound.margin(its, of_fifo)).collect()).unwrap_or(0.0);
+    let value = numbers.number(i);
+    let margin = value.and_then(|mean| bound.margin(mean, fifo.number(i)));
+    Cell {
+        value,
+        half: half_of(pairs().map(|(its, _)| its).collect()),
+        // Without any spread the bound itself is within it.
+        holds: margin.filter(|margin| spread == 0.0 || margin.abs() > spread).map(|margin| margin >= 0.0),
+    }
+}
+
+/// The row of a discipline with these numbers beside those of drop-tail.
+fn row(section: &sections::Section, numbers: &Numbers, fifo: &Numbers, missing: &str) -> Row {
+    let cells: Vec<Cell> =
+        section.rules.iter().enumerate().map(|(i, rule)| cell(rule.bound, i, numbers, fifo)).collect();
     let verdict = Verdict::of(&cells);
     let note = if verdict == Verdict::NotApplicable { missing.to_owned() } else { String::new() };
     Row { verdict, cells, note }
@@ -129,11 +173,14 @@ fn of_experiment(
 ) -> (Vec<Row>, Option<Picture>) {
     let Some((results, runs)) = finished.experiments.get(name) else { return (Vec::new(), None) };
     let evidence = Evidence::new(results, runs.data());
-    let values = |aqm: &str| section.rules.iter().map(|rule| (rule.of)(&evidence, aqm)).collect::<Vec<_>>();
-    let fifo = values("fifo");
+    let repeats = evidence.repeats();
+    let numbers = |aqm: &str| {
+        Numbers::of(&evidence, &repeats, |part| section.rules.iter().map(|rule| (rule.of)(part, aqm)).collect())
+    };
+    let fifo = numbers("fifo");
     let of = |contestant: &Contestant| match (section.not_for)(&evidence, contestant.label()) {
-        Some(why) => row(section, &[], &fifo, why),
-        None => row(section, &values(contestant.label()), &fifo, "nothing could be measured"),
+        Some(why) => row(section, &Numbers::default(), &fifo, why),
+        None => row(section, &numbers(contestant.label()), &fifo, "nothing could be measured"),
     };
     let disciplines: Vec<String> = contestants.iter().map(|c| c.label().to_owned()).collect();
     let axes: Vec<_> = results.axes.iter().map(|axis| (axis.name.clone(), axis.labels.clone())).collect();
@@ -153,17 +200,17 @@ fn of_parameters(
             } else {
                 "its parameters are those of its class"
             };
-            return row(section, &[], &[], why);
+            return row(section, &Numbers::default(), &Numbers::default(), why);
         };
         let evidence = Evidence::new(results, runs.data());
-        let values = match section.number {
+        let numbers = Numbers::of(&evidence, &evidence.repeats(), |part| match section.number {
             "8.3" => vec![
-                parameters::least_use(contestant, &evidence).map(|used| 100.0 * used),
-                parameters::largest_change(contestant, &evidence),
+                parameters::least_use(contestant, part).map(|used| 100.0 * used),
+                parameters::largest_change(contestant, part),
             ],
-            _ => vec![parameters::that_matter(contestant, &evidence)],
-        };
-        row(section, &values, &[], "nothing could be measured")
+            _ => vec![parameters::that_matter(contestant, part)],
+        });
+        row(section, &numbers, &Numbers::default(), "nothing could be measured")
     };
     let rows = contestants.iter().map(of).collect();
     // Parameters of several disciplines cannot share an axis.
@@ -198,7 +245,8 @@ fn of_cost(
         Some(_) => "it was not measured",
         None => "its cost is that of calling Python",
     };
-    let rows = contestants.iter().map(|c| row(section, &[cost(c)], &[], why(c))).collect();
+    let numbers = |contestant: &Contestant| Numbers { all: vec![cost(contestant)], each: Vec::new() };
+    let rows = contestants.iter().map(|c| row(section, &numbers(c), &Numbers::default(), why(c))).collect();
     let measured = contestants.iter().enumerate().filter_map(|(i, c)| Some((i, cost(c)?)));
     let lines =
         measured.map(|(discipline, ns)| Line { discipline, name: String::new(), points: vec![(0.0, ns)] }).collect();
@@ -213,4 +261,37 @@ fn of_cost(
             lines,
         })),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rule::Bound;
+
+    use super::*;
+
+    /// The numbers of one rule in some repeats.
+    fn numbers(each: &[f64]) -> Numbers {
+        let mean = each.iter().sum::<f64>() / each.len() as f64;
+        Numbers { all: vec![Some(mean)], each: each.iter().map(|value| vec![Some(*value)]).collect() }
+    }
+
+    #[test]
+    fn a_value_whose_interval_has_both_sides_of_the_bound_is_not_judged() {
+        let judged = |each: &[f64]| cell(Bound::AtMost(10.0), 0, &numbers(each), &Numbers::default()).holds;
+        assert_eq!(judged(&[9.0, 9.1, 9.2]), Some(true));
+        assert_eq!(judged(&[11.0, 11.1, 11.2]), Some(false));
+        assert_eq!(judged(&[8.0, 9.0, 10.5]), None);
+        assert_eq!(judged(&[9.9]), Some(true), "of a single run nothing better is known");
+        assert_eq!(judged(&[10.0, 10.0, 10.0]), Some(true), "without any spread the bound is reached exactly");
+        assert_eq!(judged(&[]), None);
+    }
+
+    #[test]
+    fn differences_from_drop_tail_are_taken_seed_by_seed() {
+        let (wide, half) = (numbers(&[40.0, 80.0, 120.0]), numbers(&[19.0, 39.0, 59.0]));
+        let both = cell(Bound::OfFifo(0.5), 0, &half, &wide);
+        assert_eq!(both.holds, Some(true), "always one less than half, however much both vary");
+        assert!(both.half.is_some_and(|width| width > 40.0), "{both:?}");
+        assert_eq!(cell(Bound::OfFifo(0.5), 0, &half, &numbers(&[120.0, 80.0, 40.0])).holds, None);
+    }
 }

@@ -1,6 +1,6 @@
 //! The measured values of an experiment, by discipline and labels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_results::{Entry, Results, RunData, flatten};
 
@@ -37,6 +37,16 @@ impl<'a> Evidence<'a> {
         Evidence { numbers: results.runs.iter().map(|entry| (entry, flatten(entry))).collect(), data }
     }
 
+    /// The numbers of each repeat alone; the repeats of different disciplines have the same seeds.
+    pub(crate) fn repeats(&self) -> Vec<Evidence<'a>> {
+        let names: BTreeSet<&str> = self.numbers.iter().filter_map(|(entry, _)| repeat(&entry.labels)).collect();
+        let of = |name: &str| Evidence {
+            numbers: self.numbers.iter().filter(|(entry, _)| repeat(&entry.labels) == Some(name)).cloned().collect(),
+            data: self.data.iter().filter(|run| repeat(run.labels) == Some(name)).copied().collect(),
+        };
+        names.into_iter().map(of).collect()
+    }
+
     /// The mean of a number over the repeats of a discipline; `None` if no run has it.
     pub(crate) fn mean(&self, aqm: &str, place: Place<'_>, path: &str) -> Option<f64> {
         let here = |entry: &Entry| {
@@ -56,4 +66,9 @@ impl<'a> Evidence<'a> {
         };
         self.data.iter().filter(of)
     }
+}
+
+/// The number of a run among those that differ only in their seed.
+fn repeat(labels: &BTreeMap<String, String>) -> Option<&str> {
+    labels.get("repeat").map(String::as_str)
 }

@@ -11,6 +11,8 @@ use crate::sections::{SECTIONS, Source};
 
 /// The study that the experiments belong to.
 const STUDY: &str = "rfc7928";
+/// The repeats of a quick card: with fewer, nothing is known of the spread that a verdict has to be certain against.
+const QUICK_REPEATS: i64 = 5;
 
 /// The experiments of a card with these disciplines, in the order of its sections.
 ///
@@ -39,7 +41,12 @@ pub fn experiments(contestants: &[Contestant]) -> Result<Vec<Planned>, Problem> 
 }
 
 fn read(id: &str, text: &str) -> Result<Table, Problem> {
-    text.parse().map_err(|e: toml::de::Error| Problem::new(format!("{id} does not read: {}", e.message())))
+    let mut file: Table =
+        text.parse().map_err(|e: toml::de::Error| Problem::new(format!("{id} does not read: {}", e.message())))?;
+    if let Some(Value::Table(quick)) = file.get_mut("quick") {
+        quick.insert("repeat".to_owned(), Value::Integer(QUICK_REPEATS));
+    }
+    Ok(file)
 }
 
 /// The experiment with these disciplines in place of those in its sweep.

@@ -29,13 +29,14 @@ impl Bound {
         }
     }
 
-    /// Whether a value is within the bound; `None` if the bound needs drop-tail's value and there is none.
-    pub(crate) fn holds(self, value: f64, fifo: Option<f64>) -> Option<bool> {
+    /// How far within the bound a value is, below zero outside of it; `None` if the bound needs drop-tail's value and there
+    /// is none.
+    pub(crate) fn margin(self, value: f64, fifo: Option<f64>) -> Option<f64> {
         match self {
-            Bound::AtLeast(least) => Some(value >= least),
-            Bound::AtMost(most) => Some(value <= most),
-            Bound::OfFifo(share) => fifo.map(|fifo| value <= share * fifo),
-            Bound::AtLeastOfFifo(share) => fifo.map(|fifo| value >= share * fifo),
+            Bound::AtLeast(least) => Some(value - least),
+            Bound::AtMost(most) => Some(most - value),
+            Bound::OfFifo(share) => fifo.map(|fifo| share * fifo - value),
+            Bound::AtLeastOfFifo(share) => fifo.map(|fifo| value - share * fifo),
         }
     }
 }

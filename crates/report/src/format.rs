@@ -57,6 +57,13 @@ pub fn significant(value: f64, digits: i32) -> String {
     }
 }
 
+/// A value in three significant digits with half the width of its interval in two; a dash if there is none.
+#[must_use]
+pub fn ranged(value: Option<f64>, half: Option<f64>) -> String {
+    let range = half.map(|half| format!(" ±{}", significant(half, 2)));
+    value.map_or("–".to_owned(), |value| significant(value, 3) + &range.unwrap_or_default())
+}
+
 /// The text without trailing zeros after the decimal point.
 fn trim(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }

@@ -72,7 +72,10 @@ pub struct Row {
 pub struct Cell {
     /// The value, in the unit of the rule; `None` if it could not be measured.
     pub value: Option<f64>,
-    /// Whether it is within the bound.
+    /// Half the width of its 95 % interval over runs with different seeds; `None` for a single run.
+    pub half: Option<f64>,
+    /// Whether it is within the bound; `None` if it could not be measured, or the interval of its distance from the bound
+    /// has both sides of it.
     pub holds: Option<bool>,
 }
 
@@ -86,6 +89,8 @@ pub enum Verdict {
     Mixed,
     /// No rule holds.
     Poor,
+    /// The runs do not tell: a value's interval has both sides of its bound, and the other rules all hold or all do not.
+    CannotTell,
     /// The section does not apply to the discipline, or was not measured.
     NotApplicable,
 }
@@ -94,12 +99,13 @@ impl Verdict {
     /// The verdict on these values.
     #[must_use]
     pub fn of(cells: &[Cell]) -> Verdict {
-        let judged: Vec<bool> = cells.iter().filter_map(|cell| cell.holds).collect();
-        match (judged.iter().any(|holds| *holds), judged.iter().all(|holds| *holds)) {
-            _ if judged.is_empty() => Verdict::NotApplicable,
-            (_, true) => Verdict::Good,
-            (true, _) => Verdict::Mixed,
-            _ => Verdict::Poor,
+        let any = |holds: Option<bool>| cells.iter().any(|cell| cell.value.is_some() && cell.holds == holds);
+        match (any(Some(true)), any(Some(false)), any(None)) {
+            (false, false, false) => Verdict::NotApplicable,
+            (true, true, _) => Verdict::Mixed,
+            (_, _, true) => Verdict::CannotTell,
+            (true, false, false) => Verdict::Good,
+            (false, true, false) => Verdict::Poor,
         }
     }
 
@@ -110,6 +116,7 @@ impl Verdict {
             Verdict::Good => "good",
             Verdict::Mixed => "mixed",
             Verdict::Poor => "poor",
+            Verdict::CannotTell => "cannot tell",
             Verdict::NotApplicable => "not applicable",
         }
     }
@@ -171,13 +178,17 @@ mod tests {
     #[test]
     fn a_verdict_says_how_many_rules_hold() {
         let of = |holds: &[Option<bool>]| {
-            let cells: Vec<Cell> = holds.iter().map(|holds| Cell { value: Some(1.0), holds: *holds }).collect();
-            Verdict::of(&cells)
+            let cell = |judged: &Option<bool>| Cell { value: Some(1.0), half: Some(0.1), holds: *judged };
+            Verdict::of(&holds.iter().map(cell).collect::<Vec<_>>())
         };
-        assert_eq!(of(&[Some(true), Some(true), None]), Verdict::Good);
+        assert_eq!(of(&[Some(true), Some(true)]), Verdict::Good);
         assert_eq!(of(&[Some(true), Some(false)]), Verdict::Mixed);
-        assert_eq!(of(&[Some(false), None]), Verdict::Poor);
-        assert_eq!(of(&[None]), Verdict::NotApplicable);
+        assert_eq!(of(&[Some(false)]), Verdict::Poor);
+        assert_eq!(of(&[Some(true), None, Some(false)]), Verdict::Mixed, "whatever the second is");
+        assert_eq!([of(&[Some(true), None]), of(&[Some(false), None]), of(&[None])], [Verdict::CannotTell; 3]);
         assert_eq!(of(&[]), Verdict::NotApplicable);
+        let nothing = Cell { value: None, half: None, holds: None };
+        assert_eq!(Verdict::of(&[nothing]), Verdict::NotApplicable);
+        assert_eq!(Verdict::of(&[nothing, Cell { value: Some(1.0), half: None, holds: Some(true) }]), Verdict::Good);
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::figure::{Figure, Swatch, card as figure, swatches};
 use super::markdown;
-use crate::format::significant;
+use crate::format::ranged;
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -68,6 +68,7 @@ impl Mark {
             Verdict::Good => ("good", "✓"),
             Verdict::Mixed => ("mixed", "~"),
             Verdict::Poor => ("poor", "✗"),
+            Verdict::CannotTell => ("unclear", "?"),
             Verdict::NotApplicable => ("none", "–"),
         };
         Mark { class, sign, words: verdict.words() }
@@ -96,8 +97,10 @@ fn summary(card: &Card) -> Vec<(String, String)> {
             card.sections.iter().filter_map(|section| section.rows.get(i)).map(|row| row.verdict).collect();
         let count = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
         let judged = verdicts.len() - count(Verdict::NotApplicable);
-        let [good, mixed, poor] = [Verdict::Good, Verdict::Mixed, Verdict::Poor].map(count);
-        (name.clone(), format!("good in {good} of {judged} sections, mixed in {mixed}, poor in {poor}"))
+        let [good, mixed, poor, unclear] =
+            [Verdict::Good, Verdict::Mixed, Verdict::Poor, Verdict::CannotTell].map(count);
+        let open = if unclear > 0 { format!("; the runs cannot tell in {unclear}") } else { String::new() };
+        (name.clone(), format!("good in {good} of {judged} sections, mixed in {mixed}, poor in {poor}{open}"))
     };
     card.disciplines.iter().enumerate().map(of).collect()
 }
@@ -127,13 +130,13 @@ fn tile(section: &Section, card: &Card, swatches: &[Swatch]) -> Tile {
     }
 }
 
-/// A value, and its class: within its bound or not.
+/// A value with half of its interval, and its class: within its bound or not.
 fn cell(cell: &Cell) -> (String, &'static str) {
-    let text = cell.value.map_or("–".to_owned(), |value| significant(value, 3));
-    let class = match cell.holds {
-        Some(true) => "holds",
-        Some(false) => "fails",
-        None => "",
+    let class = match (cell.value, cell.holds) {
+        (None, _) => "",
+        (_, Some(true)) => "holds",
+        (_, Some(false)) => "fails",
+        (_, None) => "unclear",
     };
-    (text, class)
+    (ranged(cell.value, cell.half), class)
 }

@@ -3,7 +3,7 @@
 use aqmkit_results::card::{Card, Row, Section, Verdict};
 
 use super::Screen;
-use crate::format::significant;
+use crate::format::ranged;
 
 /// The largest number of disciplines that have a column each.
 const MOST_COLUMNS: usize = 6;
@@ -25,9 +25,14 @@ pub fn card(card: &Card, screen: Screen) -> String {
     if shown < card.disciplines.len() {
         text.push_str(&format!("\nThe card has the other {} disciplines.\n", card.disciplines.len() - shown));
     }
-    let failed: Vec<String> = card.sections.iter().filter_map(|section| failures(section, card)).collect();
-    if card.subjects == 1 && !failed.is_empty() {
-        text.push_str(&format!("\nWhere {} is outside of a bound:\n{}\n", card.title, failed.join("\n")));
+    for (holds, head) in [
+        (Some(false), format!("Where {} is outside of a bound", card.title)),
+        (None, "What the runs cannot tell".to_owned()),
+    ] {
+        let cells: Vec<String> = card.sections.iter().filter_map(|section| with(holds, section, card)).collect();
+        if !cells.is_empty() {
+            text.push_str(&format!("\n{head}:\n{}\n", cells.join("\n")));
+        }
     }
     let wrapped = |line: &str| {
         let options = textwrap::Options::new(screen.width).subsequent_indent("         ").break_words(false);
@@ -45,6 +50,7 @@ fn line(section: &Section, widths: &[usize]) -> String {
             Verdict::Good => "✓",
             Verdict::Mixed => "~",
             Verdict::Poor => "✗",
+            Verdict::CannotTell => "?",
             Verdict::NotApplicable => "–",
         };
         text.push_str(&format!("  {:width$}", format!("{sign} {}", row.verdict.words())));
@@ -52,13 +58,13 @@ fn line(section: &Section, widths: &[usize]) -> String {
     text + "\n"
 }
 
-/// The rules of a section that the first discipline misses.
-fn failures(section: &Section, card: &Card) -> Option<String> {
+/// The measured rules of a section that the first discipline, alone under study, misses, or of which the runs cannot tell.
+fn with(holds: Option<bool>, section: &Section, card: &Card) -> Option<String> {
     let row: &Row = section.rows.first().filter(|_| card.subjects == 1)?;
-    let outside = section.rules.iter().zip(&row.cells).filter(|(_, cell)| cell.holds == Some(false));
-    let each: Vec<String> = outside
+    let such = section.rules.iter().zip(&row.cells).filter(|(_, cell)| cell.value.is_some() && cell.holds == holds);
+    let each: Vec<String> = such
         .map(|(rule, cell)| {
-            let value = significant(cell.value.unwrap_or(f64::NAN), 3);
+            let value = ranged(cell.value, cell.half);
             let unit = if rule.unit.is_empty() { String::new() } else { format!(" {}", rule.unit) };
             format!("{} {value}{unit} ({})", rule.words, rule.bound)
         })

@@ -5,7 +5,7 @@ use aqmkit_report::terminal;
 use aqmkit_results::card::{Card, Cell, Cloud, Line, Lines, Picture, Row, Rule, Section, Verdict};
 
 fn cell(value: f64, holds: bool) -> Cell {
-    Cell { value: Some(value), holds: Some(holds) }
+    Cell { value: Some(value), half: None, holds: Some(holds) }
 }
 
 fn card() -> Card {
