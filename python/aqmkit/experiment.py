@@ -455,7 +455,8 @@ def compare(
     transport
         The TCP profile, one of ``aqmkit list transports``; ``"linux-6"`` where it is left out.
     seed, repeat
-        The seed, and the number of runs of each discipline.
+        The seed, and the number of runs of each discipline: one where it is left out. The command adds runs until the
+        means are known; here the number is yours to choose.
     out, jobs, progress
         As in `Experiment.run`.
 

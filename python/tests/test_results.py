@@ -113,10 +113,10 @@ def test_a_directory_without_the_runs_still_has_its_files(five: aqmkit.Results) 
 
 
 def test_what_the_command_writes_reads_back() -> None:
-    line = "compare fifo pie --bulk 2 --duration 3s --warmup 10s --rate 2mbit --out there"
+    line = "compare fifo pie --bulk 2 --duration 3s --warmup 10s --rate 2mbit --repeat 2 --out there"
     subprocess.run([sys.executable, "-m", "aqmkit", *line.split()], check=True, capture_output=True)
     results = aqmkit.read("there")
-    compared = aqmkit.compare(["fifo", "pie"], bulk=2, duration="3s", warmup="10s", rate="2mbit", progress=False)
+    compared = aqmkit.compare(["fifo", "pie"], bulk=2, duration="3s", warmup="10s", rate="2mbit", repeat=2, progress=False)
     assert results.hash == compared.hash
     assert results.series.equals(compared.series)
     assert results.report.read_text().startswith("<!")
