@@ -147,7 +147,7 @@ def test_a_single_discipline_need_not_be_in_a_list() -> None:
         ({"rtt": 50}, 'rtt cannot be "50"', "needs a unit"),
         ({"bulk": 2.5}, 'bulk cannot be "2.5"', "digit"),
         ({"bulk": -1}, 'bulk cannot be "-1"', ""),
-        ({"limit": "many"}, 'limit cannot be "many"', "60p"),
+        ({"limit": "many"}, 'limit cannot be "many"', "90kb"),
         ({"http": 90}, "http=90 is not a load", "fraction"),
         ({"transport": "linux9"}, "linux9", "linux"),
     ],
