@@ -34,7 +34,7 @@ def _characterize(words: list[str]) -> int:
         "aqmkit characterize", description="A report card of disciplines, also of those in files of Python"
     )
     parser.add_argument("disciplines", nargs="+", help="disciplines, each a name, NAME:PARAMETER=VALUE,… or FILE.py")
-    parser.add_argument("--quick", action="store_true", help="one repeat of a minute of each run")
+    parser.add_argument("--quick", action="store_true", help="runs of a minute, five of each kind")
     parser.add_argument("--card", help="where the card goes")
     parser.add_argument("--out", help="where results go")
     parser.add_argument("--seed", type=int, help="another seed")

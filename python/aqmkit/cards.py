@@ -162,7 +162,7 @@ def characterize(
         Names, each with parameters after a colon where it has any (``"pie:target=5ms"``), or objects of subclasses of
         `aqmkit.Aqm`. ``fifo`` and ``fq-codel`` are run as well, to compare with.
     quick
-        Five repeats of a minute of each run, instead of three to five of five minutes.
+        Runs of a minute, five of each kind, instead of three to five of five minutes.
     seed, repeat
         The seed, and the number of runs of each combination.
     out

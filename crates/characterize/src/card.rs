@@ -49,7 +49,7 @@ pub fn card(contestants: &[Contestant], subjects: usize, finished: &Finished) ->
         source: "RFC 7928".to_owned(),
         about: "Characterization Guidelines for Active Queue Management, section by section. The RFC sets no bounds: the rules are those of aqmkit, and each \
                 stands beside its number. A section is *good* where all of its rules hold, *mixed* where some do, *poor* where none does. \
-                Each number is a mean over runs with different seeds, ± half of its 95 % interval; where the interval has both sides of a bound that \
+                Each number is the mean of those of runs with different seeds, ± half of its 95 % interval; where the interval has both sides of a bound that \
                 the verdict depends on, the runs *cannot tell*."
             .to_owned(),
         sections: SECTIONS.iter().map(|section| judged(section, contestants, subjects, finished)).collect(),
@@ -111,48 +111,26 @@ fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usi
     }
 }
 
-/// The numbers of a discipline in a section, in the order of its rules.
-#[derive(Debug, Default)]
-struct Numbers {
-    /// From the means over all repeats.
-    all: Vec<Option<f64>>,
-    /// From each repeat alone.
-    each: Vec<Vec<Option<f64>>>,
-}
+/// The numbers of a discipline in a section: for each repeat one for each rule, in their order.
+type Numbers = Vec<Vec<Option<f64>>>;
 
-impl Numbers {
-    fn of(
-        evidence: &Evidence<'_>,
-        repeats: &[Evidence<'_>],
-        values: impl Fn(&Evidence<'_>) -> Vec<Option<f64>>,
-    ) -> Self {
-        Numbers { all: values(evidence), each: repeats.iter().map(values).collect() }
-    }
-
-    /// The number of a rule.
-    fn number(&self, rule: usize) -> Option<f64> {
-        self.all.get(rule).copied().flatten().filter(|value| value.is_finite())
-    }
-
-    /// The number of a rule in a repeat.
-    fn in_repeat(&self, repeat: usize, rule: usize) -> Option<f64> {
-        self.each.get(repeat)?.get(rule).copied().flatten().filter(|value| value.is_finite())
-    }
-}
-
-/// The number of rule `i`, and whether it is certainly within the bound or outside of it.
+/// The mean of the number of rule `i` over the repeats, and whether it is certainly within the bound or outside of it. Of a single repeat the number itself
+/// decides; where only one of several repeats has a number, nothing does.
 fn cell(bound: rule::Bound, i: usize, numbers: &Numbers, fifo: &Numbers) -> Cell {
-    let half_of = |values: Vec<f64>| Stat::of(&values).and_then(|stat| stat.half_width());
-    let pairs = || (0..numbers.each.len()).filter_map(|k| Some((numbers.in_repeat(k, i)?, fifo.in_repeat(k, i))));
+    let number = |of: &Numbers, repeat: usize| of.get(repeat)?.get(i).copied().flatten().filter(|x| x.is_finite());
+    let pairs = || (0..numbers.len()).filter_map(|repeat| Some((number(numbers, repeat)?, number(fifo, repeat))));
+    let value = Stat::of(&pairs().map(|(own, _)| own).collect::<Vec<_>>());
     // Drop-tail had the same seeds: the spread of the differences counts, seed by seed.
-    let spread = half_of(pairs().filter_map(|(its, of_fifo)| bound.margin(its, of_fifo)).collect()).unwrap_or(0.0);
-    let value = numbers.number(i);
-    let margin = value.and_then(|mean| bound.margin(mean, fifo.number(i)));
-    Cell {
-        value,
-        half: half_of(pairs().map(|(its, _)| its).collect()),
+    let margin = Stat::of(&pairs().filter_map(|(own, of_fifo)| bound.margin(own, of_fifo)).collect::<Vec<_>>());
+    let is_certain = |distance: &Stat| match distance.half_width() {
         // Without any spread the bound itself is within it.
-        holds: margin.filter(|margin| spread == 0.0 || margin.abs() > spread).map(|margin| margin >= 0.0),
+        Some(half) => half == 0.0 || distance.mean.abs() > half,
+        None => numbers.len() == 1,
+    };
+    Cell {
+        value: value.map(|stat| stat.mean),
+        half: value.and_then(|stat| stat.half_width()),
+        holds: margin.filter(is_certain).map(|margin| margin.mean >= 0.0),
     }
 }
 
@@ -174,8 +152,8 @@ fn of_experiment(
     let Some((results, runs)) = finished.experiments.get(name) else { return (Vec::new(), None) };
     let evidence = Evidence::new(results, runs.data());
     let repeats = evidence.repeats();
-    let numbers = |aqm: &str| {
-        Numbers::of(&evidence, &repeats, |part| section.rules.iter().map(|rule| (rule.of)(part, aqm)).collect())
+    let numbers = |aqm: &str| -> Numbers {
+        repeats.iter().map(|repeat| section.rules.iter().map(|rule| (rule.of)(repeat, aqm)).collect()).collect()
     };
     let fifo = numbers("fifo");
     let of = |contestant: &Contestant| match (section.not_for)(&evidence, contestant.label()) {
@@ -202,14 +180,14 @@ fn of_parameters(
             };
             return row(section, &Numbers::default(), &Numbers::default(), why);
         };
-        let evidence = Evidence::new(results, runs.data());
-        let numbers = Numbers::of(&evidence, &evidence.repeats(), |part| match section.number {
+        let of_repeat = |repeat: &Evidence<'_>| match section.number {
             "8.3" => vec![
-                parameters::least_use(contestant, part).map(|used| 100.0 * used),
-                parameters::largest_change(contestant, part),
+                parameters::least_use(contestant, repeat).map(|used| 100.0 * used),
+                parameters::largest_change(contestant, repeat),
             ],
-            _ => vec![parameters::that_matter(contestant, part)],
-        });
+            _ => vec![parameters::that_matter(contestant, repeat)],
+        };
+        let numbers: Numbers = Evidence::new(results, runs.data()).repeats().iter().map(of_repeat).collect();
         row(section, &numbers, &Numbers::default(), "nothing could be measured")
     };
     let rows = contestants.iter().map(of).collect();
@@ -245,7 +223,7 @@ fn of_cost(
         Some(_) => "it was not measured",
         None => "its cost is that of calling Python",
     };
-    let numbers = |contestant: &Contestant| Numbers { all: vec![cost(contestant)], each: Vec::new() };
+    let numbers = |contestant: &Contestant| vec![vec![cost(contestant)]];
     let rows = contestants.iter().map(|c| row(section, &numbers(c), &Numbers::default(), why(c))).collect();
     let measured = contestants.iter().enumerate().filter_map(|(i, c)| Some((i, cost(c)?)));
     let lines =
@@ -271,8 +249,7 @@ mod tests {
 
     /// The numbers of one rule in some repeats.
     fn numbers(each: &[f64]) -> Numbers {
-        let mean = each.iter().sum::<f64>() / each.len() as f64;
-        Numbers { all: vec![Some(mean)], each: each.iter().map(|value| vec![Some(*value)]).collect() }
+        each.iter().map(|value| vec![Some(*value)]).collect()
     }
 
     #[test]
@@ -284,6 +261,8 @@ mod tests {
         assert_eq!(judged(&[9.9]), Some(true), "of a single run nothing better is known");
         assert_eq!(judged(&[10.0, 10.0, 10.0]), Some(true), "without any spread the bound is reached exactly");
         assert_eq!(judged(&[]), None);
+        let once = cell(Bound::AtMost(10.0), 0, &vec![vec![None], vec![Some(9.9)], vec![None]], &Numbers::default());
+        assert_eq!((once.value, once.half, once.holds), (Some(9.9), None, None), "one of three repeats has a number");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct Characterize {
     /// Disciplines, each a name or NAME:PARAMETER=VALUE,…; `all` stands for all that need no parameters
     #[arg(required = true)]
     pub disciplines: Vec<String>,
-    /// One repeat of a minute of each run, instead of three to five of five minutes
+    /// Runs of a minute, five of each kind, instead of three to five of five minutes
     #[arg(long)]
     pub quick: bool,
     /// File of the card [default: card.html in the directory of the results]
