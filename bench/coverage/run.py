@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """How often the intervals of `aqmkit compare` hold the truth.
 
-Runs random comparisons as a user gets them, in rounds until the means are known, and each of them again under many
-other seeds, whose means are taken for the truth. Prints the share of means whose 95 % interval holds it, by quantity.
-The truth is itself known within an interval only; both widths are added as those of independent means are. An interval
-of no width (a link used to 100.0 % under every seed) says nothing and is not counted.
+Runs random comparisons as a user gets them, in rounds until the means are known, and each of them again under other
+seeds, whose means are taken for the truth. No two comparisons share a seed, so that they are independent. Prints the
+share of means whose 95 % interval holds the truth, by quantity and by the number of runs that the rounds made. The truth
+is itself known within an interval only; both widths are added as those of independent means are. What is the same under
+every seed (a link used to 100.0 %) is not counted; an interval of no width beside a truth that varies is.
 
     cargo build --release -p aqmkit --bin aqmkit
-    bench/coverage/run.py [--comparisons 200] [--seeds 200] [--aqmkit target/release/aqmkit]
+    bench/coverage/run.py [--comparisons 200] [--seeds 100] [--aqmkit target/release/aqmkit]
 
 Finished runs are kept in --out, so that the same command goes on after an interruption.
 """
@@ -35,6 +36,10 @@ QUANTITIES = (
     "stalled",
     "response_time_ms.page.p50",
 )
+#: The numbers of runs that the rounds come to, up to a number each.
+ROUNDS = ((10, "at most 10 runs"), (39, "11 to 39 runs"), (math.inf, "40 runs"))
+#: Seeds of one comparison: the first half for its rounds, the second for the truth.
+SPAN = 20_000
 DISCIPLINES = ("fifo", "red", "codel", "pie", "fq-codel", "cake", "dualpi2", "sfq", "blue", "choke")
 
 
@@ -77,7 +82,7 @@ def main() -> None:
     """Runs the comparisons and prints the shares."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=200)
-    parser.add_argument("--seeds", type=int, default=200, help="runs whose means are taken for the truth")
+    parser.add_argument("--seeds", type=int, default=100, help="runs whose means are taken for the truth")
     parser.add_argument("--aqmkit", default="target/release/aqmkit")
     parser.add_argument("--out", type=Path, default=Path("results/coverage"))
     given = parser.parse_args()
@@ -86,20 +91,23 @@ def main() -> None:
     for number in range(given.comparisons):
         words = arguments(random.Random(number))
         place = given.out / str(number)
-        ours = means(given.aqmkit, words, place / "rounds")
-        truth = means(given.aqmkit, [*words, "--seed", "1000000", "--repeat", str(given.seeds)], place / "truth")
+        ours = means(given.aqmkit, [*words, "--seed", str(SPAN * (number + 1))], place / "rounds")
+        others = ["--seed", str(SPAN * (number + 1) + SPAN // 2), "--repeat", str(given.seeds)]
+        truth = means(given.aqmkit, [*words, *others], place / "truth")
+        runs = max(mean["runs"] for mean in ours.values())
+        rounds = next(text for most, text in ROUNDS if runs <= most)
         for key, mean in ours.items():
-            if key not in truth or half(mean) <= 0.0:
+            if key not in truth or half(mean) + half(truth[key]) <= 0.0:
                 continue
-            quantity = next(end for end in QUANTITIES if key[1].endswith(end))
-            counted[quantity] += 1
-            held[quantity] += abs(mean["mean"] - truth[key]["mean"]) <= math.hypot(half(mean), half(truth[key]))
-        everything = sum(counted.values())
-        print(f"{number + 1} comparisons: {sum(held.values())} of {everything} intervals hold the truth", flush=True)
-    print("\n| quantity | intervals | hold the truth |\n|---|---|---|")
-    for quantity in [*sorted(counted), "all"]:
-        all_of, good = (sum(counted.values()), sum(held.values())) if quantity == "all" else (counted[quantity], held[quantity])
-        print(f"| `{quantity}` | {all_of} | {100 * good / max(all_of, 1):.1f} % |")
+            holds = abs(mean["mean"] - truth[key]["mean"]) <= math.hypot(half(mean), half(truth[key]))
+            for row in (next(end for end in QUANTITIES if key[1].endswith(end)), rounds, "all"):
+                counted[row] += 1
+                held[row] += holds
+        print(f"{number + 1} comparisons: {held['all']} of {counted['all']} intervals hold the truth", flush=True)
+    print("\n| intervals of | number | hold the truth |\n|---|---|---|")
+    for row in [*QUANTITIES, *(text for _, text in ROUNDS), "all"]:
+        if counted[row]:
+            print(f"| {row} | {counted[row]} | {100 * held[row] / counted[row]:.1f} % |")
 
 
 if __name__ == "__main__":
