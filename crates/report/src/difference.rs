@@ -128,9 +128,9 @@ fn name(entry: &Entry) -> String {
 /// The difference of one quantity.
 fn difference(before: &Values, after: &Values, path: &str) -> Option<Difference> {
     let (before, after) = (before.get(path)?, after.get(path)?);
-    let mean = |values: &BTreeMap<String, f64>| values.values().sum::<f64>() / values.len() as f64;
+    let mean = |values: &BTreeMap<String, f64>| Some(Stat::of(&values.values().copied().collect::<Vec<_>>())?.mean);
     let within = by_seed(before, after)?.half_width;
-    Some(Difference { before: mean(before), after: mean(after), within })
+    Some(Difference { before: mean(before)?, after: mean(after)?, within })
 }
 
 #[cfg(test)]

@@ -38,8 +38,14 @@ pub fn mean(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
 /// there is.
 #[must_use]
 pub fn known(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
-    let within = stat.and_then(Stat::half_width).map(|half| format!(" ±{}", fixed(half * factor, decimals)));
-    format!("{}{}", mean(stat, factor, decimals), within.unwrap_or_default())
+    format!("{} {}", mean(stat, factor, decimals), half(stat, factor, decimals)).trim_end().to_owned()
+}
+
+/// Half the width of the 95 % interval of a mean, converted to another unit: `±0.8`; empty if one run is all there is.
+#[must_use]
+pub fn half(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
+    let width = stat.and_then(Stat::half_width);
+    width.map_or_else(String::new, |width| format!("±{}", fixed(width * factor, decimals)))
 }
 
 /// A number with this many significant digits, without an exponent where that is readable.

@@ -52,6 +52,18 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// The sum of the numbers at these paths in each run, by seed.
+    #[must_use]
+    pub(crate) fn sums(&self, paths: impl IntoIterator<Item = String>) -> BTreeMap<String, f64> {
+        let mut sums = BTreeMap::new();
+        for path in paths {
+            for (seed, value) in self.samples.get(&path).into_iter().flatten() {
+                *sums.entry(seed.clone()).or_default() += value;
+            }
+        }
+        sums
+    }
+
     /// By how much the number at `path` is larger here than in `other`: in pairs of equal seeds where both rows have the
     /// same ones, otherwise as two samples. `None` unless both have it.
     #[must_use]

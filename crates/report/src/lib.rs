@@ -10,9 +10,11 @@ pub mod format;
 mod grid;
 pub mod html;
 pub mod markdown;
+mod notes;
 pub mod precision;
 pub mod scoreboard;
 pub mod terminal;
 mod verdict;
 
 pub use html::{PlayerPage, ReportInput, write_advice, write_card, write_html};
+pub use notes::notes;

@@ -27,7 +27,7 @@ pub struct Advice {
     pub install: Install,
     /// The rounds of the search: description, number of disciplines, number of runs.
     pub rounds: Vec<(String, usize, usize)>,
-    /// What the advice comes to where the link is slower or faster than said, in sentences.
+    /// What the advised candidate achieves on a link that is slower or faster than given, a sentence for each.
     pub elsewhere: Vec<String>,
     /// How it was found, as name and value.
     pub facts: Vec<(String, String)>,

@@ -8,7 +8,6 @@
 //! | `skill` | how well the cells of published tables agree |
 //! | [`statistics`] | means with their intervals, differences of paired runs, start-up transients, effective sample sizes |
 //! | `metrics`, `means` | the numbers of an entry by their paths; their means over the runs of a combination |
-//! | `notes` | what decided without being compared, in sentences |
 //! | `player` | how the page of `aqmkit play` opens the runs |
 //! | `ruler` | labels of an axis as numbers of one unit |
 //! | `setting` | what the experiment sets, in words |
@@ -19,7 +18,6 @@ pub mod advice;
 pub mod card;
 mod means;
 mod metrics;
-mod notes;
 mod player;
 mod ruler;
 mod setting;
@@ -28,9 +26,8 @@ mod skill;
 mod standing;
 pub mod statistics;
 
-pub use means::{Mean, Means, means};
+pub use means::{Mean, Means, combination, means};
 pub use metrics::flatten;
-pub use notes::notes;
 pub use player::Player;
 pub use ruler::Ruler;
 pub use setting::Fact;

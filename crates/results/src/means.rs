@@ -6,8 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Entry, Stat, flatten};
 
-/// The labels in which the runs of one combination differ.
-const OF_A_RUN: [&str; 2] = ["repeat", "seed"];
+/// Names of labels, with what they are.
+type Labels<'a> = BTreeMap<&'a str, &'a str>;
+
+/// The labels of a run without those in which the runs of one combination differ, `repeat` and `seed`.
+#[must_use]
+pub fn combination(labels: &BTreeMap<String, String>) -> BTreeMap<&str, &str> {
+    let named = labels.iter().map(|(name, label)| (name.as_str(), label.as_str()));
+    named.filter(|(name, _)| !["repeat", "seed"].contains(name)).collect()
+}
 
 /// The means of one combination in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,24 +56,23 @@ impl From<Stat> for Mean {
 /// depends on the machine.
 #[must_use]
 pub fn means(runs: &[Entry]) -> Vec<Means> {
-    let mut order: Vec<BTreeMap<String, String>> = Vec::new();
-    let mut values: Vec<BTreeMap<String, Vec<f64>>> = Vec::new();
+    let mut places: BTreeMap<Labels<'_>, usize> = BTreeMap::new();
+    let mut values: Vec<(Labels<'_>, BTreeMap<String, Vec<f64>>)> = Vec::new();
     for entry in runs {
-        let mut labels = entry.labels.clone();
-        labels.retain(|name, _| !OF_A_RUN.contains(&name.as_str()));
-        let place = order.iter().position(|other| *other == labels).unwrap_or_else(|| {
-            order.push(labels);
-            values.push(BTreeMap::new());
-            order.len() - 1
-        });
+        let labels = combination(&entry.labels);
+        let place = *places.entry(labels.clone()).or_insert(values.len());
+        if place == values.len() {
+            values.push((labels, BTreeMap::new()));
+        }
         for (path, number) in flatten(entry).into_iter().filter(|(path, _)| !path.starts_with("engine.")) {
-            values[place].entry(path).or_default().push(number);
+            values[place].1.entry(path).or_default().push(number);
         }
     }
-    let of = |numbers: BTreeMap<String, Vec<f64>>| {
-        numbers.into_iter().filter_map(|(path, own)| Some((path, Stat::of(&own)?.into()))).collect()
+    let of = |(labels, numbers): (Labels<'_>, BTreeMap<String, Vec<f64>>)| Means {
+        labels: labels.into_iter().map(|(name, label)| (name.to_owned(), label.to_owned())).collect(),
+        metrics: numbers.into_iter().filter_map(|(path, own)| Some((path, Stat::of(&own)?.into()))).collect(),
     };
-    order.into_iter().zip(values).map(|(labels, values)| Means { labels, metrics: of(values) }).collect()
+    values.into_iter().map(of).collect()
 }
 
 #[cfg(test)]

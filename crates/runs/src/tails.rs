@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_measure::output::Responses;
+use aqmkit_results::combination;
 use aqmkit_results::statistics::effective;
 
 use crate::run::Done;
 
-/// Fewer equal values than this do not make a mean.
+/// The effective sample size (Kish) below which a note doubts a mean.
 const ENOUGH: f64 = 30.0;
-/// Fewer responses than this have fewer than ten beyond their 99th percentile.
+/// The number of responses below which a note doubts their 99th percentile: fewer than ten lie above it.
 const FOR_P99: u64 = 1000;
 
 /// A sentence on each weakness of the response times of these runs, over all their seeds; none where there are enough responses.
@@ -18,8 +19,7 @@ const FOR_P99: u64 = 1000;
 pub fn few_responses(done: &[Done]) -> Vec<String> {
     let mut all: BTreeMap<(Vec<&str>, &str, &str, &str), Vec<&Responses>> = BTreeMap::new();
     for run in done {
-        let named = run.labels.iter().filter(|(key, _)| !["repeat", "seed"].contains(&key.as_str()));
-        let labels: Vec<&str> = named.map(|(_, label)| label.as_str()).collect();
+        let labels: Vec<&str> = combination(&run.labels).into_values().collect();
         for found in &run.output.responses {
             let key = (labels.clone(), found.window.as_str(), found.traffic.as_str(), found.kind.as_str());
             all.entry(key).or_default().push(found);

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_measure::metric::Metric;
 use aqmkit_measure::output::{Output, Window};
+use aqmkit_results::combination;
 use aqmkit_results::statistics::transient::{Transient, mser5};
 use aqmkit_results::statistics::{mean, mean_of_known, paired};
 
@@ -33,9 +34,7 @@ pub struct Unsettled {
 pub fn unsettled(done: &[Done], share: f64) -> Option<Unsettled> {
     let mut combinations: BTreeMap<BTreeMap<&str, &str>, Vec<&Output>> = BTreeMap::new();
     for run in done {
-        let named = run.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let labels = named.filter(|(key, _)| !["repeat", "seed"].contains(key)).collect();
-        combinations.entry(labels).or_default().push(&run.output);
+        combinations.entry(combination(&run.labels)).or_default().push(&run.output);
     }
     let all = combinations.iter().flat_map(|(labels, runs)| {
         let run = labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ");

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use aqmkit_aqm::registry::Link;
 use aqmkit_experiment::Experiment;
 use aqmkit_report::terminal::{Screen, summary, verdicts};
-use aqmkit_report::{PlayerPage, ReportInput, write_html};
-use aqmkit_results::{Axis, Player, Results, notes};
+use aqmkit_report::{PlayerPage, ReportInput, notes, write_html};
+use aqmkit_results::{Axis, Player, Results};
 use aqmkit_runs::export;
 use aqmkit_runs::run::{Done, How, Outcome, Work};
 use aqmkit_runs::store::{Parameters, Store, Stored, damage};
@@ -70,10 +70,10 @@ pub fn perform_plan<W: Work>(
     player: &Player,
     place: Where<'_>,
 ) -> Result<Performed, Failure> {
-    let performance = Performance::of(exp, place)?;
-    let plan = plan(&performance.exp)?;
-    let (results, outcome) = performance.run_plan(&plan, axes, "")?;
-    performance.finish_with(results, outcome, player)
+    let prepared = Prepared::of(exp, place)?;
+    let plan = plan(&prepared.exp)?;
+    let (results, outcome) = prepared.run_plan(&plan, axes, "")?;
+    prepared.finish_with(results, outcome, player)
 }
 
 /// Where an experiment runs, and how.
@@ -88,7 +88,7 @@ pub struct Where<'a> {
 }
 
 /// An experiment that is ready to run: checked, with calibrated populations.
-pub(super) struct Performance<'a> {
+pub(super) struct Prepared<'a> {
     exp: Experiment,
     place: Where<'a>,
     published: Published,
@@ -98,12 +98,12 @@ pub(super) struct Performance<'a> {
     of_trials: f64,
 }
 
-impl<'a> Performance<'a> {
+impl<'a> Prepared<'a> {
     /// Checks the claims of an experiment, opens its directory, warns, and calibrates.
     ///
     /// # Errors
     /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
-    pub(super) fn of(exp: &Experiment, place: Where<'a>) -> Result<Performance<'a>, Failure> {
+    pub(super) fn of(exp: &Experiment, place: Where<'a>) -> Result<Prepared<'a>, Failure> {
         let published = library::checked(exp)?;
         let null_test = library::null_test(Some(&exp.file))?;
         let store = Store::open(place.dir)?;
@@ -112,18 +112,18 @@ impl<'a> Performance<'a> {
         let (exp, found) = settle(exp, &store, place.jobs, place.talk, place.dir)?;
         listen()?;
         let of_trials = found.iter().map(|found| found.cpu_s).sum();
-        Ok(Performance { exp, place, published, null_test, store, of_trials })
+        Ok(Prepared { exp, place, published, null_test, store, of_trials })
     }
 
     /// The same experiment as it was read again, with another number of repeats or another warm-up, where nothing of it needs
     /// calibration.
     ///
     /// # Errors
-    /// As [`Performance::of`].
-    pub(super) fn again(self, exp: &Experiment) -> Result<Performance<'a>, Failure> {
+    /// As [`Prepared::of`].
+    pub(super) fn again(self, exp: &Experiment) -> Result<Prepared<'a>, Failure> {
         let (exp, found) = settle(exp, &self.store, self.place.jobs, self.place.talk, self.place.dir)?;
         let of_trials = self.of_trials + found.iter().map(|found| found.cpu_s).sum::<f64>();
-        Ok(Performance { exp, of_trials, ..self })
+        Ok(Prepared { exp, of_trials, ..self })
     }
 
     /// Runs its plan; `why` begins the message of the progress bar.
@@ -135,7 +135,7 @@ impl<'a> Performance<'a> {
     }
 
     fn run_plan<W: Work>(&self, plan: &[W], axes: &[Axis], why: &str) -> Result<(Results, Outcome), Failure> {
-        let bar = Bar::new(plan.len(), self.place.talk).for_the_sake_of(why);
+        let bar = Bar::new(plan.len(), self.place.talk).named(why);
         let how = How { jobs: self.place.jobs, store: &self.store, watch: &bar, cancel: &STOP };
         let (results, outcome) = run_all(&self.exp, plan, axes, &self.published, how)?;
         bar.finish();
@@ -275,7 +275,7 @@ pub fn show(performed: &Performed, dir: &Path, json: bool) -> Result<(), Failure
     } else {
         let screen = Screen::of_stdout();
         let mut text = summary(results, screen);
-        for note in results.notes.iter().cloned().chain(notes(results)) {
+        for note in notes(results) {
             text.push_str(&format!("{}\n", textwrap::fill(&note, screen.width)));
         }
         if !results.expectations.is_empty() {

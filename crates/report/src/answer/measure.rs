@@ -65,15 +65,7 @@ pub(super) fn longest_queue(rows: &[Row], links: &[String]) -> Measure {
 
 /// The goodput of all classes of each row, in bits per second.
 pub(super) fn goodput(rows: &[Row], classes: &[String]) -> Measure {
-    let own = |row: &Row| {
-        let mut sum = Samples::new();
-        for class in classes {
-            for (seed, value) in row.samples.get(&format!("classes.{class}.goodput_bps")).into_iter().flatten() {
-                *sum.entry(seed.clone()).or_default() += value;
-            }
-        }
-        sum
-    };
+    let own = |row: &Row| row.sums(classes.iter().map(|class| format!("classes.{class}.goodput_bps")));
     let rows: Vec<Samples> = rows.iter().map(own).collect();
     let most = rows.iter().filter_map(mean).fold(0.0, f64::max);
     Measure { whose: "goodput", before: "", unit: rate_unit(most), better: Better::High, fine: 0.0, rows }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::figure::Swatch;
 use crate::columns::{Better, Column, LIMIT, Term};
 use crate::controls::by_control;
-use crate::format::{fixed, mean};
+use crate::format::{fixed, half, mean};
 use crate::grid::{Grid, Group, Row, Table};
 
 /// The tables of one combination.
@@ -98,10 +98,8 @@ fn control_table(
     let head = |column: &crate::controls::Column| (column.head.replace('\n', ", "), column.unit);
     let row = |(row, control, values): &(&Row, String, Vec<Option<Stat>>)| {
         let cell = |(column, stat): (&crate::controls::Column, &Option<Stat>)| {
-            let half = stat.as_ref().and_then(Stat::half_width);
-            let half =
-                half.map_or_else(String::new, |half| format!("±{}", fixed(half * column.factor, column.decimals)));
-            (mean(stat.as_ref(), column.factor, column.decimals), half)
+            let shown = [mean, half].map(|text| text(stat.as_ref(), column.factor, column.decimals));
+            shown.into()
         };
         ControlRow {
             swatch: swatches.get(row.place).cloned(),
@@ -220,11 +218,5 @@ fn cell(row: &Row, column: &Column, scale: &Scale, place: usize) -> Cell {
     let share = if scale.largest > 0.0 { (100.0 * stat.mean / scale.largest).clamp(0.0, 100.0).round() } else { 0.0 };
     let text = shown(stat.mean, column);
     let cue = scale.cue(place);
-    Cell { text, spread: spread(stat, column), share, cue }
-}
-
-/// Half the width of the 95 % interval of the mean.
-fn spread(stat: &Stat, column: &Column) -> String {
-    let half = stat.half_width();
-    half.map_or_else(String::new, |half| format!("±{}", fixed(half * column.kind.factor, column.decimals)))
+    Cell { text, spread: half(Some(stat), column.kind.factor, column.decimals), share, cue }
 }

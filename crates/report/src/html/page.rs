@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_results::{Agreement, Entry, Results, notes};
+use aqmkit_results::{Agreement, Entry, Results};
 use serde::Serialize;
 
 use super::ReportInput;
@@ -16,6 +16,7 @@ use crate::answer::answer;
 use crate::columns::{Column, Term, columns};
 use crate::format::{significant, thousands};
 use crate::grid::{Grid, Group, Table};
+use crate::notes::notes;
 
 /// Columns of this rank and above are at the end of a table.
 const RARE: u8 = 6;
@@ -180,7 +181,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         repeats: grid.repeats,
         windowed: grid.windows.len() > 1,
         focus: grid.row_name().to_owned(),
-        notes: results.notes.iter().cloned().chain(notes(results)).collect(),
+        notes: notes(results),
         groups: groups(&grid, &few, &swatches, &results.controls),
         all: if few.len() < columns.len() { groups(&grid, &columns, &swatches, &BTreeMap::new()) } else { Vec::new() },
         terms: terms(&grid, &columns),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::distribution::Curve;
 use super::palette::Swatch;
 use super::plot::{self, Figure, Plot, domain, heading, literal, merged, reference, titled};
-use super::scale::{Ticks, round_below};
+use super::scale::{SHORTEST, Ticks, round_below};
 use super::series::Line;
 use crate::columns::passes_elsewhere;
 
@@ -16,10 +16,6 @@ const HEIGHT: usize = 400;
 
 /// About the most ticks of the axis of values.
 const MOST_TICKS: usize = 5;
-
-/// Values below this many milliseconds are drawn at it: no queue is that short on purpose, and the logarithm of zero
-/// has no place.
-const SHORTEST: f64 = 0.01;
 
 /// One figure for each quantity that has a distribution in this window.
 pub(in crate::html) fn curves(window: &str, runs: &[Line<'_>]) -> Vec<Figure> {

@@ -1,16 +1,14 @@
 //! Operating points: goodput against queue delay.
 
-use std::collections::BTreeMap;
-
 use aqmkit_results::Stat;
 use serde_json::{Value, json};
 
 use super::names;
 use super::palette::Swatch;
 use super::plot::{Figure, MARGINS, Plot, heading, literal, merged, titled};
-use super::scale::{LEAST_DELAYS, LEAST_RATES, Ticks, linear, logarithmic};
+use super::scale::{LEAST_DELAYS, LEAST_RATES, SHORTEST, Ticks, linear, logarithmic};
 use crate::columns::{self, passes_elsewhere};
-use crate::format::{rate_unit, rounded, significant};
+use crate::format::{ranged, rate_unit, rounded, significant};
 use crate::grid::{Grid, Row, Table};
 
 /// The height of a figure, in pixels, and of one whose many points need room for their names.
@@ -18,8 +16,6 @@ const HEIGHT: usize = 380;
 const CROWDED: (usize, usize) = (12, 560);
 /// The width of the plot's area on a wide screen, in pixels.
 const WIDTH: usize = 1150;
-/// The shortest delay on a logarithmic axis, in milliseconds.
-const SHORTEST: f64 = 0.01;
 /// An interval of delays is drawn to this part of the mean at least.
 const FARTHEST: f64 = 4.0;
 /// About the most ticks of the axis of delays.
@@ -150,13 +146,7 @@ fn point<'a>(row: &Row, of: &Of<'_>, swatches: &'a [Swatch]) -> Option<Point<'a>
     let delay = |which: &str| row.metrics.get(&format!("links.{}.queue_delay_ms.{which}", of.link)).copied();
     let mut mean = delay("mean")?;
     mean.mean = mean.mean.max(SHORTEST);
-    // The sum of the classes in each run.
-    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
-    for class in &of.classes {
-        for (seed, goodput) in row.samples.get(&format!("classes.{class}.goodput_bps")).into_iter().flatten() {
-            *sums.entry(seed).or_default() += goodput;
-        }
-    }
+    let sums = row.sums(of.classes.iter().map(|class| format!("classes.{class}.goodput_bps")));
     let goodput = Stat::of(&sums.into_values().collect::<Vec<_>>()).unwrap_or_default();
     Some(Point {
         swatch: swatches.get(row.place)?,
@@ -169,14 +159,10 @@ fn point<'a>(row: &Row, of: &Of<'_>, swatches: &'a [Swatch]) -> Option<Point<'a>
 
 impl Point<'_> {
     fn words(&self, unit: &str, factor: f64) -> String {
-        let half = |half: Option<f64>| match half {
-            Some(half) if half > 0.0 => format!(" ±{}", significant(half, 2)),
-            _ => String::new(),
-        };
-        let [delay, p99, goodput] =
-            [self.delay.mean, self.delay_p99, self.goodput * factor].map(|value| significant(value, 3));
-        let (around, about) = (half(self.delay.half_width()), half(Some(self.spread * factor)));
-        format!("{delay}{around} ms, p99 {p99} ms, {goodput}{about} {unit}")
+        let with_half = |value: f64, half: Option<f64>| ranged(Some(value), half.filter(|half| *half > 0.0));
+        let delay = with_half(self.delay.mean, self.delay.half_width());
+        let goodput = with_half(self.goodput * factor, Some(self.spread * factor));
+        format!("{delay} ms, p99 {} ms, {goodput} {unit}", significant(self.delay_p99, 3))
     }
 }
 
@@ -228,6 +214,8 @@ fn interval(point: &Point<'_>, factor: f64) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use aqmkit_results::Axis;
 
     use super::super::palette::swatches;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aqmkit_measure::output::{Distribution, Responses};
-use aqmkit_results::{FigureKind, RunData};
+use aqmkit_results::{FigureKind, RunData, combination};
 use serde_json::json;
 
 use super::distribution::Curve;
@@ -66,12 +66,7 @@ fn name(run: &RunData<'_>, all: &[&RunData<'_>]) -> String {
 
 /// Whether two runs differ in their seeds only.
 fn repeats(run: &RunData<'_>, other: &RunData<'_>) -> bool {
-    let own = |of: &RunData<'_>| -> BTreeMap<String, String> {
-        let mut labels = of.labels.clone();
-        labels.retain(|axis, _| !["repeat", "seed"].contains(&axis.as_str()));
-        labels
-    };
-    own(run) == own(other)
+    combination(run.labels) == combination(other.labels)
 }
 
 fn curves(spec: &aqmkit_results::Figure, lines: &[(Vec<&RunData<'_>>, &Swatch)]) -> Option<Figure> {

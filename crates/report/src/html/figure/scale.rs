@@ -9,6 +9,9 @@ use crate::format::significant;
 pub(super) const LEAST_RATES: f64 = 0.2;
 pub(super) const LEAST_DELAYS: f64 = 10.0;
 
+/// Delays below this many milliseconds are drawn at it: the logarithm of zero has no place.
+pub(super) const SHORTEST: f64 = 0.01;
+
 /// The number 1, 2 or 5 times a power of ten at or below `value`, which is positive.
 pub(super) fn round_below(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());

@@ -14,7 +14,7 @@ use super::plot::{
     self, Figure, MARGINS, MOST_PANELS, Plot, axis, domain, heading, in_words, literal, merged, reference, titled,
 };
 use super::published::PUBLISHED;
-use super::scale::{LEAST_DELAYS, Ticks, logarithmic};
+use super::scale::{LEAST_DELAYS, SHORTEST, Ticks, logarithmic};
 use crate::columns::passes_elsewhere;
 use crate::format::{rate_unit, rounded};
 
@@ -25,9 +25,6 @@ const MOST_WITH_BAND: usize = 250;
 
 /// Mean delays that differ by this factor are drawn on a logarithmic axis.
 const FAR_APART: f64 = 8.0;
-
-/// The shortest delay on a logarithmic axis, in milliseconds.
-const SHORTEST: f64 = 0.01;
 
 /// About the most ticks of a logarithmic axis of a panel.
 const MOST_TICKS: usize = 4;

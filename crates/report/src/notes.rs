@@ -1,20 +1,22 @@
-//! What decided results without being compared: windows and buffers of hosts, and flows that were not under way when the measurement began.
+//! Notes below a table: what is not known well, and what else than the queue decided the results, such as a receive window or send buffer that limited
+//! TCP senders, or flows that were in slow start when the measurement began.
 //!
-//! Each note is a sentence with the key that changes it. Limits below a tenth of the time are not worth one.
+//! Each of the latter names the key to change. A limit in less than a tenth of the time has no note.
 
 use std::collections::BTreeMap;
 
 use aqmkit_measure::output::{AppStats, Limits};
+use aqmkit_results::{Entry, Results, Stat};
 
-use crate::{Entry, Results};
+use crate::format::significant;
 
 /// The share of the time, or of the flows, from which on a limit is noted.
 const WORTH_A_NOTE: f64 = 0.1;
 
-/// The sentences about a result, in the order of the traffic.
+/// The notes of the results, then those on each traffic.
 #[must_use]
 pub fn notes(results: &Results) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = results.notes.clone();
     for (name, runs) in by_traffic(results) {
         found.extend(window_limited(name, &runs, "receive window", |l| l.receive_window, RECEIVE));
         found.extend(window_limited(name, &runs, "send buffer", |l| l.send_buffer, SEND));
@@ -48,8 +50,7 @@ fn place(results: &Results, entry: &Entry) -> String {
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
+    Stat::of(&values.collect::<Vec<_>>()).map(|stat| stat.mean)
 }
 
 /// Names of combinations: the first, and how many more.
@@ -91,10 +92,10 @@ fn window_limited(name: &str, runs: &Runs<'_>, what: &str, share: fn(&Limits) ->
     let longest = held.first()?;
     let window = longest.bytes.map_or_else(String::new, |size| format!(" ({})", bytes(size)));
     let rate = longest.bps.map_or_else(String::new, |bps| {
-        format!(" at {} Mbit/s per flow (window / round trip)", three_digits(bps / 1e6))
+        format!(" at {} Mbit/s per flow (window / round trip)", significant(bps / 1e6, 3))
     });
     let places = listed(&held.iter().map(|h| h.place).collect::<Vec<_>>());
-    let percent = three_digits(100.0 * longest.share);
+    let percent = significant(100.0 * longest.share, 3);
     Some(format!("{places}the {what}{window} held {name}{rate} for {percent} % of the time; {key}"))
 }
 
@@ -111,7 +112,7 @@ fn worst(runs: &Runs<'_>, count: fn(&Limits) -> u64) -> Option<(f64, u64)> {
 
 fn late(name: &str, runs: &Runs<'_>) -> Option<String> {
     let (count, flows) = worst(runs, |limits| limits.late)?;
-    let count = three_digits(count);
+    let count = significant(count, 3);
     Some(format!(
         "{count} of {flows} flows of {name} started after the measurement had begun; a longer warmup or a shorter traffic.{name}.stagger changes it"
     ))
@@ -121,36 +122,25 @@ fn in_slow_start(name: &str, runs: &Runs<'_>) -> Option<String> {
     // A sender that something else holds never leaves it.
     let free = |limits: &Limits| if limits.congestion_window > 0.5 { limits.slow_start } else { 0 };
     let (count, flows) = worst(runs, free)?;
-    let count = three_digits(count);
+    let count = significant(count, 3);
     Some(format!(
         "{count} of {flows} flows of {name} were in their first slow start when the measurement began; a longer warmup changes it"
     ))
 }
 
-/// Three significant digits, without trailing zeros.
-fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
 fn bytes(value: f64) -> String {
     const KIB: f64 = 1024.0;
     match value {
-        v if v >= KIB * KIB => format!("{} MiB", three_digits(v / KIB / KIB)),
-        v if v >= KIB => format!("{} KiB", three_digits(v / KIB)),
-        v => format!("{} bytes", three_digits(v)),
+        v if v >= KIB * KIB => format!("{} MiB", significant(v / KIB / KIB, 3)),
+        v if v >= KIB => format!("{} KiB", significant(v / KIB, 3)),
+        v => format!("{} bytes", significant(v, 3)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Axis;
+    use aqmkit_results::Axis;
 
     fn entry(aqm: &str, limits: Limits) -> Entry {
         let app = AppStats { limits: Some(limits), population: 4, ..AppStats::default() };
@@ -223,9 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_three_digits() {
-        let of = |values: &[f64]| values.iter().map(|v| three_digits(*v)).collect::<Vec<_>>();
-        assert_eq!(of(&[167.4, 93.0, 9.996, 0.5, 1.0, 1000.0]), ["167", "93", "10", "0.5", "1", "1000"]);
+    fn sizes_have_readable_units() {
         assert_eq!([3_145_728.0, 65_535.0, 100.0].map(bytes), ["3 MiB", "64 KiB", "100 bytes"]);
     }
 }
