@@ -87,14 +87,14 @@ pub struct Words {
     pub traffic: String,
     /// The wish.
     pub wish: String,
-    /// What the advice comes to on other links, in sentences.
+    /// What the advised candidate achieves on links of other rates, a sentence for each.
     pub elsewhere: Vec<String>,
     /// How it was found, as name and value.
     pub facts: Vec<(String, String)>,
 }
 
-/// What the advised candidate comes to on another link, beside others there; `samples` are those of the advised one first, paired by seed. `link` begins the
-/// sentence: `On a link 30 % slower`.
+/// A sentence on what the advised candidate achieves on a link of another rate, beside other candidates on that link. `samples` has one list for each of
+/// `names`, the advised one first, in the same order of seeds. `link` begins the sentence: `On a link 30 % slower`.
 #[must_use]
 pub fn elsewhere(link: &str, goals: &Goals, names: &[String], samples: &[Vec<Sample>]) -> String {
     let Some((choice, others)) = samples.split_first() else { return String::new() };

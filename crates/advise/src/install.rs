@@ -56,6 +56,11 @@ pub fn name_in_tc(name: &str) -> Option<&'static str> {
     LINUX.iter().find(|(discipline, _, _)| *discipline == name).map(|(_, in_tc, _)| *in_tc)
 }
 
+/// The names that `tc` has for the disciplines that may be advised for it.
+pub fn names_in_tc() -> impl Iterator<Item = &'static str> {
+    LINUX.iter().map(|(_, in_tc, _)| *in_tc)
+}
+
 /// How to put a candidate to work on a link.
 #[must_use]
 pub fn install(candidate: &Candidate, rates: Rates) -> Install {
@@ -302,7 +307,7 @@ mod tests {
         assert!(String::from_utf8(wrong.stderr).unwrap().contains("What is"), "a wrong word is noticed");
     }
 
-    /// What Linux does where a line says nothing (`sch_*.c` of 6.17 and iproute2), in the names of the catalogue.
+    /// The defaults of Linux 6.17 (`sch_*.c`) and iproute2 for options that a `tc` line leaves out, under the names of the catalogue.
     fn of_the_kernel(name: &str) -> Vec<(&'static str, &'static str)> {
         match name {
             "codel" => vec![("target", "5ms"), ("interval", "100ms")],
@@ -335,7 +340,7 @@ mod tests {
         }
     }
 
-    /// What is simulated is what the line installs: where the line does not name a parameter, the candidate has the kernel's value.
+    /// A candidate is simulated with the parameters that its `tc` line gives the kernel: those in the line, and the kernel's defaults for the others.
     #[test]
     fn what_is_simulated_is_what_is_typed() {
         let link = aqmkit_aqm::Link::new(BitRate::from_mbps(50));

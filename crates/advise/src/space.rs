@@ -13,7 +13,7 @@ pub struct Candidate {
     pub label: String,
     /// Its parameters, as an experiment has them, without name and label: those that are typed to install it.
     pub parameters: Table,
-    /// What `tc` and the kernel do where nothing is typed and the catalogue's defaults are others: simulated too.
+    /// The kernel's defaults for parameters that are not typed, where they differ from the catalogue's; simulated with the others.
     pub implied: Table,
     /// Those that were searched, with their values.
     pub searched: Vec<(String, String)>,
@@ -193,8 +193,8 @@ const RED: [(&str, &str); 3] = [("limit", "1500000b"), ("min", "7500b"), ("max",
 /// The burst that `tc` derives from them, `(2 min + max) / 3` in packets of 1000 bytes, and its probability at `max`.
 const RED_OF_TC: [(&str, Value); 2] = [("burst", Value::Integer(12)), ("max_p", Value::Float(0.02))];
 
-/// What the kernel does without a word, where the defaults of the catalogue are others: `sch_dualpi2.c` of 6.17 (RFC 9332's defaults are a ramp, 6.25 % and
-/// counted likelihoods), and RED without `harddrop`.
+/// The kernel's defaults where they differ from the catalogue's: those of `sch_dualpi2.c` in Linux 6.17 (RFC 9332 has a ramp, a classic protection of 6.25 %
+/// and deterministic marks by a counter), and RED without `harddrop`.
 fn implied(name: &str) -> Table {
     let text = |value: &str| Value::String(value.to_owned());
     let of: &[(&str, Value)] = match name {

@@ -62,9 +62,10 @@ fn tried<T>(name: &str, result: io::Result<T>, good: impl Into<String>, right: &
     }
 }
 
-/// Performs all checks; it takes about a second, in which timers are measured.
+/// Performs all checks; it takes about a second, in which timers are measured. `disciplines` are those to look for in the kernel and
+/// in `tc`, as `tc` calls them.
 #[must_use]
-pub fn examine() -> Vec<Check> {
+pub fn examine(disciplines: &[&str]) -> Vec<Check> {
     let namespace = Netns::create();
     let mut checks = match may_make_links() {
         true => with_rights(&namespace),
@@ -72,7 +73,7 @@ pub fn examine() -> Vec<Check> {
     };
     checks.extend(sockets());
     checks.push(congestion());
-    checks.push(queue_disciplines());
+    checks.push(queue_disciplines(disciplines));
     checks.push(ecn(namespace.ok().as_ref()));
     checks.push(programs());
     checks.extend(in_kernel());
@@ -159,13 +160,11 @@ fn programs() -> Check {
     )
 }
 
-/// Disciplines that `advise` may recommend, as `tc` calls them.
-const OF_TC: [&str; 13] =
-    ["pfifo", "red", "choke", "codel", "fq_codel", "pie", "fq_pie", "dualpi2", "sfb", "sfq", "gred", "hhf", "cake"];
-
-fn queue_disciplines() -> Check {
-    let missing: Vec<&str> = OF_TC.into_iter().filter(|name| !Known::of(name).missing(name).is_empty()).collect();
-    let unknown = OF_TC.iter().all(|name| Known::of(name).kernel.is_none() || *name == "pfifo");
+fn queue_disciplines(names: &[&str]) -> Check {
+    let known: Vec<(&str, Known)> = names.iter().map(|name| (*name, Known::of(name))).collect();
+    let missing: Vec<&str> =
+        known.iter().filter(|(name, of)| !of.missing(name).is_empty()).map(|(name, _)| *name).collect();
+    let unknown = known.iter().all(|(name, of)| of.kernel.is_none() || *name == "pfifo");
     let found = match (unknown, missing.as_slice()) {
         (true, []) => "no list of the kernel's modules is here, so what it has is not known".to_owned(),
         (_, []) => "kernel and tc have all that advise recommends".to_owned(),

@@ -59,7 +59,7 @@ pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
     let bar = Bar::new(most_runs(args), talk);
     let mut advised = advised(args, talk, &bar, &STOP)?;
     bar.finish();
-    // Of this machine, which is not part of the advice that is stored: it may be for another one.
+    // advice.html is without it: it may be read on another machine than this one.
     let missing = missing_here(&advised.advice);
     advised.advice.install.note.push_str(&missing);
     if args.json {
@@ -74,7 +74,7 @@ pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
     failures(&advised.failed)
 }
 
-/// What this machine lacks of what is to be typed, as a sentence after a space; empty if nothing is known to be missing.
+/// A sentence that names what the kernel or the `tc` of this machine lacks for the printed lines, after a space; empty if nothing is known to be missing.
 #[cfg(live)]
 fn missing_here(advice: &Advice) -> String {
     let Some(choice) = advice.finalists.first().filter(|_| advice.install.with == "tc") else { return String::new() };
@@ -221,7 +221,7 @@ fn budget_beyond(args: &args::Advise, disciplines: usize) -> usize {
     least_budget(disciplines).max((SHARE_BEYOND * args.budget as f64) as usize)
 }
 
-/// What the first of these comes to on another link, beside those of [`BESIDE`], as a sentence that `link` begins.
+/// A sentence that `link` begins: what the first of these achieves on another link, beside those of [`BESIDE`].
 fn on_another_link(
     link: &str,
     goals: &Goals,
@@ -232,6 +232,7 @@ fn on_another_link(
     let Some((choice, others)) = candidates.split_first() else { return Ok(String::new()) };
     let beside = others.iter().filter(|other| BESIDE.contains(&other.label.as_str()) && *other != choice);
     let all: Vec<Candidate> = std::iter::once(choice).chain(beside).cloned().collect();
+    // Only those beside the choice are named.
     let names: Vec<String> = all.iter().map(|one| format!("{} with its defaults", one.label)).collect();
     let asked = all.into_iter().map(|candidate| (candidate, (1..=seeds).collect())).collect();
     Ok(elsewhere(link, goals, &names, &there.measure(&asked)?))

@@ -1,5 +1,6 @@
 //! `doctor`: the support of this machine for live traffic.
 
+use aqmkit_advise::install::names_in_tc;
 use aqmkit_live::cleanup;
 use aqmkit_live::ctl;
 use aqmkit_live::doctor::{Check, Patient, State, examine, patients};
@@ -24,8 +25,8 @@ struct Findings {
 /// When a requirement of links is missing.
 pub(super) fn doctor(args: &args::Doctor) -> Result<(), Failure> {
     let directory = ctl::directory();
-    let findings =
-        Findings { checks: examine(), links: patients(&directory), leftovers: cleanup::leftovers(&directory) };
+    let checks = examine(&names_in_tc().collect::<Vec<_>>());
+    let findings = Findings { checks, links: patients(&directory), leftovers: cleanup::leftovers(&directory) };
     if args.json {
         say::print(&serde_json::to_string_pretty(&findings)?)?;
     } else {
