@@ -12,7 +12,7 @@
 //! | [`ecn`] | the two ECN bits of the IP header |
 //! | [`flow`] | [`FlowKey`], [`FlowKind`], [`ClassId`]: the flow and the class of a packet |
 //! | [`framing`] | [`Framing`]: the bytes that a link sends for a packet |
-//! | [`limit`] | [`SendLimit`]: what keeps a sender from sending more |
+//! | [`limit`] | [`SendLimit`]: what limits a TCP sender |
 //! | [`rng`] | the random generator, with a stream for each named object |
 //! | [`dist`] | distributions by inverse transform, bit-identical on every machine |
 //! | [`mod@page`] | reference pages: a name, and the doc comment that opens a file |

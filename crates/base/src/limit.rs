@@ -1,6 +1,6 @@
-//! What keeps a sender from sending more.
+//! What limits a TCP sender.
 
-/// What keeps the sender of an open connection from sending more at a moment.
+/// What limits the sender of an open TCP connection at one moment.
 ///
 /// Linux accounts for the same limits in `tcp_info` (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`; `tcp_chrono_start` in
 /// `net/ipv4/tcp_output.c`). Of several limits the congestion window counts first, as there.

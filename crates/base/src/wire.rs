@@ -52,7 +52,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// What to warn of in losses: a probability of 1, which netem's `loss 1` is not.
+/// A warning for a loss probability of 1: netem's `loss 1` means 1 %.
 #[must_use]
 pub fn doubtful_loss(wire: &Wire) -> Option<String> {
     (wire.loss == Loss::Random(1.0)).then(|| {

@@ -1,6 +1,4 @@
-//! What limited the senders of a group, by samples of their connections.
-//!
-//! Each connection that is looked at counts once: with samples at regular times, the share of the samples is the share of the time.
+//! What limited the TCP senders of a group, from samples of their open connections at regular times: the share of the samples is the share of the time.
 
 use aqmkit_base::{Duration, SendLimit};
 
@@ -10,7 +8,7 @@ use crate::output::Limits;
 /// The sender of an open connection at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderSample {
-    /// What keeps it from sending more.
+    /// What limits it.
     pub limit: SendLimit,
     /// The most that may be unacknowledged whatever the congestion window: the receive window, or the send buffer.
     pub window: u64,

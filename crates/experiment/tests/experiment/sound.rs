@@ -222,7 +222,7 @@ fn goodput_within(window: &Window, capacity: f64, path_s: f64) -> Result<(), Str
     claim(data <= most, || format!("{data} bits of data in {} where {most} can come", window.name))
 }
 
-/// What the page of metrics says of single numbers: ratios of at most 1, ordered percentiles, opinion scores from 1 to 4.5.
+/// Every number is in the range that docs/metrics.md gives: ratios are at most 1, percentiles ascend, opinion scores are from 1 to 4.5.
 fn as_documented(window: &Window) -> Result<(), String> {
     for (name, class) in &window.classes {
         claim(class.efficiency <= 1.0, || format!("efficiency of {name} is {}", class.efficiency))?;

@@ -59,7 +59,7 @@ impl Words {
     /// `discipline` is empty where the words name none.
     fn read(discipline: &str, words: &[String]) -> Result<Words, Failure> {
         let (mut read, mut given) = (Words::default(), Vec::new());
-        let mut rest = words.iter();
+        let mut rest = words.iter().peekable();
         while let Some(word) = rest.next() {
             let mut value = |name: &str, example: &str| match rest.next() {
                 Some(value) => Ok(value.clone()),
@@ -73,14 +73,9 @@ impl Words {
                 "ecn" | "noecn" => given.push(format!("ecn={}", word == "ecn")),
                 _ if word.contains('=') => given.push(word.clone()),
                 // As tc has it: limit 400000 min 30000.
-                _ => match rest.clone().next() {
-                    Some(next)
-                        if next.starts_with(|c: char| c.is_ascii_digit()) || next == "true" || next == "false" =>
-                    {
-                        given.push(format!("{word}={}", in_tc(discipline, word, next)));
-                        rest.next();
-                    }
-                    _ => {
+                _ => match rest.next_if(|next| is_value(next)) {
+                    Some(next) => given.push(format!("{word}={}", in_tc(discipline, word, next))),
+                    None => {
                         return wrong(
                             format!("{word:?} is not understood"),
                             "words are dev IF, rate RATE, class NAME=RULES, ecn, queue, and NAME VALUE or NAME=VALUE for a parameter",
@@ -106,6 +101,11 @@ impl Words {
         }
         wrong("this takes an interface only", format!("for example aqmkit kernel {example}"))
     }
+}
+
+/// Whether a word is a value and no name.
+fn is_value(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit()) || ["true", "false"].contains(&word)
 }
 
 /// A value as `tc` means it after the name of a parameter: RED's lengths are in bytes there.

@@ -56,9 +56,13 @@ pub(super) fn written<'a>(text: &'a str, disciplines: &Catalogue) -> Result<(&'a
     for parameter in split(parameters) {
         let (key, value) = match parameter.split_once('=') {
             Some((key, value)) => (key.trim().to_owned(), literal(value.trim())),
-            None => word(name, parameter.trim(), disciplines)
-                .ok_or(())
-                .or_else(|()| wrong(format!("{parameter:?} in {text:?} has no value"), example(name)))?,
+            None => match word(name, parameter.trim(), disciplines) {
+                Some(set) => set,
+                None => {
+                    let help = format!("for example {name}:limit=100");
+                    return wrong(format!("{parameter:?} in {text:?} has no value"), help);
+                }
+            },
         };
         entry.insert(key, value);
     }
@@ -66,11 +70,6 @@ pub(super) fn written<'a>(text: &'a str, disciplines: &Catalogue) -> Result<(&'a
         in_bytes(&mut entry)?;
     }
     Ok((name, entry))
-}
-
-/// A parameter with a value, as an example.
-fn example(name: &str) -> String {
-    format!("for example {name}:limit=100")
 }
 
 /// The limit of `bfifo`, which counts bytes without saying so.

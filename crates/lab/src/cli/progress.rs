@@ -112,9 +112,9 @@ impl Bar {
         Bar { _lines: lines.then(|| state.clone().lines()), state, talk }
     }
 
-    /// The same bar, whose message begins with what the runs are for.
+    /// The same bar with a message that begins with `why`: what the runs are for.
     #[must_use]
-    pub(super) fn for_the_sake_of(mut self, why: &str) -> Bar {
+    pub(super) fn named(mut self, why: &str) -> Bar {
         why.clone_into(&mut self.state.why);
         self.state.bar.set_message(self.state.message());
         self

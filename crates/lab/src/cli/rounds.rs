@@ -8,7 +8,7 @@ use aqmkit_runs::tails::few_responses;
 use aqmkit_runs::transient::{Unsettled, unsettled};
 
 use super::fail::Failure;
-use super::perform::{Performance, Performed, Where};
+use super::perform::{Performed, Prepared, Where};
 
 /// The share of a mean to which it is known unless another one is asked for.
 pub(super) const PRECISION: f64 = 0.05;
@@ -72,7 +72,7 @@ pub(super) struct Rounds {
 /// writes its files. With `lengthen`, a warm-up in which the links had not settled is lengthened once.
 ///
 /// # Errors
-/// As [`Performance::of`] and its steps.
+/// As [`Prepared::of`] and its steps.
 pub(super) fn perform_rounds(
     read: &Reader<'_>,
     asked: Option<f64>,
@@ -81,21 +81,21 @@ pub(super) fn perform_rounds(
 ) -> Result<Rounds, Failure> {
     let first = read(1, None)?;
     let aim = Aim::of(&first, asked);
-    let mut performance = Performance::of(&read(aim.seeds.0, None)?, place)?;
-    let (mut results, mut outcome) = performance.run("")?;
+    let mut prepared = Prepared::of(&read(aim.seeds.0, None)?, place)?;
+    let (mut results, mut outcome) = prepared.run("")?;
     let mut warmup = None;
     let mut found = unsettled(&outcome.done, aim.share);
     if let Some(unsettled) = found.as_ref().filter(|_| lengthen) {
         let longer = Duration::from_secs(unsettled.until_s.ceil() as u64);
-        performance = performance.again(&read(aim.seeds.0, Some(longer))?)?;
-        (results, outcome) = performance.run("with a longer warm-up, ")?;
+        prepared = prepared.again(&read(aim.seeds.0, Some(longer))?)?;
+        (results, outcome) = prepared.run("with a longer warm-up, ")?;
         warmup = Some(longer);
     }
     let mut seeds = aim.seeds.0;
-    while let Some(more) = least_known(&results, aim.share).first().and_then(|worst| aim.next(seeds, worst.excess)) {
-        let widest = least_known(&results, aim.share).into_iter().next();
-        performance = performance.again(&read(more, warmup)?)?;
-        (results, outcome) = performance.run(&widest.map(|worst| purpose(&worst, aim.share)).unwrap_or_default())?;
+    while let Some(widest) = least_known(&results, aim.share).into_iter().next() {
+        let Some(more) = aim.next(seeds, widest.excess) else { break };
+        prepared = prepared.again(&read(more, warmup)?)?;
+        (results, outcome) = prepared.run(&purpose(&widest, aim.share))?;
         seeds = more;
     }
     if warmup.is_some() {
@@ -105,7 +105,7 @@ pub(super) fn perform_rounds(
     said.extend(unknown(&results, &aim, seeds));
     said.extend(few_responses(&outcome.done));
     results.notes.splice(0..0, said);
-    let performed = performance.finish(results, outcome)?;
+    let performed = prepared.finish(results, outcome)?;
     Ok(Rounds { performed, warmup, seeds })
 }
 

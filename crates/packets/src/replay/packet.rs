@@ -11,18 +11,6 @@ use crate::wire::View;
 /// Bytes of the Ethernet header, for which a pseudo-header stands.
 const ETHERNET: u32 = 14;
 
-impl Passage {
-    /// The length on the wire of a packet with this length in the file.
-    pub(super) fn on_wire(&self, length: u32) -> u32 {
-        self.pseudo.map_or(length, |pseudo| length.saturating_sub(pseudo) + ETHERNET)
-    }
-
-    /// The length in the file of a packet with this length on the wire.
-    pub(super) fn in_file(&self, length: u32) -> u32 {
-        self.pseudo.map_or(length, |pseudo| length.saturating_sub(ETHERNET) + pseudo)
-    }
-}
-
 /// A packet of a capture.
 pub(super) type Captured = Frame<Passage>;
 
@@ -41,4 +29,16 @@ pub(super) struct Passage {
     /// The sojourn time; in a cell, because observers see packets without owning them.
     pub waited: Cell<Duration>,
     pub marked: Cell<Option<Why>>,
+}
+
+impl Passage {
+    /// The length on the wire of a packet with this length in the file.
+    pub(super) fn on_wire(&self, length: u32) -> u32 {
+        self.pseudo.map_or(length, |pseudo| length.saturating_sub(pseudo) + ETHERNET)
+    }
+
+    /// The length in the file of a packet with this length on the wire.
+    pub(super) fn in_file(&self, length: u32) -> u32 {
+        self.pseudo.map_or(length, |pseudo| length.saturating_sub(ETHERNET) + pseudo)
+    }
 }

@@ -1,5 +1,5 @@
-//! Headers that say nothing of a packet's length, as packets in front of a network card have them: a total length of the IPv4 header alone, and the jumbo
-//! option of IPv6 (RFC 2675). With a length of zero the packet is as long as its frame, and its segments get lengths of their own.
+//! Super-packets captured before segmentation offload, whose IP header does not give their length: a total length that is that of the IPv4 header alone, or the
+//! jumbo payload option of IPv6 (RFC 2675). Their length field is set to zero, which stands for the length of the frame; segments get lengths of their own.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ const JUMBO_OPTION: [u8; 2] = [0xc2, 4];
 /// More bytes than Ethernet pads a short frame with.
 const PADDING: usize = 46;
 
-/// The bytes of a packet with a header that leaves its length open, where it has one that is no length, and how many bytes of it were left out.
+/// The bytes of a packet with a length field of zero where the field does not give its length, and how many bytes (the jumbo option) were taken out.
 pub(super) fn with_open_length(network: Option<Network>, bytes: &[u8]) -> (Cow<'_, [u8]>, u32) {
     match network {
         Some(Network::V4 { at }) => (open_v4(usize::from(at), bytes), 0),

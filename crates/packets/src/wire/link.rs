@@ -33,9 +33,7 @@ impl Encapsulation {
             _ => None,
         }
     }
-}
 
-impl Encapsulation {
     /// The length of a header that only captures have, in the place of that of the link.
     #[must_use]
     pub fn pseudo_header(self) -> Option<u32> {

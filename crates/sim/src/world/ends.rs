@@ -65,7 +65,7 @@ impl End {
         }
     }
 
-    /// What keeps it from sending more; `None` unless it is an open TCP.
+    /// What limits it as a sender; `None` unless it is an open TCP.
     pub(super) fn sample(&self, p: &Profile) -> Option<SenderSample> {
         let End::Tcp(tcp) = self else { return None };
         // Ticks are much longer than most round trips.

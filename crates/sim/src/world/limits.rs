@@ -1,11 +1,11 @@
-//! What limits the senders: a sample of their connections at each interval of the series.
+//! Samples, once in each interval of the series, of what limits the TCP senders.
 
 use aqmkit_measure::SenderSample;
 
 use super::World;
 
-/// The most applications of a group that are looked at at one time: of more, others each time. With a million flows a look at all of them would
-/// cost more than the events of an interval.
+/// The most applications of a group in one sample; of a larger group, each sample has others. With a million flows, a sample of all would cost more
+/// than the events of an interval.
 const MOST: usize = 512;
 
 impl World<'_> {
@@ -14,20 +14,15 @@ impl World<'_> {
         let turn = self.limit_turns;
         self.limit_turns += 1;
         for group in 0..self.groups.len() {
-            let members = self.meter.plan().groups[group].population();
-            let step = members.div_ceil(MOST).max(1);
-            for member in (turn % step..members).step_by(step) {
-                for sample in self.samples_of(group, member) {
-                    self.meter.sampled(group, &sample);
-                }
+            let info = &self.meter.plan().groups[group];
+            let step = info.population().div_ceil(MOST).max(1);
+            let apps = info.members().skip(turn % step).step_by(step);
+            let open = apps.flat_map(|app| self.apps[app].conns.iter());
+            let samples: Vec<SenderSample> = open.filter_map(|(_, conn)| self.sender_sample(conn)).collect();
+            for sample in &samples {
+                self.meter.sampled(group, sample);
             }
         }
-    }
-
-    /// The senders of an application's open connections.
-    fn samples_of(&self, group: usize, member: usize) -> Vec<SenderSample> {
-        let Some(app) = self.meter.plan().groups[group].members().nth(member) else { return Vec::new() };
-        self.apps[app].conns.iter().filter_map(|(_, conn)| self.sender_sample(conn)).collect()
     }
 
     /// Connections of each group that are in their first slow start.

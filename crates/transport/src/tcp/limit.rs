@@ -1,4 +1,4 @@
-//! What keeps a sender from sending more.
+//! What limits the sender.
 
 use aqmkit_base::SendLimit;
 
@@ -7,7 +7,7 @@ use crate::profile::Profile;
 use crate::segment::Segment;
 
 impl Tcp {
-    /// What keeps this end from sending more; `None` unless the connection is open.
+    /// What limits this end as a sender; `None` unless the connection is open.
     #[must_use]
     pub fn limit(&self, p: &Profile) -> Option<SendLimit> {
         if self.state != State::Open {
