@@ -1,22 +1,26 @@
 //! The clock of a capture: small disorder is sorted, and steps are taken out.
 //!
 //! Packets of two interfaces, or of several processors, are written a little out of order; such a packet arrives with the one before it. A
-//! stamp that lies further back than [`STEP`] is a clock that was set, one wrong stamp, or a second capture behind the first: sorting it would
-//! move everything after it onto one instant. The step is taken out: that packet arrives one gap after its predecessor, as long as the gap
-//! before, and later packets keep their gaps from it.
+//! larger jump is a step of the clock in three cases: the stamp lies more than [`STEP`] behind (the clock was set back, or a second capture follows the
+//! first), it lies more than [`LONGEST_PAUSE`] ahead, or it is a single one and the next stamp goes on from the one before it. Sorting such stamps, or waiting for them, would
+//! move everything after them onto one instant or let the queue drain. The step is taken out: that packet arrives one gap after its predecessor,
+//! as long as the gap before, and later packets keep their gaps. Anything else ahead is a pause.
 
 use aqmkit_base::Duration;
 
 /// The largest disorder; a stamp that goes back further is a step of the clock.
 pub const STEP: Duration = Duration::from_millis(500);
 
+/// The longest pause between two packets; a stamp further ahead is a step of the clock.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+
 /// A step of the clock of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Step {
-    /// The packet whose stamp goes back, by its number in the file.
+    /// The packet whose stamp jumps, by its number in the file.
     pub packet: u64,
-    /// How far it lies behind its predecessor, in nanoseconds.
-    pub back_ns: u64,
+    /// Its distance from its predecessor's stamp in nanoseconds, negative if it goes back.
+    pub by_ns: i64,
 }
 
 /// Time of arrival from stamps.
@@ -24,6 +28,8 @@ pub struct Step {
 pub(super) struct Clock {
     /// The latest stamp, and the first; in nanoseconds since 1970.
     stamps: Option<(u64, u64)>,
+    /// The stamp before the last step back, if that was at the last packet.
+    before: Option<u64>,
     /// The last gap between two packets.
     gap: Duration,
     /// Packets before their predecessor by less than a step.
@@ -34,28 +40,61 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The time from the packet before to that with this number and stamp.
-    pub(super) fn gap(&mut self, packet: u64, at: u64) -> Duration {
-        let Some((last, first)) = self.stamps else {
+    /// Whether a stamp is so far ahead that only the next one tells whether it is right.
+    pub(super) fn is_ahead(&self, at: u64) -> bool {
+        self.stamps.is_some_and(|(last, _)| at.saturating_sub(last) > STEP.as_nanos())
+            && !self.before.is_some_and(|before| at.abs_diff(before) <= STEP.as_nanos())
+    }
+
+    /// The time from the packet before to that with this number and stamp. `next` is the stamp that follows, for one that [is ahead](Self::is_ahead).
+    pub(super) fn gap(&mut self, packet: u64, at: u64, next: Option<u64>) -> Duration {
+        let Some((mut last, first)) = self.stamps else {
             self.stamps = Some((at, at));
             return Duration::ZERO;
         };
-        if at >= last {
-            self.gap = Duration::from_nanos(at - last);
+        if let Some(before) = self.before.take()
+            && at.saturating_sub(last) > STEP.as_nanos()
+            && at.abs_diff(before) <= STEP.as_nanos()
+        {
+            // Only the last stamp was wrong, and the clock goes on from before.
+            last = before + self.gap.as_nanos();
+            self.stamps = Some((last, first));
+        }
+        if at < last {
+            let back = last - at;
+            if back <= STEP.as_nanos() {
+                self.unordered += 1;
+                return Duration::ZERO;
+            }
+            self.note(packet, last, at);
+            self.before = Some(last);
             self.stamps = Some((at, first));
             return self.gap;
         }
-        let back_ns = last - at;
-        if back_ns <= STEP.as_nanos() {
-            self.unordered += 1;
-            return Duration::ZERO;
+        let ahead = Duration::from_nanos(at - last);
+        if let Some(next) =
+            next.filter(|next| at.saturating_sub(*next) > STEP.as_nanos() && *next + STEP.as_nanos() >= last)
+        {
+            self.note(packet, last, at);
+            let gap = self.gap.min(Duration::from_nanos(next.saturating_sub(last)));
+            self.stamps = Some((last + gap.as_nanos(), first));
+            return gap;
         }
-        self.steps += 1;
-        self.step = self.step.or(Some(Step { packet, back_ns }));
         self.stamps = Some((at, first));
-        // A single stamp far ahead has a gap of its own that no packet had.
-        self.gap = self.gap.min(STEP);
-        self.gap
+        if ahead > LONGEST_PAUSE {
+            self.note(packet, last, at);
+            return self.gap;
+        }
+        // A pause is no gap that goes on.
+        self.gap = ahead.min(STEP);
+        ahead
+    }
+
+    fn note(&mut self, packet: u64, last: u64, at: u64) {
+        let by = i64::try_from(i128::from(at) - i128::from(last));
+        let by_ns = by.unwrap_or(if at > last { i64::MAX } else { i64::MIN });
+        self.steps += 1;
+        self.step = self.step.or(Some(Step { packet, by_ns }));
     }
 
     /// The stamp of the first packet.
@@ -72,9 +111,12 @@ mod tests {
 
     /// The arrivals of packets with these stamps in milliseconds, and the clock after them.
     fn arrivals(stamps: &[u64]) -> (Vec<u64>, Clock) {
+        let stamp = |i: usize| stamps.get(i).map(|ms| (1_000_000_000 + ms) * MS);
         let (mut clock, mut now, mut all) = (Clock::default(), 0, Vec::new());
-        for (packet, stamp) in (1..).zip(stamps) {
-            now += clock.gap(packet, (1_000_000 + stamp) * MS).as_nanos() / MS;
+        for i in 0..stamps.len() {
+            let at = stamp(i).unwrap();
+            let next = stamp(i + 1).filter(|_| clock.is_ahead(at));
+            now += clock.gap(i as u64 + 1, at, next).as_nanos() / MS;
             all.push(now);
         }
         (all, clock)
@@ -91,17 +133,53 @@ mod tests {
     fn a_clock_that_is_set_back_leaves_the_gaps() {
         let (all, clock) = arrivals(&[2000, 2002, 2004, 806, 808, 811]);
         assert_eq!(all, [0, 2, 4, 6, 8, 11]);
-        assert_eq!(clock.step, Some(Step { packet: 4, back_ns: 1198 * MS }));
+        assert_eq!(clock.step, Some(Step { packet: 4, by_ns: -1198 * MS as i64 }));
         assert_eq!((clock.steps, clock.unordered), (1, 0));
     }
 
-    /// One stamp of eighteen hours ahead is a pause that ends; nothing after it is on one instant.
+    /// The packet between its neighbours arrives between them, and they keep their distance: 4 ms, for stamps of eighteen hours or of two seconds ahead,
+    /// or as much behind.
     #[test]
-    fn one_stamp_ahead_moves_no_later_packet_together() {
-        let (all, clock) = arrivals(&[0, 65_536_000, 4, 6, 8]);
-        let gaps: Vec<u64> = all.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert_eq!(gaps[2..], [2, 2]);
-        assert!(gaps[1] <= 500 && clock.steps == 1, "{gaps:?}");
+    fn one_wrong_stamp_moves_no_other_packet() {
+        const HOURS: u64 = 65_536_000;
+        let base = 2 * HOURS;
+        for wrong in [base + HOURS, base + 2000, base - 2000, base - HOURS] {
+            let (all, clock) = arrivals(&[base, base + 2, wrong, base + 6, base + 8]);
+            assert_eq!(all, [0, 2, 4, 6, 8], "{wrong}");
+            let by_ns = (wrong as i64 - (base as i64 + 2)) * MS as i64;
+            assert_eq!((clock.step, clock.steps, clock.unordered), (Some(Step { packet: 3, by_ns }), 1, 0), "{wrong}");
+        }
+        let (all, _) = arrivals(&[0, HOURS, 4, 6, 8]);
+        assert_eq!(all, [0, 0, 4, 6, 8], "the second packet has no gap before it");
+    }
+
+    /// Every second packet has the clock of another interface.
+    #[test]
+    fn two_clocks_far_apart_leave_the_gaps() {
+        let (all, clock) = arrivals(&[0, 2, 7_200_004, 6, 7_200_008, 10]);
+        assert_eq!((all, clock.steps), (vec![0, 2, 4, 6, 8, 10], 2));
+    }
+
+    /// Set ahead for good by more than an hour: no packet of a network was waited for that long.
+    #[test]
+    fn a_clock_that_is_set_ahead_leaves_the_gaps() {
+        let (all, clock) = arrivals(&[0, 3, 65_536_005, 65_536_007, 65_536_011]);
+        assert_eq!(all, [0, 3, 6, 8, 12]);
+        assert_eq!(clock.step, Some(Step { packet: 3, by_ns: 65_536_002 * MS as i64 }));
+        assert_eq!(clock.steps, 1);
+    }
+
+    #[test]
+    fn a_pause_of_an_hour_is_a_pause() {
+        for pause in [501, 20_000, 3_600_000] {
+            let (all, clock) = arrivals(&[0, 2, 2 + pause, 4 + pause]);
+            assert_eq!((all, clock.steps), (vec![0, 2, 2 + pause, 4 + pause], 0));
+        }
+        // The pause is not repeated where the clock is set back.
+        let (all, _) = arrivals(&[0, 20_000, 10, 12]);
+        assert_eq!(all, [0, 0, 10, 12]);
+        let (all, _) = arrivals(&[10_000, 30_000, 30_600, 10, 12]);
+        assert_eq!(all, [0, 20_000, 20_600, 21_100, 21_102]);
     }
 
     #[test]

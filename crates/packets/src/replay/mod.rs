@@ -21,7 +21,7 @@ use aqmkit_aqm::{Backlog, Packet, ParamError, Why};
 use aqmkit_base::{ClassId, Duration, Ecn, Instant};
 
 pub use capture::{CaptureError, Damage, Ended, Record, read};
-pub use clock::{STEP, Step};
+pub use clock::{LONGEST_PAUSE, STEP, Step};
 pub use flows::{FlowCount, FlowCounts};
 pub use output::{OutputError, PcapWriter};
 pub use selection::Selection;
@@ -134,14 +134,12 @@ pub struct Replayed {
     pub flows: FlowCounts,
     /// Packets with times up to [`STEP`] before their predecessors; they arrive together with these.
     pub unordered: u64,
-    /// The first step of the clock further back, and the number of steps: they were taken out.
+    /// The first step of the clock, back or ahead; all steps were taken out.
     pub step: Option<Step>,
-    /// Their number.
+    /// The number of steps.
     pub steps: u64,
     /// Blocks of an unknown kind, which were skipped.
     pub skipped: u64,
-    /// Pauses longer than [`LONGEST_PAUSE`], which were shortened to it.
-    pub pauses: u64,
     /// Packets without an IP header.
     pub not_ip: u64,
     /// Packets outside of the selection.
@@ -153,10 +151,6 @@ pub struct Replayed {
     /// The place where the file is damaged, if it is.
     pub damage: Option<Damage>,
 }
-
-/// Longer pauses between packets are shortened to this: they are clock errors, or the discipline has long reached a
-/// steady state.
-pub const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// The salt is fixed, so that replays are repeatable.
 const SALT: u64 = 0x6171_6d6b_6974_0002;
@@ -198,6 +192,7 @@ pub fn replay_selected<F: Follow>(
 ) -> Result<Replayed, ReplayError<F::Error>> {
     let mut run = Run::new(setup, classes, selection, follow)?;
     let ended = read(input, &mut |record| run.packet(&record)).map_err(ReplayError::Stopped)?;
+    run.release_held(None).map_err(ReplayError::Stopped)?;
     run.drain().map_err(ReplayError::Stopped)?;
     Ok(run.finish(ended))
 }
@@ -209,7 +204,8 @@ struct Run<'a, F: Follow> {
     shaper: Shaper<Captured, Watcher<'a, F>>,
     now: Instant,
     clock: Clock,
-    pauses: u64,
+    /// A packet whose stamp is far ahead, until the next one tells whether that is right.
+    held: Option<Held>,
     not_ip: u64,
     left_out: u64,
     cut: u64,
@@ -241,7 +237,7 @@ impl<'a, F: Follow> Run<'a, F> {
             shaper,
             now: Instant::ZERO,
             clock: Clock::default(),
-            pauses: 0,
+            held: None,
             not_ip: 0,
             left_out: 0,
             cut: 0,
@@ -257,7 +253,24 @@ impl<'a, F: Follow> Run<'a, F> {
             self.left_out += 1;
             return Ok(());
         }
-        self.arrival(record);
+        self.release_held(Some(record.at))?;
+        if self.clock.is_ahead(record.at) {
+            self.held = Some(Held::of(record));
+            return Ok(());
+        }
+        self.arrival(record, view, None)
+    }
+
+    /// The packet that was held arrives, now that the stamp after it is known; `None` at the end of the capture.
+    fn release_held(&mut self, next: Option<u64>) -> Result<(), F::Error> {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        let record = held.record();
+        self.arrival(&record, View::of(record.encapsulation, record.bytes), next)
+    }
+
+    /// Sets the clock to the arrival of a packet and admits it. `next` is the stamp after its own, if that was needed.
+    fn arrival(&mut self, record: &Record<'_>, view: View, next: Option<u64>) -> Result<(), F::Error> {
+        self.now += self.clock.gap(record.number, record.at, next);
         let (bytes, left_out) = whole::with_open_length(view.network, record.bytes);
         if matches!(bytes, std::borrow::Cow::Owned(_)) {
             let record = Record { bytes: &bytes, length: record.length - left_out, ..*record };
@@ -319,13 +332,6 @@ impl<'a, F: Follow> Run<'a, F> {
         self.shaper.meter_mut().check()
     }
 
-    /// Sets the clock to the arrival of a packet.
-    fn arrival(&mut self, record: &Record<'_>) {
-        let gap = self.clock.gap(record.number, record.at);
-        self.pauses += u64::from(gap > LONGEST_PAUSE);
-        self.now += gap.min(LONGEST_PAUSE);
-    }
-
     /// Executes all departures up to `now`.
     fn depart(&mut self, now: Instant) -> Result<(), F::Error> {
         self.shaper.advance(now);
@@ -356,13 +362,28 @@ impl<'a, F: Follow> Run<'a, F> {
             step: self.clock.step,
             steps: self.clock.steps,
             skipped: ended.skipped,
-            pauses: self.pauses,
             not_ip: self.not_ip,
             left_out: self.left_out,
             cut: self.cut,
             both_ways: self.both_ways,
             damage: ended.damage,
         }
+    }
+}
+
+/// A packet with its own copy of the bytes.
+struct Held {
+    record: Record<'static>,
+    bytes: Vec<u8>,
+}
+
+impl Held {
+    fn of(record: &Record<'_>) -> Self {
+        Held { bytes: record.bytes.to_vec(), record: Record { bytes: &[], ..*record } }
+    }
+
+    fn record(&self) -> Record<'_> {
+        Record { bytes: &self.bytes, ..self.record }
     }
 }
 

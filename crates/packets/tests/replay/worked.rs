@@ -1,6 +1,6 @@
 use aqmkit_aqm::Why;
 use aqmkit_base::{Duration, Instant};
-use aqmkit_packets::replay::End;
+use aqmkit_packets::replay::{End, Step};
 use proptest::prelude::*;
 
 use super::files::{link, packet, packets_of, pcap, run};
@@ -67,10 +67,31 @@ fn time_that_runs_backwards_or_jumps_is_told() {
     let times = [0, 50 * MS, 20 * MS, 40 * MS, 60 * MS, 9 * hour];
     let packets: Vec<_> = times.iter().map(|t| (*t, packet(1, 1000, 0))).collect();
     let (replayed, fates, _) = run(&pcap(&packets), &link("fifo", "{}")).unwrap();
-    assert_eq!((replayed.unordered, replayed.pauses), (1 + 1, 1));
+    let step = Step { packet: 6, by_ns: (9 * hour - 60 * MS) as i64 };
+    assert_eq!((replayed.unordered, replayed.steps, replayed.step), (2, 1, Some(step)));
     let ends: Vec<_> = fates.iter().map(|f| f.end).collect();
     assert_eq!(ends[..4], [sent(0, 1), sent(0, 51), sent(1, 52), sent(2, 53)]);
-    assert_eq!(ends[5], sent(0, 60 + 3_600_000 + 1));
+    // The gap before the step, of 10 ms, goes on.
+    assert_eq!(ends[4..], [sent(0, 61), sent(0, 71)]);
+}
+
+/// 1000 packets of a millisecond, one each 2 ms: one stamp that is eighteen hours ahead changes neither what is dropped nor how long it took.
+#[test]
+fn one_wrong_stamp_changes_no_result() {
+    let packets: Vec<_> = (0..1000).map(|i| (65_536_000 * MS + 2 * i * MS, packet(1, 1000, 0))).collect();
+    let (right, ..) = run(&pcap(&packets), &link("fifo", r#"{ "limit": 3 }"#)).unwrap();
+    for wrong in [131_072_000 * MS, 0] {
+        let mut packets = packets.clone();
+        packets[500].0 = wrong;
+        let (stepped, fates, _) = run(&pcap(&packets), &link("fifo", r#"{ "limit": 3 }"#)).unwrap();
+        assert_eq!((stepped.window.total, stepped.window.span()), (right.window.total, right.window.span()));
+        assert_eq!((stepped.steps, fates.len()), (1, 1000));
+    }
+    // The last packet of a capture has none after it.
+    let mut packets = packets;
+    packets[999].0 += 2000 * MS;
+    let (replayed, fates, _) = run(&pcap(&packets), &link("fifo", "{}")).unwrap();
+    assert_eq!((replayed.steps, fates.len(), replayed.window.span()), (0, 1000, ms(2 * 999 + 2000 + 1)));
 }
 
 proptest! {

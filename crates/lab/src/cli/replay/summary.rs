@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use aqmkit_base::Duration;
 use aqmkit_measure::output::Summary;
 use aqmkit_measure::{Passed, Times, Traffic, by_reason};
 use aqmkit_packets::Setup;
-use aqmkit_packets::replay::{Damage, FlowCount, LONGEST_PAUSE, Replayed, Step};
+use aqmkit_packets::replay::{Damage, FlowCount, Replayed, Step};
 use aqmkit_report::format::{fixed, thousands};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -45,7 +44,6 @@ struct Json<'a> {
     clock_step: Option<Step>,
     clock_steps: u64,
     blocks_skipped: u64,
-    pauses_cut: u64,
     not_ip: u64,
     left_out: u64,
     cut: u64,
@@ -135,7 +133,6 @@ impl<'a> ReplaySummary<'a> {
             clock_step: self.replayed.step,
             clock_steps: self.replayed.steps,
             blocks_skipped: self.replayed.skipped,
-            pauses_cut: self.replayed.pauses,
             not_ip: self.replayed.not_ip,
             left_out: self.replayed.left_out,
             cut: self.replayed.cut,
@@ -227,16 +224,14 @@ impl<'a> ReplaySummary<'a> {
             let others =
                 if r.steps > 1 { format!(", and {} more times", thousands(r.steps - 1)) } else { String::new() };
             notes.push(format!(
-                "the clock of the capture goes back by {} at packet {}{others}: the step is taken out, and later packets keep their gaps",
-                Duration::from_nanos(step.back_ns),
+                "the clock of the capture {} by {:.3} s at packet {}{others}: the step is taken out, and later packets keep their gaps",
+                if step.by_ns < 0 { "goes back" } else { "jumps ahead" },
+                step.by_ns.unsigned_abs() as f64 / 1e9,
                 thousands(step.packet)
             ));
         }
         if r.skipped > 0 {
             notes.push(format!("{} blocks of a kind that is not known were skipped", thousands(r.skipped)));
-        }
-        if r.pauses > 0 {
-            notes.push(format!("{} pauses were shortened to {LONGEST_PAUSE}", thousands(r.pauses)));
         }
         if r.not_ip > 0 {
             notes.push(format!("{} packets are not IP; they are queued like others, without ECN", thousands(r.not_ip)));
