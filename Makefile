@@ -88,7 +88,7 @@ fuzz:
 
 # Runs the notebooks and stores their outputs in them.
 notebooks: test-python
-	.ci/notebooks
+	scripts/notebooks
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

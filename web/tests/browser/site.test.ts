@@ -26,7 +26,7 @@ let broken = false;
 
 beforeAll(async () => {
   const directory = mkdtempSync(join(tmpdir(), "aqmkit-site-"));
-  execFileSync(new URL("../../../.ci/site-page", import.meta.url).pathname, [FILE, directory]);
+  execFileSync(new URL("../../../scripts/site-page", import.meta.url).pathname, [FILE, directory]);
   for (const name of ["play.html", "play-rest.wasm"])
     files.set(`/${name}`, gzipSync(readFileSync(join(directory, name))));
   server = createServer((request, response) => {
