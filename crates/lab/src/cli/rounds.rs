@@ -14,9 +14,9 @@ use super::perform::{Performed, Prepared, Where};
 pub(super) const PRECISION: f64 = 0.05;
 
 /// The fewest seeds of the first round. Fewer make the first estimate of the spread so uncertain that runs would often
-/// end by luck, too early.
-const FEWEST: u32 = 5;
-/// The fewest seeds where even five exceed the budget.
+/// end by luck, too early (docs/statistics.md has both).
+const FEWEST: u32 = 10;
+/// The fewest seeds where even ten exceed the budget.
 const FEWEST_OF_LONG_RUNS: u32 = 3;
 /// The most seeds, if nothing else ends the rounds.
 const MOST: u32 = 40;
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn the_budget_is_in_packets() {
         let seeds = |rate, asked| Aim::of(&experiment(rate), asked).seeds;
-        assert_eq!(seeds("60mbit", None), (5, 40));
-        assert_eq!(seeds("600mbit", None), (5, 17));
+        assert_eq!(seeds("60mbit", None), (10, 40));
+        assert_eq!(seeds("600mbit", None), (10, 17));
         assert_eq!(seeds("6gbit", None), (3, 3));
-        assert_eq!(seeds("600mbit", Some(0.01)), (5, 171));
+        assert_eq!(seeds("600mbit", Some(0.01)), (10, 171));
     }
 
     #[test]
