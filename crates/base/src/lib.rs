@@ -19,7 +19,10 @@
 //! | [`near`] | "did you mean …?" |
 //! | [`read`] | reading tables of parameters, with errors that have a path |
 //! | [`param`] | [`ParamError`]: an invalid parameter, and what would be valid |
-//! | [`wire`] | propagation, losses, marks, jitter and reordering |
+//! | [`trace`] | rates that vary, as delivery opportunities |
+//! | [`transmitter`] | the transmitter of a link: rate or trace, framing, and the wire behind it |
+//! | [`wire`] | propagation, losses, marks, jitter, reordering and slots |
+//! | [`Transmission`] | which part of a packet is sent when |
 //! | [`units`] | reading and writing quantities as `tc` does: `10mbit`, `30ms`, `1500b` |
 
 #![forbid(unsafe_code)]
@@ -38,6 +41,8 @@ pub mod rng;
 pub mod size;
 pub mod time;
 pub mod trace;
+mod transmission;
+pub mod transmitter;
 pub mod units;
 pub mod wire;
 
@@ -50,3 +55,4 @@ pub use rate::BitRate;
 pub use rng::Rng;
 pub use size::{Amount, Bytes};
 pub use time::{Duration, Instant};
+pub use transmission::Transmission;

@@ -40,6 +40,18 @@ impl Value {
         Some(entries.remove(place).1)
     }
 
+    /// Two tables: of the keys that `first` takes, and of the others. Any other value is the second one.
+    #[must_use]
+    pub fn partition(self, first: impl Fn(&str) -> bool) -> (Value, Value) {
+        match self {
+            Value::Table(entries) => {
+                let (these, others) = entries.into_iter().partition(|(key, _)| first(key));
+                (Value::Table(these), Value::Table(others))
+            }
+            other => (Value::Table(Vec::new()), other),
+        }
+    }
+
     /// The value at a path of keys and of indices from 0, such as `classes[2].share`.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<&Value> {

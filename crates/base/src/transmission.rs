@@ -1,7 +1,7 @@
 //! The transmission of a packet: the part that is transmitted at a given time.
 
-use aqmkit_base::Instant;
-use aqmkit_base::trace::Carriage;
+use crate::Instant;
+use crate::trace::Carriage;
 
 /// The transmission of one packet.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Transmission {
 
 #[cfg(test)]
 mod tests {
-    use aqmkit_base::Duration;
+    use crate::Duration;
 
     use super::*;
 

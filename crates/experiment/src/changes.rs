@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::group::Group;
 use super::link::Link;
+use super::link_keys::LinkKeys;
 use super::patch::Patch;
 use super::path::Path;
 use super::problem::{Origin, Problem, suggest};
@@ -28,8 +29,10 @@ const ROOTS: &[&str] = &["topology", "params", "traffic", "transport"];
 /// A longer list is taken for a mistake.
 const MAX_CHANGES: usize = 10_000;
 
-/// Keys whose value is replaced as a whole, even when it is a table.
-const WHOLE: &[&str] = &["delays", "loss", "mark", "reorder", "rate", "driver"];
+/// Whether the value of a key is replaced as a whole, even when it is a table.
+fn is_whole(key: &str) -> bool {
+    key == "delays" || (LinkKeys::NAMES.contains(&key) && key != "aqm")
+}
 
 /// A time relative to the end of the warm-up, in nanoseconds; negative during the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -164,7 +167,7 @@ fn read_one(node: &Node, run: &Resolved) -> Result<Written, Problem> {
 fn not_changeable(patch: &Patch) -> Problem {
     let root = patch.path.root();
     let help = match root {
-        "rate" | "delay" | "loss" | "mark" | "jitter" | "reorder" | "delays" => format!("write topology.{root}"),
+        key if key == "delays" || LinkKeys::NAMES.contains(&key) => format!("write topology.{key}"),
         _ if super::keys::is_known(root) => format!("what can change is in {}", ROOTS.join(", ")),
         _ => suggest(root, ROOTS.iter().copied()),
     };
@@ -174,7 +177,7 @@ fn not_changeable(patch: &Patch) -> Problem {
 /// The changes of single keys in a table: `topology.aqm.max = 60` in TOML is a table inside a table.
 fn single(path: Path, at: &Origin, node: &Node, patches: &mut Vec<Patch>) {
     let key = path.0.last().map_or("", String::as_str);
-    let whole = !node.is_table() || WHOLE.contains(&key) || (key == "aqm" && node.get("name").is_some());
+    let whole = !node.is_table() || is_whole(key) || (key == "aqm" && node.get("name").is_some());
     if whole || node.entries().is_empty() {
         patches.push(Patch { path, at: at.clone(), node: node.clone() });
         return;

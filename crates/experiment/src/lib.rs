@@ -39,6 +39,7 @@ mod files;
 mod group;
 mod keys;
 mod link;
+mod link_keys;
 mod load;
 mod metric;
 mod network;

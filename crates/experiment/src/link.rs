@@ -11,6 +11,9 @@ use super::problem::{Origin, Problem};
 use super::queue::plain;
 use super::rate::LinkRate;
 
+/// The typical packet size of a link that names none.
+pub(super) const MEAN_PACKET: Bytes = Bytes(1000);
+
 /// A link as the simulator takes it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Link {
@@ -72,14 +75,13 @@ pub(super) fn push(links: &mut Vec<Link>, link: Link) -> usize {
 
 /// A link that is not under study.
 pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -> Result<Link, Problem> {
-    let mean_packet = Bytes(1000);
-    above_zero(name, rate, mean_packet, at)?;
+    above_zero(name, rate, MEAN_PACKET, at)?;
     Ok(Link {
         name: name.to_owned(),
         rate: LinkRate { mean: rate, trace: None },
         delay: Duration::ZERO,
         framing: Framing::default(),
-        mean_packet,
+        mean_packet: MEAN_PACKET,
         aqm: plain()?,
         driver: None,
         wire: Wire::default(),

@@ -1,20 +1,20 @@
 //! `[topology]`: links, and the routes of traffic.
 
 use aqmkit_aqm::registry::{self, Spec};
-use aqmkit_base::{BitRate, Bytes, Duration, Framing, LinkLayer, Overhead};
-use aqmkit_sim::scenario::{self, Wire};
+use aqmkit_base::{BitRate, Bytes, Duration, Framing};
+use aqmkit_sim::scenario;
 use serde::Serialize;
 
 use super::driver::{self, driver};
 use super::files::Files;
-use super::link::{Link, above_zero, access_links, not_too_long, plain_link, push};
+use super::link::{Link, MEAN_PACKET, above_zero, access_links, not_too_long, plain_link, push};
+use super::link_keys::{LinkKeys, read_link};
 use super::problem::{Problem, suggest};
 use super::queue::read_queue;
 use super::rate::{LinkRate, Rate};
-use super::read::{Keys, read};
 use super::shape::{self, Direction, OrNone};
 use super::tree::Node;
-use super::wire::{self, wire};
+use super::wire::wire;
 
 /// The most servers and clients.
 const MAX_HOSTS: u32 = 100_000;
@@ -65,11 +65,10 @@ struct Dumbbell {
     delay: Duration,
 }
 
-/// The keys `overhead`, `mpu` and `linklayer` of a link.
-type Framed = (Option<Overhead>, Option<Bytes>, Option<LinkLayer>);
-
 struct Reader<'a> {
     topology: &'a shape::Topology,
+    /// The keys of a link in `[topology]`: those of the bottleneck, and those that other links inherit.
+    keys: &'a LinkKeys,
     node: &'a Node,
     params: Option<&'a Node>,
     classes: &'a [String],
@@ -83,14 +82,14 @@ pub(super) fn read_network(
     classes: &[String],
     files: &Files,
 ) -> Result<Network, Problem> {
-    let topology: shape::Topology = read(node, Keys::of("a key of [topology]"))?;
+    let (topology, keys) = read_link::<shape::Topology>(node, "a key of [topology]")?;
     for (key, hosts) in [("servers", topology.servers), ("clients", topology.clients)] {
         if !(1..=MAX_HOSTS).contains(&hosts) {
             let problem = Problem::new(format!("{hosts} is not a valid number of {key}"));
             return Err(problem.right(format!("it must be from 1 to {MAX_HOSTS}")).at(at(node, key)));
         }
     }
-    let reader = Reader { topology: &topology, node, params, classes, files };
+    let reader = Reader { topology: &topology, keys: &keys, node, params, classes, files };
     match node.get("links") {
         Some(links) => reader.listed(links),
         None => reader.dumbbell(),
@@ -104,10 +103,11 @@ impl Reader<'_> {
             let help = "a dumbbell is measured at its bottleneck; measured is for listed links";
             return Err(Problem::new("measured cannot be used in a dumbbell").right(help).at(at(node, "measured")));
         }
-        let rate = topology.rate.as_ref().ok_or_else(|| {
+        let rate = self.keys.rate.as_ref().ok_or_else(|| {
             Problem::new("the bottleneck has no rate").right("write rate = \"10mbit\" in [topology]").at(&node.at)
         })?;
         let rate = self.rate(rate, node)?;
+        let delay = self.keys.delay.unwrap_or_default();
         let mut links = Vec::new();
         let access = match topology.access.0 {
             Some(own) => access_links(&mut links, "access", own, topology.servers, at(node, "access"))?,
@@ -117,25 +117,11 @@ impl Reader<'_> {
             Some(shared) => Some(push(&mut links, plain_link("inbound", shared, false, at(node, "inbound"))?)),
             None => None,
         };
-        above_zero("bottleneck", rate.mean, topology.mean_packet, at(node, "rate"))?;
-        not_too_long(topology.delay).map_err(|e| e.at(at(node, "delay")))?;
-        let aqm = self.queue(node.get("aqm"), rate.mean, topology.mean_packet)?;
-        let mut bottleneck = self.link("bottleneck", rate.clone(), topology.delay, aqm);
-        bottleneck.wire = wire(
-            &wire::Keys {
-                loss: topology.loss,
-                mark: topology.mark,
-                even: topology.even,
-                jitter: topology.jitter,
-                reorder: topology.reorder,
-            },
-            node,
-        )?;
-        bottleneck.driver = self.driver(None, node)?;
+        let mut bottleneck = self.link("bottleneck", self.keys, node, node.get("aqm"), rate.clone(), delay)?;
         bottleneck.path = Some("topology".to_owned());
         let bottleneck = push(&mut links, bottleneck);
         let reverse = self.reverse(&rate)?.map(|link| push(&mut links, link));
-        let dumbbell = Dumbbell { access, inbound, bottleneck, reverse, delay: topology.delay };
+        let dumbbell = Dumbbell { access, inbound, bottleneck, reverse, delay };
         Ok(self.network(links, bottleneck, Joined::Dumbbell(dumbbell)))
     }
 
@@ -149,35 +135,47 @@ impl Reader<'_> {
         rate.resolve(self.files).map_err(|e| e.at(at(node, "rate")))
     }
 
-    fn link(&self, name: &str, rate: LinkRate, delay: Duration, aqm: Spec) -> Link {
-        Link {
+    /// The link whose table is `node`, with these keys.
+    fn link(
+        &self,
+        name: &str,
+        keys: &LinkKeys,
+        node: &Node,
+        aqm: Option<&Node>,
+        rate: LinkRate,
+        delay: Duration,
+    ) -> Result<Link, Problem> {
+        let mean_packet = keys.mean_packet.or(self.keys.mean_packet).unwrap_or(MEAN_PACKET);
+        above_zero(name, rate.mean, mean_packet, at(node, "rate"))?;
+        not_too_long(delay).map_err(|e| e.at(at(node, "delay")))?;
+        Ok(Link {
             name: name.to_owned(),
+            aqm: self.queue(aqm, rate.mean, mean_packet)?,
             rate,
             delay,
-            framing: self.framing(Framed::default()),
-            mean_packet: self.topology.mean_packet,
-            aqm,
-            driver: None,
-            wire: Wire::default(),
+            framing: self.framing(keys),
+            mean_packet,
+            driver: self.driver(keys.driver, node)?,
+            wire: wire(keys, node)?,
             report: true,
             path: None,
-        }
+        })
     }
 
     /// The framing of a link: its own keys, or those of the topology where it has none.
-    fn framing(&self, (overhead, mpu, linklayer): Framed) -> Framing {
-        let all = self.topology;
-        let mpu = mpu.or(all.mpu).unwrap_or_default();
+    fn framing(&self, own: &LinkKeys) -> Framing {
+        let all = self.keys;
+        let mpu = own.mpu.or(all.mpu).unwrap_or_default();
         Framing {
-            overhead: overhead.or(all.overhead).unwrap_or_default().0,
+            overhead: own.overhead.or(all.overhead).unwrap_or_default().0,
             mpu: u32::try_from(mpu.0).unwrap_or(u32::MAX),
-            linklayer: linklayer.or(all.linklayer).unwrap_or_default(),
+            linklayer: own.linklayer.or(all.linklayer).unwrap_or_default(),
         }
     }
 
     /// The driver of a link whose table is `node`: its own, or that of the topology where it names none.
     fn driver(&self, own: Option<OrNone<driver::Driver>>, node: &Node) -> Result<Option<scenario::Driver>, Problem> {
-        match (own, self.topology.driver) {
+        match (own, self.keys.driver) {
             (Some(OrNone(own)), _) => driver(own, node),
             (None, all) => driver(all.and_then(|OrNone(all)| all), self.node),
         }
@@ -194,36 +192,21 @@ impl Reader<'_> {
 
     fn reverse(&self, forward: &LinkRate) -> Result<Option<Link>, Problem> {
         let Some(node) = self.node.get("reverse") else { return Ok(None) };
-        let reverse: shape::Reverse = read(node, Keys::of("a key of reverse"))?;
-        let rate = match &reverse.rate {
+        let (shape::Reverse {}, keys) = read_link(node, "a key of reverse")?;
+        let rate = match &keys.rate {
             Some(rate) => self.rate(rate, node)?,
             None => forward.clone(),
         };
-        let mean_packet = reverse.mean_packet.unwrap_or(self.topology.mean_packet);
-        above_zero("reverse", rate.mean, mean_packet, at(node, "rate"))?;
-        not_too_long(reverse.delay.unwrap_or_default()).map_err(|e| e.at(at(node, "delay")))?;
-        let aqm = self.queue(node.get("aqm"), rate.mean, mean_packet)?;
-        let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
+        let delay = keys.delay.or(self.keys.delay).unwrap_or_default();
+        let mut link = self.link("reverse", &keys, node, node.get("aqm"), rate, delay)?;
         link.path = Some("topology.reverse".to_owned());
-        link.mean_packet = mean_packet;
-        link.framing = self.framing((reverse.overhead, reverse.mpu, reverse.linklayer));
-        link.driver = self.driver(reverse.driver, node)?;
-        link.wire = wire(
-            &wire::Keys {
-                loss: reverse.loss,
-                mark: reverse.mark,
-                even: reverse.even,
-                jitter: reverse.jitter,
-                reorder: reverse.reorder,
-            },
-            node,
-        )?;
         Ok(Some(link))
     }
 
     fn listed(&self, list: &Node) -> Result<Network, Problem> {
-        for key in ["rate", "delay", "access", "inbound", "reverse", "loss", "jitter", "reorder"] {
-            if let Some(entry) = self.node.entries().iter().find(|e| e.key == key) {
+        let of_a_link = LinkKeys::NAMES.iter().filter(|key| !LinkKeys::INHERITED.contains(key));
+        for key in ["access", "inbound", "reverse"].iter().chain(of_a_link) {
+            if let Some(entry) = self.node.entries().iter().find(|e| e.key == *key) {
                 let problem = Problem::new(format!("{key} is for a dumbbell, but links are listed"));
                 return Err(problem.right("remove either the links or the keys of the dumbbell").at(&entry.at));
             }
@@ -243,28 +226,13 @@ impl Reader<'_> {
     }
 
     fn listed_link(&self, node: &Node) -> Result<Link, Problem> {
-        let keys: shape::Link = read(node, Keys::of("a key of a link"))?;
-        let mean_packet = keys.mean_packet.unwrap_or(self.topology.mean_packet);
-        let rate = self.rate(&keys.rate, node)?;
-        above_zero(&keys.name, rate.mean, mean_packet, at(node, "rate"))?;
-        not_too_long(keys.delay).map_err(|e| e.at(at(node, "delay")))?;
-        let aqm = self.queue(node.get("aqm").or_else(|| self.node.get("aqm")), rate.mean, mean_packet)?;
-        let mut link = self.link(&keys.name, rate, keys.delay, aqm);
-        link.mean_packet = mean_packet;
-        link.framing = self.framing((keys.overhead, keys.mpu, keys.linklayer));
-        link.driver = self.driver(keys.driver, node)?;
-        link.wire = wire(
-            &wire::Keys {
-                loss: keys.loss,
-                mark: keys.mark,
-                even: keys.even,
-                jitter: keys.jitter,
-                reorder: keys.reorder,
-            },
-            node,
-        )?;
-        link.report = keys.report;
-        Ok(link)
+        let (shape::Link { name, report }, keys) = read_link(node, "a key of a link")?;
+        let rate = keys.rate.as_ref().ok_or_else(|| {
+            Problem::new(format!("link {name:?} has no rate")).right("write rate = \"10mbit\"").at(&node.at)
+        })?;
+        let aqm = node.get("aqm").or_else(|| self.node.get("aqm"));
+        let link = self.link(&name, &keys, node, aqm, self.rate(rate, node)?, keys.delay.unwrap_or_default())?;
+        Ok(Link { report, ..link })
     }
 
     fn measured(&self, links: &[Link], list: &Node) -> Result<usize, Problem> {

@@ -5,6 +5,8 @@ use aqmkit_base::page::Entry;
 use aqmkit_transport::profile::NAMES;
 use serde_json::{Map, Value, json};
 
+use super::link_keys::LinkKeys;
+
 /// The schema, in draft 7, which editors support.
 #[must_use]
 pub fn schema() -> Value {
@@ -69,7 +71,7 @@ fn topology() -> Value {
     ];
     table(
         "A dumbbell (servers, access, inbound, bottleneck, clients), or listed links.",
-        link_keys().into_iter().chain(own).map(named),
+        LinkKeys::schema().into_iter().chain(own).map(named),
     )
 }
 
@@ -86,39 +88,8 @@ fn change() -> Value {
     })
 }
 
-/// The keys of every link.
-fn link_keys() -> Vec<(&'static str, Value)> {
-    vec![
-        (
-            "rate",
-            json!({"description": "10mbit; or a table with the file of a mahimahi trace, or with steps.", "anyOf": [rate(""), {"type": "object"}]}),
-        ),
-        ("delay", time("Propagation delay, each way. Default: 0.")),
-        ("mean_packet", size("Typical packet size, for disciplines that need one. Default: 1000b.")),
-        (
-            "overhead",
-            quantity("Framing per packet, negative where the link sends less than the packet. Default: 0b.", SIZE),
-        ),
-        ("mpu", size("The shortest packet that is sent, with its framing: shorter ones are padded. Default: 0b.")),
-        (
-            "linklayer",
-            json!({"enum": ["ethernet", "atm", "ptm"], "description": "Cells of ATM (48 of 53 bytes), or PTM (64 of 65). Default: ethernet."}),
-        ),
-        (
-            "loss",
-            any("Probability that the wire loses a packet, { every = 100, burst = 2 }, or { p = 0.01, r = 0.25 }."),
-        ),
-        ("mark", any("The same for marks of ECN-capable packets.")),
-        ("even", yes("Lose and mark at even distances instead of at random.")),
-        ("jitter", time("Additional delay of each packet, uniform from 0; order is kept.")),
-        ("reorder", any("{ chance = 0.01, delay = \"5ms\" }: delays some packets so that others overtake them.")),
-        ("aqm", discipline()),
-        ("driver", driver()),
-    ]
-}
-
 /// The driver of a link's interface.
-fn driver() -> Value {
+pub(super) fn driver() -> Value {
     let limits = [
         ("limit_min", size("The lowest limit. Default: 0b.")),
         ("limit_max", size("The highest limit. Default: 1879048192b.")),
@@ -138,11 +109,11 @@ fn driver() -> Value {
 }
 
 fn link(own: &[(&'static str, Value)]) -> Value {
-    table("A link.", link_keys().into_iter().chain(own.iter().cloned()).map(named))
+    table("A link.", LinkKeys::schema().into_iter().chain(own.iter().cloned()).map(named))
 }
 
 /// A discipline by name, or with parameters.
-fn discipline() -> Value {
+pub(super) fn discipline() -> Value {
     let names: Vec<&str> = aqmkit_aqm::registry::ALL.iter().map(|entry| entry.name).collect();
     let name = json!({"anyOf": [{"enum": names}, {"type": "string"}]});
     json!({
@@ -264,7 +235,7 @@ fn list(of: &Value) -> Value {
     json!({"type": "array", "items": of})
 }
 
-fn any(about: &str) -> Value {
+pub(super) fn any(about: &str) -> Value {
     json!({"description": about})
 }
 
@@ -284,7 +255,7 @@ fn whole(about: &str) -> Value {
     json!({"type": "integer", "minimum": 0, "description": about})
 }
 
-fn yes(about: &str) -> Value {
+pub(super) fn yes(about: &str) -> Value {
     json!({"type": "boolean", "description": about})
 }
 
@@ -299,21 +270,21 @@ fn span() -> Value {
 }
 
 /// A number with one of these units, in upper or lower case.
-fn quantity(about: &str, units: &str) -> Value {
+pub(super) fn quantity(about: &str, units: &str) -> Value {
     json!({"type": "string", "description": about, "pattern": format!("^\\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\\s*({units})\\s*$|^none$")})
 }
 
-fn time(about: &str) -> Value {
+pub(super) fn time(about: &str) -> Value {
     quantity(about, "[nNuUmM]?[sS]|[mM][iI][nN]")
 }
 
-fn rate(about: &str) -> Value {
+pub(super) fn rate(about: &str) -> Value {
     quantity(about, "[kKmMgGtT]?[iI]?([bB][iI][tT]|[bB][pP][sS])")
 }
 
 const SIZE: &str = "[kKmMgG]?[iI]?[bB]([iI][tT])?";
 
-fn size(about: &str) -> Value {
+pub(super) fn size(about: &str) -> Value {
     quantity(about, SIZE)
 }
 
@@ -324,13 +295,14 @@ mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::Value;
 
+    use super::super::link_keys::LinkKeys;
     use super::super::shape;
     use super::schema;
 
     /// The keys that are read into `T`.
     fn read<T: DeserializeOwned>() -> BTreeSet<String> {
         let told = toml::from_str::<T>("nonsense = 1").err().expect("nonsense is no key").to_string();
-        told.split("expected one of").nth(1).unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect()
+        told.split("expected").nth(1).unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
     fn told(of: &Value) -> BTreeSet<String> {
@@ -342,8 +314,10 @@ mod tests {
         let schema = schema();
         let topology = &schema["properties"]["topology"];
         assert_eq!(told(&schema), read::<shape::Root>());
-        assert_eq!(told(topology), read::<shape::Topology>());
-        assert_eq!(told(&topology["properties"]["links"]["items"]), read::<shape::Link>());
+        let with_link = |own: BTreeSet<String>| &own | &LinkKeys::NAMES.iter().map(ToString::to_string).collect();
+        assert_eq!(told(topology), with_link(read::<shape::Topology>()));
+        assert_eq!(told(&topology["properties"]["reverse"]), with_link(BTreeSet::new()));
+        assert_eq!(told(&topology["properties"]["links"]["items"]), with_link(read::<shape::Link>()));
         assert_eq!(told(&schema["properties"]["traffic"]["items"]), read::<shape::Traffic>());
     }
 

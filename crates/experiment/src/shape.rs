@@ -6,14 +6,10 @@
 use std::collections::BTreeMap;
 
 use aqmkit_base::read::Value;
-use aqmkit_base::{BitRate, Bytes, Duration, LinkLayer, Overhead, ParamError};
+use aqmkit_base::{BitRate, Bytes, Duration, ParamError};
 use aqmkit_results::FigureKind;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
-
-use super::driver::Driver;
-use super::rate::Rate;
-use super::wire::{Jitter, Loss, Reorder};
 
 /// A value that another module reads.
 type Elsewhere = Option<IgnoredAny>;
@@ -58,14 +54,11 @@ pub(super) struct Root {
     figure: Elsewhere,
 }
 
-/// `[topology]`.
+/// `[topology]`, beside the keys of a link.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "some keys are only named here")]
 pub(super) struct Topology {
-    pub(super) rate: Option<Rate>,
-    #[serde(default)]
-    pub(super) delay: Duration,
     #[serde(default = "one")]
     pub(super) servers: u32,
     #[serde(default = "one")]
@@ -74,80 +67,26 @@ pub(super) struct Topology {
     pub(super) access: OrNone<BitRate>,
     #[serde(default)]
     pub(super) inbound: OrNone<BitRate>,
-    #[serde(default = "packet")]
-    pub(super) mean_packet: Bytes,
-    pub(super) overhead: Option<Overhead>,
-    pub(super) mpu: Option<Bytes>,
-    pub(super) linklayer: Option<LinkLayer>,
-    pub(super) driver: Option<OrNone<Driver>>,
-    #[serde(default)]
-    pub(super) loss: Loss,
-    #[serde(default)]
-    pub(super) mark: Loss,
-    #[serde(default)]
-    pub(super) even: bool,
-    #[serde(default)]
-    pub(super) jitter: Jitter,
-    pub(super) reorder: Option<Reorder>,
     pub(super) measured: Option<String>,
     #[serde(default)]
     pub(super) uncongested: bool,
     delays: Elsewhere,
-    aqm: Elsewhere,
     reverse: Elsewhere,
     links: Elsewhere,
 }
 
-/// `reverse` in `[topology]`.
+/// `reverse` in `[topology]`: it has the keys of a link, and no other.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code, reason = "some keys are only named here")]
-pub(super) struct Reverse {
-    pub(super) rate: Option<Rate>,
-    pub(super) delay: Option<Duration>,
-    pub(super) mean_packet: Option<Bytes>,
-    pub(super) overhead: Option<Overhead>,
-    pub(super) mpu: Option<Bytes>,
-    pub(super) linklayer: Option<LinkLayer>,
-    pub(super) driver: Option<OrNone<Driver>>,
-    #[serde(default)]
-    pub(super) loss: Loss,
-    #[serde(default)]
-    pub(super) mark: Loss,
-    #[serde(default)]
-    pub(super) even: bool,
-    #[serde(default)]
-    pub(super) jitter: Jitter,
-    pub(super) reorder: Option<Reorder>,
-    aqm: Elsewhere,
-}
+pub(super) struct Reverse {}
 
-/// One of `[[topology.links]]`.
+/// One of `[[topology.links]]`, beside the keys of a link.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code, reason = "some keys are only named here")]
 pub(super) struct Link {
     pub(super) name: String,
-    pub(super) rate: Rate,
-    #[serde(default)]
-    pub(super) delay: Duration,
-    pub(super) mean_packet: Option<Bytes>,
-    pub(super) overhead: Option<Overhead>,
-    pub(super) mpu: Option<Bytes>,
-    pub(super) linklayer: Option<LinkLayer>,
-    pub(super) driver: Option<OrNone<Driver>>,
-    #[serde(default)]
-    pub(super) loss: Loss,
-    #[serde(default)]
-    pub(super) mark: Loss,
-    #[serde(default)]
-    pub(super) even: bool,
-    #[serde(default)]
-    pub(super) jitter: Jitter,
-    pub(super) reorder: Option<Reorder>,
     #[serde(default = "yes")]
     pub(super) report: bool,
-    aqm: Elsewhere,
 }
 
 /// The keys of `[[traffic]]` that every kind has.
@@ -305,10 +244,6 @@ fn first_seed() -> u64 {
 
 fn one_second() -> Duration {
     Duration::from_secs(1)
-}
-
-fn packet() -> Bytes {
-    Bytes(1000)
 }
 
 fn yes() -> bool {

@@ -1,10 +1,16 @@
-//! Impairments of a link's wire: `loss`, `mark`, `jitter`, `reorder`.
+//! Impairments of a link's wire: `loss`, `mark`, `jitter`, `reorder`, `slot`. Each is a table, or a string as on the command
+//! line.
+
+use std::str::FromStr;
 
 use aqmkit_base::read::Value;
-use aqmkit_base::{Duration, ParamError};
+use aqmkit_base::wire::{self, WireError};
+use aqmkit_base::{Bytes, Duration, ParamError};
 use aqmkit_sim::scenario;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
+use super::link_keys::LinkKeys;
 use super::path::Path;
 use super::problem::Problem;
 use super::tree::Node;
@@ -55,10 +61,16 @@ fn always() -> f64 {
     1.0
 }
 
+/// Reads a string as the command line has it.
+fn written<T: FromStr<Err = WireError>>(text: &str) -> Result<T, ParamError> {
+    text.parse().map_err(|error: WireError| serde::de::Error::custom(error))
+}
+
 impl<'de> Deserialize<'de> for Loss {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let loss = match &value {
+            Value::Text(text) => written::<wire::Loss>(text).map(Loss::from),
             Value::Table(entries) if entries.iter().any(|(key, _)| key == "every") => value.read().map(Loss::Every),
             Value::Table(_) => value.read().map(Loss::Bursts),
             _ => value.read().map(Loss::Random),
@@ -67,20 +79,49 @@ impl<'de> Deserialize<'de> for Loss {
     }
 }
 
-/// A value of `reorder`.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Reorder {
-    chance: f64,
-    delay: Duration,
+impl From<wire::Loss> for Loss {
+    fn from(loss: wire::Loss) -> Loss {
+        match loss {
+            wire::Loss::Random(share) => Loss::Random(share),
+            wire::Loss::Every { n: every, burst } => Loss::Every(Every { every, burst }),
+            wire::Loss::GilbertElliott { p, r, bad, good } => Loss::Bursts(Bursts { p, r, bad, good }),
+        }
+    }
+}
+
+/// Reads a string as the command line has it, or a table.
+fn written_or_table<'de, D: Deserializer<'de>, T: FromStr<Err = WireError>, Table: DeserializeOwned>(
+    deserializer: D,
+    of: impl FnOnce(Table) -> T,
+) -> Result<T, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let read = match value.as_written() {
+        Some(text) => written(&text),
+        None => value.read().map(of),
+    };
+    read.map_err(ParamError::raise)
+}
+
+/// A value of `reorder`: `"1%,5ms"`, or `{ chance = 0.01, delay = "5ms" }`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reorder(wire::Reorder);
+
+impl<'de> Deserialize<'de> for Reorder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            chance: f64,
+            delay: Duration,
+        }
+        let of = |Table { chance, delay }| wire::Reorder { chance, delay };
+        written_or_table(deserializer, of).map(Reorder)
+    }
 }
 
 /// A value of `jitter`: `"50ms"`, or `{ time = "50ms", overtaking = true }`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Jitter {
-    time: Duration,
-    overtaking: bool,
-}
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jitter(wire::Jitter);
 
 impl<'de> Deserialize<'de> for Jitter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -91,42 +132,60 @@ impl<'de> Deserialize<'de> for Jitter {
             #[serde(default)]
             overtaking: bool,
         }
-        let value = Value::deserialize(deserializer)?;
-        let jitter = match &value {
-            Value::Table(_) => value.read().map(|Table { time, overtaking }| Jitter { time, overtaking }),
-            _ => value.read().map(|time| Jitter { time, overtaking: false }),
-        };
-        jitter.map_err(ParamError::raise)
+        let of = |Table { time, overtaking }| wire::Jitter { time, overtaking };
+        written_or_table(deserializer, of).map(Jitter)
     }
 }
 
-/// The keys of a table that describe its wire.
-pub(super) struct Keys {
-    pub(super) loss: Loss,
-    pub(super) mark: Loss,
-    pub(super) even: bool,
-    pub(super) jitter: Jitter,
-    pub(super) reorder: Option<Reorder>,
+/// A value of `slot`: `"5ms..10ms"`, or `{ min = "5ms", max = "10ms", packets = 32 }`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot(wire::Slot);
+
+impl<'de> Deserialize<'de> for Slot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            min: Duration,
+            max: Duration,
+            #[serde(default)]
+            packets: u32,
+            #[serde(default)]
+            bytes: Bytes,
+        }
+        let of = |Table { min, max, packets, bytes }| wire::Slot { min, max, packets, bytes };
+        written_or_table(deserializer, of).map(Slot)
+    }
 }
 
 /// The wire that the keys of `node` describe.
-pub(super) fn wire(keys: &Keys, node: &Node) -> Result<scenario::Wire, Problem> {
-    let Keys { loss, mark, even, jitter, reorder } = *keys;
-    let spaced = |hits: scenario::Loss| if even { evenly(hits) } else { hits };
-    let loss = spaced(hits(loss, node, "loss")?);
-    let mark = spaced(hits(mark, node, "mark")?);
-    let reorder = match reorder {
-        Some(Reorder { delay, .. }) if delay.is_zero() => {
-            let problem = Problem::new("the delay of reordered packets is zero");
-            return Err(problem.right("for example delay = \"5ms\"").at(&place(node, &["reorder", "delay"]).at));
-        }
-        Some(Reorder { chance: share, delay }) => {
-            Some(scenario::Reorder { chance: chance(share, node, &["reorder", "chance"])?, delay })
-        }
-        None => None,
-    };
-    let Jitter { time: jitter, overtaking } = jitter;
-    Ok(scenario::Wire { loss, mark, jitter, overtaking, reorder })
+pub(super) fn wire(keys: &LinkKeys, node: &Node) -> Result<scenario::Wire, Problem> {
+    let spaced = |hits: scenario::Loss| if keys.even == Some(true) { evenly(hits) } else { hits };
+    let wire::Jitter { time: jitter, overtaking } = keys.jitter.map(|Jitter(jitter)| jitter).unwrap_or_default();
+    Ok(scenario::Wire {
+        loss: spaced(hits(keys.loss.unwrap_or_default(), node, "loss")?),
+        mark: spaced(hits(keys.mark.unwrap_or_default(), node, "mark")?),
+        jitter,
+        overtaking,
+        reorder: keys.reorder.map(|Reorder(reorder)| reordered(reorder, node)).transpose()?,
+        slot: keys.slot.map(|Slot(slot)| slotted(slot, node)).transpose()?,
+    })
+}
+
+fn reordered(reorder: wire::Reorder, node: &Node) -> Result<wire::Reorder, Problem> {
+    if reorder.delay.is_zero() {
+        let problem = Problem::new("the delay of reordered packets is zero");
+        return Err(problem.right("for example delay = \"5ms\"").at(&place(node, &["reorder", "delay"]).at));
+    }
+    chance(reorder.chance, node, &["reorder", "chance"])?;
+    Ok(reorder)
+}
+
+fn slotted(slot: wire::Slot, node: &Node) -> Result<wire::Slot, Problem> {
+    let help = "for example slot = { min = \"5ms\", max = \"10ms\" }";
+    slot.checked().map_err(|why| {
+        Problem::new(format!("slots cannot follow each other: {why}")).right(help).at(&place(node, &["slot", "max"]).at)
+    })
 }
 
 /// The same share of packets, evenly spaced instead of random.

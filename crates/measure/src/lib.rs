@@ -25,7 +25,6 @@ mod recorder;
 mod responses;
 mod series;
 mod times;
-mod transmission;
 
 pub use arithmetic::{by_reason, utilization};
 pub use counters::{Received, Seen, Sent, Traffic};
@@ -38,4 +37,3 @@ pub use output::Output;
 pub use plan::{GroupInfo, LinkInfo, Plan, WindowSpec};
 pub use recorder::Recorder;
 pub use times::Times;
-pub use transmission::Transmission;

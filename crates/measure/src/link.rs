@@ -1,7 +1,7 @@
 //! Measurements at one link: counters in total and by class, queue length, windows and intervals.
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{ClassId, Duration, Instant};
+use aqmkit_base::{ClassId, Duration, Instant, Transmission};
 
 use crate::arithmetic::{bits_per_s, by_reason, by_reasons_of, mean_ms, per_second, share, utilization};
 use crate::counters::{Seen, Traffic};
@@ -13,7 +13,6 @@ use crate::plan::Plan;
 use crate::queue::{QueueMark, QueueTime};
 use crate::series::Columns;
 use crate::times::Times;
-use crate::transmission::Transmission;
 
 /// Measures one link. The simulator or the live bottleneck reports each event here, in the order of time.
 ///

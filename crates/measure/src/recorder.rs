@@ -1,7 +1,7 @@
 //! The recorder of a simulated run: all links and hosts.
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_base::{BitRate, Duration, Instant, Transmission};
 
 use crate::counters::{Seen, Sent, Traffic};
 use crate::hosts::{FinishedExchange, HostRecorder};
@@ -10,7 +10,6 @@ use crate::limits::SenderSample;
 use crate::link::LinkRecorder;
 use crate::output::Output;
 use crate::plan::Plan;
-use crate::transmission::Transmission;
 
 /// A [`LinkRecorder`] for each link and a [`HostRecorder`], with windows that open and close together.
 #[derive(Clone, Debug, Default)]

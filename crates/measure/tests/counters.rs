@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{ClassId, Duration, Instant, Rng};
-use aqmkit_measure::{LinkRecorder, Seen, Traffic, Transmission};
+use aqmkit_base::{ClassId, Duration, Instant, Rng, Transmission};
+use aqmkit_measure::{LinkRecorder, Seen, Traffic};
 
 const CLASSES: usize = 3;
 

@@ -7,11 +7,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{BitRate, ClassId, Duration, Instant, SendLimit};
+use aqmkit_base::{BitRate, ClassId, Duration, Instant, SendLimit, Transmission};
 use aqmkit_measure::metric::{Dimension, METRICS, Metric};
-use aqmkit_measure::{
-    FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, SenderSample, Transmission, WindowSpec,
-};
+use aqmkit_measure::{FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, SenderSample, WindowSpec};
 use serde_json::Value;
 
 fn at(ms: u64) -> Instant {

@@ -1,8 +1,8 @@
 //! Measures one direction of a bottleneck: reports packets to a [`LinkRecorder`] and opens its windows on time.
 
 use aqmkit_aqm::{Backlog, Packet, Why};
-use aqmkit_base::{ClassId, Duration, FlowKey, Instant};
-use aqmkit_measure::{DropLog, LinkRecorder, Passed, Seen, Traffic, Transmission, WindowSpec};
+use aqmkit_base::{ClassId, Duration, FlowKey, Instant, Transmission};
+use aqmkit_measure::{DropLog, LinkRecorder, Passed, Seen, Traffic, WindowSpec};
 
 use crate::buckets::Buckets;
 

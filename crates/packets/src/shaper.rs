@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Ack, Backlog, Cx, Dequeued, Dscp, Ends, Packet, ParamError, Qdisc, Sink, Stats, Why};
-use aqmkit_base::trace::{Opportunities, Trace};
-use aqmkit_base::wire::{Propagation, Wire};
+use aqmkit_base::trace::Trace;
+use aqmkit_base::transmitter::{Resent, Settings, Transmitter};
+use aqmkit_base::wire::Wire;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, FlowKind, Framing, Instant, Rng};
-use aqmkit_measure::Transmission;
 
 use crate::meter::{Meter, Watch};
 
@@ -61,10 +61,15 @@ impl Setup {
         }
     }
 
-    /// The longest possible delay after transmission.
+    /// The longest delay after transmission, as long as no slot is full.
     #[must_use]
     pub fn longest_delay(&self) -> Duration {
-        self.delay + self.wire.jitter + self.wire.reorder.map_or(Duration::ZERO, |reorder| reorder.delay)
+        self.delay + self.wire.longest_delay()
+    }
+
+    fn settings(&self) -> Settings {
+        let Setup { rate, framing, delay, wire, .. } = *self;
+        Settings { rate, trace: self.trace.clone(), framing, delay, wire }
     }
 
     fn link(&self) -> registry::Link {
@@ -134,23 +139,9 @@ pub struct Released<P> {
     pub due: Instant,
 }
 
-/// A packet in transmission.
-#[derive(Clone, Copy, Debug)]
-struct Sending {
-    /// The time at which its last bit is sent.
-    free: Instant,
-    /// Its arrival at the other end; `None` if the wire loses it.
-    due: Option<Instant>,
-}
-
 /// One direction of a bottleneck.
 pub struct Shaper<P, W = Meter> {
-    rate: BitRate,
-    /// The trace of a varying rate.
-    trace: Option<Opportunities>,
-    carry: u64,
-    wire: Propagation,
-    framing: Framing,
+    transmitter: Transmitter,
     qdisc: Box<dyn Qdisc<Waiting<P>>>,
     /// The name of the discipline.
     name: &'static str,
@@ -159,11 +150,10 @@ pub struct Shaper<P, W = Meter> {
     flow: FlowKind,
     rng: Rng,
     meter: W,
-    /// The time of the transmitter's next attempt to dequeue: it is sending until then, or the discipline holds packets
-    /// back. `None` if it waits for an arrival.
-    looks: Option<Instant>,
-    /// The packet in transmission.
-    sending: Option<Sending>,
+    /// Until when the discipline holds all packets back that wait; another that arrives may be sent before.
+    held_until: Option<Instant>,
+    /// The arrival of the packet sent last at the other end; `None` if the wire loses it.
+    last_due: Option<Instant>,
     /// The rates so far, each with its start.
     rates: Vec<(Instant, BitRate)>,
     /// Packets sent, by their arrival at the other end.
@@ -182,19 +172,15 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
         }
         Ok(Shaper {
-            rate: setup.rate,
-            trace: setup.trace.clone().map(Opportunities::new),
-            carry: 0,
-            wire: Propagation::new(&setup.name, setup.delay, setup.wire, setup.seed),
-            framing: setup.framing,
+            transmitter: Transmitter::new(&setup.name, setup.settings(), setup.seed),
             qdisc: setup.aqm.build(&setup.link(), now)?,
             name: setup.aqm.name(),
             replaced: VecDeque::new(),
             flow: setup.aqm.flow(),
             rng: Rng::stream(setup.seed, &format!("link.{}", setup.name)),
             meter,
-            looks: None,
-            sending: None,
+            held_until: None,
+            last_due: None,
             rates: vec![(now, setup.rate)],
             line: VecDeque::new(),
             lost: 0,
@@ -213,7 +199,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.meter.offered(&packet, now);
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
         self.qdisc.enqueue(Waiting { packet, arrived: now }, &mut cx);
-        if self.looks.is_none() {
+        if self.transmitter.busy_until().is_none() {
             self.transmit(now);
         }
         self.meter.queue(self.backlog(), now);
@@ -221,46 +207,45 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
 
     /// Executes all departures up to and including `now`, each at its own time.
     pub fn advance(&mut self, now: Instant) {
-        while let Some(at) = self.looks.filter(|&at| at <= now) {
+        while let Some(at) = self.next_dequeue().filter(|&at| at <= now) {
             self.transmit(at);
             self.meter.queue(self.backlog(), at);
         }
     }
 
+    /// When the transmitter dequeues without another arrival: it is busy until then, or the discipline holds packets back.
+    fn next_dequeue(&self) -> Option<Instant> {
+        self.transmitter.busy_until().or(self.held_until)
+    }
+
     /// The transmitter is free at `now` and dequeues a packet.
     fn transmit(&mut self, now: Instant) {
-        let resumed = self.looks.is_some();
-        self.sending = None;
-        if let Some(at) = self.trace.as_mut().and_then(|trace| trace.wait(now, !resumed)) {
-            self.looks = Some(at);
+        self.held_until = None;
+        if self.transmitter.wait(now).is_some() {
             return;
         }
-        self.looks = match self.dequeue(now) {
-            Dequeued::Packet(Waiting { mut packet, arrived }) => {
-                let size = self.framing.sent(packet.len());
-                let transmission = match &mut self.trace {
-                    None => Transmission::even(now, now + self.rate.transmit(size, &mut self.carry)),
-                    Some(trace) => Transmission::Trace(Box::new(trace.send(size.0, now))),
-                };
-                let free = transmission.until();
-                self.meter.departed(&packet, now.since(arrived), transmission, now);
-                if packet.ecn().is_capable() && self.wire.marks() {
-                    packet.set_ce();
-                }
-                let due = self.wire.arrival(free);
-                let lost = self.wire.loses();
-                self.sending = Some(Sending { free, due: (!lost).then_some(due) });
-                if lost {
-                    self.lost += 1;
-                } else {
-                    self.put(Released { packet, due });
-                }
-                Some(free)
-            }
-            Dequeued::Empty => None,
+        match self.dequeue(now) {
+            Dequeued::Packet(waiting) => self.send(waiting, now),
+            Dequeued::Empty => {}
             // A discipline that repeatedly answers "not before now" must not block the program.
-            Dequeued::NotBefore(at) => Some(at.max(now + Duration::from_nanos(1))),
-        };
+            Dequeued::NotBefore(at) => self.held_until = Some(at.max(now + Duration::from_nanos(1))),
+        }
+    }
+
+    fn send(&mut self, Waiting { mut packet, arrived }: Waiting<P>, now: Instant) {
+        let transmission = self.transmitter.transmit(packet.len(), now);
+        self.meter.departed(&packet, now.since(arrived), transmission, now);
+        if packet.ecn().is_capable() && self.transmitter.marks() {
+            packet.set_ce();
+        }
+        let due = self.transmitter.arrival(packet.len());
+        let lost = self.transmitter.loses();
+        self.last_due = (!lost).then_some(due);
+        if lost {
+            self.lost += 1;
+        } else {
+            self.put(Released { packet, due });
+        }
     }
 
     /// The next packet to send: of a replaced discipline as long as one waits there.
@@ -291,7 +276,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     #[must_use]
     pub fn wakeup(&self) -> Option<Instant> {
         let due = self.line.front().map(|first| first.due);
-        self.looks.into_iter().chain(due).min()
+        self.next_dequeue().into_iter().chain(due).min()
     }
 
     /// The backlog of the queue, with what still waits in a replaced discipline.
@@ -334,7 +319,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     /// The present rate; if it varies, the mean rate.
     #[must_use]
     pub fn rate(&self) -> BitRate {
-        self.rate
+        self.transmitter.rate()
     }
 
     /// The rates so far, each with its start; the first is the initial rate.
@@ -366,30 +351,24 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         }
         // Waiting packets keep the keys of their arrival.
         self.flow = setup.aqm.flow();
-        if setup.rate != self.rate {
-            self.send_the_rest_at(setup.rate, now);
+        if setup.rate != self.rate() {
             self.rates.push((now, setup.rate));
-            (self.rate, self.carry) = (setup.rate, 0);
         }
-        self.framing = setup.framing;
-        self.wire.change(setup.delay, setup.wire, self.sending.map_or(now, |sending| sending.free));
+        if let Some(resent) = self.transmitter.change(setup.settings(), now) {
+            self.meter.continued(resent.to, now);
+            self.postpone(resent);
+        }
         self.meter.queue(self.backlog(), now);
         Ok(())
     }
 
-    /// Applies a new rate to the remainder of the packet in transmission; otherwise a packet that started at 1 bit/s
-    /// would occupy the link for hours. Traces are not affected.
-    fn send_the_rest_at(&mut self, rate: BitRate, now: Instant) {
-        let Some(Sending { free, due }) = self.sending.filter(|s| s.free > now && self.trace.is_none()) else { return };
-        let old = u128::from(free.since(now).as_nanos());
-        let new = (old * u128::from(self.rate.as_bps())).div_ceil(u128::from(rate.as_bps()));
-        let new = now + Duration::from_nanos(u64::try_from(new).unwrap_or(u64::MAX));
-        // It keeps the propagation delay of the start of its transmission.
-        let later = due.map(|due| new + due.since(free));
-        (self.sending, self.looks) = (Some(Sending { free: new, due: later }), Some(new));
-        self.meter.continued(new, now);
-        let place = self.line.iter().rposition(|released| Some(released.due) == due);
-        if let (Some(packet), Some(later)) = (place.and_then(|place| self.line.remove(place)), later) {
+    /// Gives the packet in transmission its new arrival.
+    fn postpone(&mut self, resent: Resent) {
+        let Some(due) = self.last_due else { return };
+        let later = resent.arrival(due);
+        self.last_due = Some(later);
+        let place = self.line.iter().rposition(|released| released.due == due);
+        if let Some(packet) = place.and_then(|place| self.line.remove(place)) {
             self.put(Released { due: later, ..packet });
         }
     }

@@ -77,12 +77,12 @@ impl<'a, 'o> LinkView<'a, 'o> {
         LinkView {
             world,
             link,
-            rate: it.rate(),
+            rate: it.transmitter.rate(),
             backlog: it.backlog(),
             in_ring: it.driver.as_ref().map_or(0, |driver| driver.waiting()),
             stats: it.stats(),
             passed: world.passed(link),
-            busy_until: it.busy_until,
+            busy_until: it.transmitter.busy_until(),
         }
     }
 }

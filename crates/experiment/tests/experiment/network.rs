@@ -70,6 +70,40 @@ fn wires_do_the_harm_that_they_say() {
     assert!(rate(&jitter) > 0.95 * rate(&clean), "what keeps its order does no harm");
 }
 
+/// Slots of 10 to 20 ms, with packets on the wire at all times: each waits for the rest of a slot, 7.78 ms on average (E[X²] / 2 E[X] for X
+/// uniform from 10 to 20).
+#[test]
+fn slots_delay_and_do_not_lose() {
+    let text = |keys: &str| {
+        format!(
+            "title = \"Slots\"\nduration = \"60s\"\nwarmup = \"2s\"\n[topology]\nrate = \"10mbit\"\ndelay = \"50ms\"\n{keys}\n[[traffic]]\nkind = \"cbr\"\n\
+             rate = \"1mbit\"\njitter = 0.5\n"
+        )
+    };
+    let run = |keys: &str| {
+        let plan = Experiment::parse("slots", &text(keys), &Overrides::default()).unwrap().plan();
+        let output = run(plan[0].scenario().unwrap(), &mut |_| Control::Continue).unwrap();
+        let class = &output.windows[0].classes["cbr"];
+        (class.latency_ms.unwrap().mean, class.goodput_bps)
+    };
+    let (without, table) = (run(""), run("slot = { min = \"10ms\", max = \"20ms\" }"));
+    assert!((table.0 - without.0 - 7.78).abs() < 0.4, "{without:?} {table:?}");
+    assert!((table.1 / without.1 - 1.0).abs() < 1e-3, "{without:?} {table:?}");
+    assert_eq!(run("slot = \"10ms..20ms\""), table);
+}
+
+/// `mark` and `even` of [topology] once had no effect where links are listed, and `loss` was refused.
+#[test]
+fn what_is_of_one_link_is_not_written_for_all_of_a_list() {
+    for (key, value) in [("mark", "0.1"), ("even", "true"), ("slot", "\"5ms\""), ("delay", "\"5ms\"")] {
+        let text = format!(
+            "title = \"t\"\nduration = \"1s\"\n[topology]\n{key} = {value}\n[[topology.links]]\nname = \"a\"\nrate = \"1mbit\"\n[[traffic]]\nkind = \"bulk\"\npath = [\"a\"]\n"
+        );
+        let problem = Experiment::parse("t", &text, &Overrides::default()).unwrap_err().to_string();
+        assert!(problem.contains(&format!("{key} is for a dumbbell")), "{problem}");
+    }
+}
+
 /// ATM sends 32 cells, 1696 bytes, for a packet of 1500, and two for an acknowledgement of 52.
 #[test]
 fn a_link_of_cells_carries_less_and_each_link_may_have_its_own_framing() {

@@ -183,7 +183,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("steps without a time", "rate = \"10mbit\"", "rate = { steps = [{ rate = \"1mbit\", time = \"0s\" }] }"),
     ("a trace that is not there", "rate = \"10mbit\"", "rate = { trace = \"a.down\" }"),
     ("a loss above one", "delay = \"1ms\"", "delay = \"1ms\"\nloss = 1.5"),
-    ("a loss that is no number", "delay = \"1ms\"", "delay = \"1ms\"\nloss = \"1%\""),
+    ("a loss that is no number", "delay = \"1ms\"", "delay = \"1ms\"\nloss = \"often\""),
     ("bursts of losses without their ends", "delay = \"1ms\"", "delay = \"1ms\"\nloss = { p = 0.01 }"),
     ("an unknown key of bursts", "delay = \"1ms\"", "delay = \"1ms\"\nloss = { p = 0.01, r = 0.2, q = 1 }"),
     ("a chance above one in bursts", "delay = \"1ms\"", "delay = \"1ms\"\nloss = { p = 0.01, r = 2.0 }"),

@@ -6,8 +6,7 @@
 use std::collections::VecDeque;
 
 use aqmkit_aqm::{Backlog, Packet};
-use aqmkit_base::{BitRate, Bytes, FlowKind, Instant};
-use aqmkit_measure::Transmission;
+use aqmkit_base::{BitRate, Bytes, FlowKind, Instant, Transmission};
 use aqmkit_packets::frame::{Frame, Keys, Reader};
 use aqmkit_packets::meter::Meter;
 use aqmkit_packets::meter::Watch;

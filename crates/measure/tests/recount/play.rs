@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{BitRate, ClassId, Duration, Instant, Rng};
-use aqmkit_measure::{
-    FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, Traffic, Transmission, WindowSpec,
-};
+use aqmkit_base::{BitRate, ClassId, Duration, Instant, Rng, Transmission};
+use aqmkit_measure::{FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, Traffic, WindowSpec};
 
 pub(crate) const MS: u64 = 1_000_000;
 /// The end of the run.

@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::io::Read;
 
 use aqmkit_aqm::{Backlog, Packet, ParamError, Why};
-use aqmkit_base::{ClassId, Duration, Ecn, Instant};
+use aqmkit_base::{ClassId, Duration, Ecn, Instant, Transmission};
 
 pub use capture::{CaptureError, Damage, Ended, Record, read};
 pub use clock::{LONGEST_PAUSE, STEP, Step};
@@ -26,7 +26,7 @@ pub use flows::{FlowCount, FlowCounts};
 pub use output::{OutputError, PcapWriter};
 pub use selection::Selection;
 
-use aqmkit_measure::{Passed, Transmission};
+use aqmkit_measure::Passed;
 
 use crate::frame::Keys;
 use crate::meter::Watch;

@@ -79,6 +79,24 @@ fn a_packet_takes_its_transmission_and_the_delay() {
     assert_eq!(s.backlog(), Backlog::default());
 }
 
+/// A class of CBQ that may not borrow waits for its next turn; a packet of another class does not wait with it.
+#[test]
+fn a_packet_that_may_go_does_not_wait_for_others_that_are_held_back() {
+    let classes =
+        serde_json::json!([{ "class": "slow", "share": 0.1, "borrow": false }, { "class": "fast", "share": 0.9 }]);
+    let aqm = Spec::read("cbq", serde_json::json!({ "classes": classes })).unwrap();
+    let names = ["slow", "fast"].map(str::to_owned).to_vec();
+    let setup = Setup { aqm, classes: names.clone(), ..setup() };
+    let mut s = Shaper::new(&setup, Meter::whole(&names), Instant::ZERO).unwrap();
+    (0..6).for_each(|id| s.arrive(pkt(id), us(0)));
+    s.advance(us(5_000));
+    assert!(s.backlog().packets > 0 && s.wakeup().is_some(), "0.8 Mbit/s: a packet each 10 ms");
+    s.arrive(Pkt { class: ClassId(1), ..pkt(9) }, us(5_000));
+    assert!(released(&mut s, us(16_000)).contains(&(9, us(16_000))), "1 ms of transmission and 10 ms of delay");
+    let slow: Vec<u64> = released(&mut s, us(200_000)).iter().map(|(id, _)| *id).collect();
+    assert!(slow.ends_with(&[4, 5]), "{slow:?}: the others go when it is their turn");
+}
+
 /// Waiting packets keep their keys; new ones have keys of the new kind.
 #[test]
 fn what_a_flow_is_follows_the_discipline() {

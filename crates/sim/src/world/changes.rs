@@ -30,21 +30,22 @@ impl World<'_> {
 
     fn change_link(&mut self, link: usize, to: &scenario::Link) -> Result<(), ParamError> {
         let classes = &self.meter.plan().classes;
-        let rate = self.links[link].rate();
+        let rate = self.links[link].transmitter.rate();
         let resent = self.links[link].change(to, classes, self.now)?;
         if to.rate != rate {
             self.meter.rate(link, to.rate, self.now);
         }
-        if let Some((old, new)) = resent {
-            self.meter.continued(link, self.now, new.free);
-            self.reschedule(old.free, new.free, SimEvent::LinkFree { link: link as u32 });
-            if let Some(packet) = new.packet {
-                self.reschedule(old.arrives, new.arrives, SimEvent::Arrival { packet });
+        if let Some(resent) = resent {
+            self.meter.continued(link, self.now, resent.to);
+            self.reschedule(resent.from, resent.to, SimEvent::LinkFree { link: link as u32 });
+            if let Some((packet, arrival)) = &mut self.links[link].sent_last {
+                let (packet, from) = (*packet, std::mem::replace(arrival, resent.arrival(*arrival)));
+                self.reschedule(from, resent.arrival(from), SimEvent::Arrival { packet });
             }
         }
         self.account(link);
         // The queue may have held its packets back, and with other parameters need not.
-        if self.links[link].busy_until.is_none() && self.links[link].backlog().packets > 0 {
+        if self.links[link].transmitter.busy_until().is_none() && self.links[link].backlog().packets > 0 {
             self.transmit(link);
         }
         Ok(())

@@ -16,7 +16,7 @@ impl World<'_> {
             self.event_queue.put(at, SimEvent::Driver { link: link as u32 });
         }
         self.fill_ring(link);
-        if let Some(at) = self.links[link].waits(now) {
+        if let Some(at) = self.links[link].transmitter.wait(now) {
             return Dequeued::NotBefore(at);
         }
         self.driver(link).and_then(Driver::send).map_or(Dequeued::Empty, Dequeued::Packet)
@@ -55,7 +55,7 @@ impl World<'_> {
         if let Some(driver) = self.driver(link) {
             driver.due(now);
         }
-        if self.links[link].busy_until.is_none() { self.transmit(link) } else { self.fill_ring(link) }
+        if self.links[link].transmitter.busy_until().is_none() { self.transmit(link) } else { self.fill_ring(link) }
     }
 
     fn driver(&mut self, link: usize) -> Option<&mut Driver> {

@@ -26,7 +26,7 @@ use aqmkit_traffic as traffic;
 use aqmkit_transport::Profile;
 
 use crate::event_queue::EventQueue;
-use crate::link::{Fate, Link, Sending};
+use crate::link::{Fate, Link};
 use crate::log::{Log, PacketEvent};
 use crate::observe::{Observer, Place, Watch};
 use crate::packet::{Arena, Body, Flight, Queued, Side};
@@ -341,7 +341,7 @@ impl<'o> World<'o> {
             handle.ack = arrived.body.ack();
         }
         self.links[link].enqueue(handle, self.now);
-        if self.links[link].busy_until.is_none() {
+        if self.links[link].transmitter.busy_until().is_none() {
             self.transmit(link);
         } else if self.links[link].driver.is_some() {
             self.fill_ring(link);
@@ -369,7 +369,7 @@ impl<'o> World<'o> {
 
     /// A transmitter becomes free, or its wait ends.
     fn link_free(&mut self, link: usize) {
-        if self.links[link].busy_until.is_none_or(|until| until <= self.now) {
+        if self.links[link].transmitter.busy_until().is_none_or(|until| until <= self.now) {
             self.transmit(link);
         }
     }
@@ -393,9 +393,9 @@ impl<'o> World<'o> {
     fn begin_transmission(&mut self, link: usize, packet: &Queued) {
         let id = packet.id;
         let state = &mut self.links[link];
-        let transmission = state.transmit(packet.len, self.now);
+        let transmission = state.transmitter.transmit(packet.len, self.now);
         let free = transmission.until();
-        let arrives = state.arrival(free);
+        let arrives = state.transmitter.arrival(packet.len);
         let flight = self.arena.get_mut(id);
         (flight.ecn, flight.label) = (packet.ecn, packet.label);
         let waited = match &state.driver {
@@ -411,21 +411,21 @@ impl<'o> World<'o> {
         if self.log.is_some() && self.links[link].driver.is_none() {
             self.record_of(link, PacketEvent::Departure, id);
         }
-        if packet.ecn.is_capable() && self.links[link].marks() {
+        if packet.ecn.is_capable() && self.links[link].transmitter.marks() {
             self.arena.get_mut(id).ecn = Ecn::Ce;
         }
         self.event_queue.put(free, SimEvent::LinkFree { link: link as u32 });
-        if self.links[link].loses() {
+        if self.links[link].transmitter.loses() {
             self.meter.lost(self.arena.get(id).app);
             self.arena.release(id);
-            self.links[link].sends(Sending { packet: None, free, arrives });
+            self.links[link].sent_last = None;
             return;
         }
         let sent = self.arena.get(id);
         let last = usize::from(sent.hop) == self.paths[sent.path as usize].links.len();
         let rest = if last { self.end_delay(sent) } else { Duration::ZERO };
         let arrives = arrives + rest;
-        self.links[link].sends(Sending { packet: Some(id), free, arrives });
+        self.links[link].sent_last = Some((id, arrives));
         self.event_queue.put(arrives, SimEvent::Arrival { packet: id });
     }
 

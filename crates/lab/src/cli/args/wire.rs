@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
-use aqmkit_base::wire::{Loss, Reorder, Wire};
+use aqmkit_base::wire::{Jitter, Loss, Reorder, Slot, Wire};
 use aqmkit_base::{Amount, BitRate, Duration, Framing, LinkLayer, Overhead};
 use aqmkit_packets::wire::Prefix;
 use clap::{Args, Subcommand, ValueEnum};
@@ -94,16 +94,6 @@ impl FramingArgs {
     }
 }
 
-/// `50ms` or `50ms,overtaking`: a time, and whether packets may overtake.
-fn parse_jitter(text: &str) -> Result<(Duration, bool), String> {
-    let (time, overtaking) = match text.split_once(',') {
-        None => (text, false),
-        Some((time, word)) if word.trim() == "overtaking" => (time, true),
-        Some((_, other)) => return Err(format!("{other:?} is not overtaking: write 50ms or 50ms,overtaking")),
-    };
-    parse_duration(time).map(|time| (time, overtaking)).map_err(|e| e.to_string())
-}
-
 fn parse_layer(text: &str) -> Result<LinkLayer, String> {
     let known = LinkLayer::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     known.map(|(_, layer)| *layer).ok_or_else(|| "the link layers are ethernet, atm and ptm".to_owned())
@@ -117,24 +107,23 @@ pub struct WireArgs {
     pub loss: Option<Loss>,
     /// Delay each packet by up to this additional time, and by what those before it need, since order is kept; 50ms,overtaking lets packets
     /// overtake, as in netem
-    #[arg(long, value_name = "TIME", value_parser = parse_jitter, allow_hyphen_values = true)]
-    pub jitter: Option<(Duration, bool)>,
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub jitter: Option<Jitter>,
     /// Delay this share of the packets by this additional time, so that others overtake them: 1%,5ms
     #[arg(long, value_name = "SHARE,TIME")]
     pub reorder: Option<Reorder>,
+    /// Deliver packets together in slots, as netem does: 5ms, or 5ms..10ms,packets=32,bytes=64kb
+    #[arg(long, value_name = "TIMES", allow_hyphen_values = true)]
+    pub slot: Option<Slot>,
 }
 
 impl WireArgs {
     /// The wire of these arguments.
     #[must_use]
     pub fn wire(self) -> Wire {
-        Wire {
-            loss: self.loss.unwrap_or_default(),
-            jitter: self.jitter.unwrap_or_default().0,
-            overtaking: self.jitter.is_some_and(|(_, overtaking)| overtaking),
-            reorder: self.reorder,
-            ..Wire::default()
-        }
+        let Jitter { time: jitter, overtaking } = self.jitter.unwrap_or_default();
+        let loss = self.loss.unwrap_or_default();
+        Wire { loss, mark: Loss::default(), jitter, overtaking, reorder: self.reorder, slot: self.slot }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use aqmkit_base::near::suggest;
-use aqmkit_base::wire::{Loss, Reorder, Wire};
+use aqmkit_base::wire::{self, Wire};
 use aqmkit_base::{BitRate, Bytes, Duration, Framing, LinkLayer, Overhead};
 use toml::{Table, Value};
 
@@ -148,42 +148,16 @@ impl Link {
         topology
     }
 
-    /// The keys of a link's wire; none where it is perfect.
-    fn wire(&self) -> Table {
-        let Wire { loss, jitter, overtaking, reorder, .. } = self.wire;
-        let number = Value::Float;
-        let count = |n: u64| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
-        let loss = match loss {
-            Loss::Random(share) => number(share),
-            Loss::Every { n, burst } => Value::Table(table([("every", count(n)), ("burst", count(burst))])),
-            Loss::GilbertElliott { p, r, bad, good } => {
-                Value::Table(table([("p", number(p)), ("r", number(r)), ("bad", number(bad)), ("good", number(good))]))
-            }
-        };
-        let mut keys = Table::new();
-        if self.wire.loss != Loss::default() {
-            keys.insert("loss".to_owned(), loss);
-        }
-        if !jitter.is_zero() {
-            let with = || table([("time", string(jitter)), ("overtaking", Value::Boolean(true))]);
-            keys.insert("jitter".to_owned(), if overtaking { Value::Table(with()) } else { string(jitter) });
-        }
-        if let Some(Reorder { chance, delay }) = reorder {
-            let value = table([("chance", number(chance)), ("delay", string(delay))]);
-            keys.insert("reorder".to_owned(), Value::Table(value));
-        }
-        keys
-    }
-
     fn rates(&self) -> Table {
+        let wire = || wire::options(&self.wire).into_iter().map(|(key, value)| (key.to_owned(), string(value)));
         let Some(up) = self.up else {
             let mut keys = table([("rate", string(self.down)), ("delays", string(self.rtt))]);
-            keys.extend(self.wire());
+            keys.extend(wire());
             return keys;
         };
         let link = |name: &str, rate: BitRate| {
             let mut keys = table([("name", string(name)), ("rate", string(rate))]);
-            keys.extend(self.wire());
+            keys.extend(wire());
             Value::Table(keys)
         };
         table([
