@@ -46,7 +46,13 @@ impl Files {
         text.map_err(Problem::from)
     }
 
-    /// Opens a capture.
+    /// The text of a file in ISO 8859-1, if it is within the bounds of its kind.
+    fn read_latin1(&self, name: &str, bound: &Bound) -> Result<String, Problem> {
+        let (path, file) = self.open(name)?;
+        Ok(bounded::latin1_of(&path.display().to_string(), file, bound)?)
+    }
+
+    /// Opens a file.
     fn open(&self, name: &str) -> Result<(PathBuf, Box<dyn Read + Send>), Problem> {
         let path = self.beside.join(name);
         match (File::open(&path), embedded(&path)) {
@@ -64,6 +70,11 @@ impl Files {
         let (data, hash) = match spec.format() {
             Format::Text => {
                 let text = self.read(name, bounded::of_traffic(spec.name()))?;
+                let hash = blake3::hash(text.as_bytes()).to_string();
+                (Data::Text(Arc::new(text)), hash)
+            }
+            Format::Latin1 => {
+                let text = self.read_latin1(name, bounded::of_traffic(spec.name()))?;
                 let hash = blake3::hash(text.as_bytes()).to_string();
                 (Data::Text(Arc::new(text)), hash)
             }

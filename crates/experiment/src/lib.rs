@@ -109,7 +109,7 @@ use resolve::{Resolved, read_root, resolve};
 use scope::Scope;
 use skip::Skip;
 use sweep::{Axis, Combination, check_apart, combinations, narrow, read_axes};
-use tree::Node;
+use tree::{Entry, Node, Value};
 use warnings::warnings;
 use without_scheme::Without;
 
@@ -147,6 +147,8 @@ pub struct Overrides {
     pub scale: Scale,
     /// If set, the scheme under study is removed, as in the null test.
     pub without_scheme: bool,
+    /// The directory of the published distributions of `http-unc`, for traffic of that kind that names none.
+    pub unc_data: Option<String>,
 }
 
 /// An experiment, checked.
@@ -235,7 +237,7 @@ impl Experiment {
         catalogues: &Catalogues,
     ) -> Result<Experiment, Problem> {
         bounded::check(file_name, text, &bounded::EXPERIMENT)?;
-        let document = Node::document(&Text::new(file_name, text))?;
+        let document = with_unc_data(Node::document(&Text::new(file_name, text))?, overrides);
         let files = Files::beside(file_name, catalogues);
         let full = Variant::of(&document, &[], &files)?;
         let without = Without::of(&document)?;
@@ -337,6 +339,23 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     Ok(tree)
 }
 
+/// The experiment with a directory of the published distributions for each `http-unc` that names none.
+fn with_unc_data(mut document: Node, overrides: &Overrides) -> Node {
+    let (Some(directory), Value::Table(entries)) = (&overrides.unc_data, &mut document.value) else { return document };
+    let traffic = entries.iter_mut().filter(|e| e.key == "traffic");
+    let lists = traffic.filter_map(|e| if let Value::Array(nodes) = &mut e.node.value { Some(nodes) } else { None });
+    for node in lists.flatten() {
+        if node.get("kind").and_then(Node::as_str) != Some("http-unc") || node.get("data").is_some() {
+            continue;
+        }
+        let at = node.at.clone();
+        if let Value::Table(keys) = &mut node.value {
+            keys.push(Entry { key: "data".to_owned(), node: Node::string(&at, directory), at });
+        }
+    }
+    document
+}
+
 /// Checks that the columns to plot exist, in the experiment at the chosen scale or at the published one.
 fn check_plot(variant: &Variant, published: &Scope) -> Result<(), Problem> {
     let list = variant.document.get("plot");
@@ -369,6 +388,7 @@ impl Variant {
             (Scale::Quick, Some(changes)) => shortened(document, changes)?,
             _ => document.clone(),
         };
+        let document = with_unc_data(document, overrides);
         let settings = overrides.set.iter().map(|s| Patch::from_argument(s)).collect::<Result<Vec<_>, _>>()?;
         Variant::of(&document, &settings, files)
     }

@@ -297,18 +297,12 @@ impl Network {
         access_links(&mut self.links, &name, rate, self.servers, at(request.node, "access"))
     }
 
-    fn along(&self, request: PathRequest<'_>) -> Result<Vec<Route>, Problem> {
+    fn along(&mut self, request: PathRequest<'_>) -> Result<Vec<Route>, Problem> {
         if request.keys.direction == Direction::Reverse {
             let help = "give the links of the data in path, and those of the acknowledgements in reverse";
             return Err(Problem::new("direction is for a dumbbell, but links are listed")
                 .right(help)
                 .at(at(request.node, "direction")));
-        }
-        if request.keys.access.is_some() {
-            let help = "add the access link to the list and to the path of the traffic";
-            return Err(Problem::new("access is for a dumbbell, but links are listed")
-                .right(help)
-                .at(at(request.node, "access")));
         }
         let path = request.keys.path.as_deref().unwrap_or_default();
         if path.is_empty() {
@@ -323,7 +317,16 @@ impl Network {
         let reverse = self.indices(back, request.node, "reverse")?;
         let there: Duration = forward.iter().map(|&i| self.links[i].delay).sum();
         let reverse_delay = if reverse.is_empty() { there } else { Duration::ZERO };
-        Ok(vec![Route { forward, reverse, reverse_delay }; self.servers as usize])
+        let own = match request.keys.access {
+            Some(access) => self.own_access(request, access.0)?,
+            None => Vec::new(),
+        };
+        let route = |server: usize| Route {
+            forward: own.get(server).copied().into_iter().chain(forward.iter().copied()).collect(),
+            reverse: reverse.clone(),
+            reverse_delay,
+        };
+        Ok((0..self.servers as usize).map(route).collect())
     }
 
     fn indices(&self, names: &[String], node: &Node, key: &str) -> Result<Vec<usize>, Problem> {

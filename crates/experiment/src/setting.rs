@@ -212,6 +212,9 @@ fn traffic(run: &Resolved, group: &Group) -> String {
     if let Some(rate) = table.get("rate").and_then(toml::Value::as_str) {
         text.push_str(&format!(" at {rate}"));
     }
+    if let Some(directory) = table.get("data").and_then(toml::Value::as_str) {
+        text.push_str(&format!(" with the distributions in {directory}"));
+    }
     let crossed = |link: &usize| run.links.get(*link).filter(|link| link.report);
     let over = group.routes.first().and_then(|route| route.forward.iter().find_map(crossed));
     match over {

@@ -109,6 +109,15 @@ pub const DISTRIBUTION: Bound = Bound {
     form: "each line has a value, its count and its cumulative probability",
 };
 
+/// A published cumulative distribution.
+pub const CUMULATIVE: Bound = Bound {
+    name: "a cumulative distribution",
+    bytes: 256 * MIB,
+    line: KIB,
+    lines: 10_000_000,
+    form: "each line has a value and its cumulative probability",
+};
+
 /// `results.json`, which aqmkit writes in short lines. Another program may put a file of up to 16 MiB into one.
 pub const RESULTS: Bound = Bound {
     name: "a results.json",
@@ -132,7 +141,7 @@ pub const DOCUMENT: Bound =
     Bound { name: "a document", bytes: 16 * MIB, line: MIB, lines: 1_000_000, form: "a Markdown text" };
 
 /// Every bound.
-pub const ALL: [&Bound; 11] = [
+pub const ALL: [&Bound; 12] = [
     &EXPERIMENT,
     &CONFIGURATION,
     &ROWS,
@@ -141,6 +150,7 @@ pub const ALL: [&Bound; 11] = [
     &FILM,
     &CONFERENCE,
     &DISTRIBUTION,
+    &CUMULATIVE,
     &RESULTS,
     &NOTES,
     &DOCUMENT,
@@ -151,6 +161,7 @@ pub const ALL: [&Bound; 11] = [
 pub fn of_traffic(model: &str) -> &'static Bound {
     match model {
         "abt" => &VECTORS,
+        "http-unc" => &CUMULATIVE,
         "mpeg" => &FILM,
         "videoconf" => &CONFERENCE,
         _ => &DISTRIBUTION,
@@ -248,6 +259,26 @@ pub fn text_of(name: &str, mut input: impl Read, bound: &Bound) -> Result<String
         }
     }
     String::from_utf8(text).map_err(|e| system(io::Error::other(e)))
+}
+
+/// The text read from `input`, in ISO 8859-1: every byte is the character of its number, so that no byte is refused but zero.
+///
+/// # Errors
+/// As [`text`], except that any other byte is text.
+pub fn latin1_of(name: &str, mut input: impl Read, bound: &Bound) -> Result<String, Unread> {
+    let system = |error| Unread::System { file: name.to_owned(), error };
+    let mut scan = Scan::new(name, bound);
+    let (mut text, mut part) = (String::new(), Vec::new());
+    loop {
+        part.clear();
+        input.by_ref().take(CHUNK as u64).read_to_end(&mut part).map_err(system)?;
+        if part.is_empty() {
+            return Ok(text);
+        }
+        scan.scan(&part)?;
+        text.try_reserve(2 * part.len()).map_err(|_| system(io::ErrorKind::OutOfMemory.into()))?;
+        text.extend(part.iter().map(|&byte| char::from(byte)));
+    }
 }
 
 /// A value from a file of JSON.

@@ -208,7 +208,7 @@ impl Plan {
                 return Err(exception(&problem.right("it must be quick or full")));
             }
         };
-        let overrides = Overrides { set, seed, repeat, scale, without_scheme: false };
+        let overrides = Overrides { set, seed, repeat, scale, ..Overrides::default() };
         let experiment = Experiment::parse(file, text, &overrides).map_err(|e| exception(&e))?;
         Ok(Plan { experiment, customs })
     }

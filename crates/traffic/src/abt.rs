@@ -27,7 +27,7 @@
 //!
 //! | protocol | connection | from |
 //! |---|---|---|
-//! | HTTP | requests of mah97, responses of `http-unc`; 15 % of the connections with 5.7 exchanges on average | smith01 |
+//! | HTTP | requests of mah97; responses lognormal with median 900 bytes and sigma 1.9 up to the 90 % point, above it Pareto with exponent 1.15, cut at 50 MB (fitted to le03, le04); 15 % of the connections with 5.7 exchanges on average | smith01 |
 //! | SMTP | greeting and six exchanges; the message lognormal, 4 KB on average | rfc5321; sizes are a choice |
 //! | FTP | one transfer, Pareto from 20 KB on with exponent 1.1, cut at 50 MB | a choice |
 //! | NNTP | concurrent: 20 articles on average, lognormal, 3 KB | rfc4644; sizes are a choice |
@@ -69,11 +69,12 @@
 //!   dissertation, UNC 2006.
 //! * weigle06: M. Weigle et al., Tmix: A Tool for Generating Realistic TCP Application Workloads in ns-2, CCR 36(3), 2006; the
 //!   forms of its files as in the manual of ns-2.35.
-//! * parris01, smith01, mah97: see `http-mah` and `http-unc`. rfc5321: SMTP. rfc4644: NNTP streaming.
+//! * parris01, smith01, mah97, le03, le04: see `http-mah` and `http-unc`. rfc5321: SMTP. rfc4644: NNTP streaming.
 
 mod cvec;
 mod mix;
 mod replay;
+mod sizes;
 mod vector;
 
 use std::sync::Arc;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aqmkit_base::{Duration, Instant, Rng};
 
+use super::empirical::Empirical;
 use super::mah_tables::MahTables;
 use super::{Action, Application, Conn, Cx, Event, Exchange};
 
@@ -16,11 +17,41 @@ const PAGE: u8 = 1;
 /// The largest number of connections, including closing ones; above it, a user waits until one has closed.
 const MAX_CONNS: usize = 256;
 
+/// The sizes of one kind of object in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Object {
+    pub(crate) request: Empirical,
+    pub(crate) reply: Empirical,
+}
+
+/// The distributions that users draw from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Distributions {
+    /// The first object of a page.
+    pub(crate) top: Object,
+    /// The other objects of a page.
+    pub(crate) embedded: Object,
+    /// Objects of a page, the top-level one among them.
+    pub(crate) files: Empirical,
+    /// Pages in a row from one server.
+    pub(crate) stay: Empirical,
+    /// Seconds from the end of a page to the next request.
+    pub(crate) think: Empirical,
+}
+
+impl From<MahTables> for Distributions {
+    /// The same sizes for both kinds of objects, which mah97 does not separate.
+    fn from(mah: MahTables) -> Self {
+        let object = Object { request: mah.request, reply: mah.reply };
+        Distributions { top: object.clone(), embedded: object, files: mah.files, stay: mah.stay, think: mah.think }
+    }
+}
+
 /// The parameters that all users of a population share.
 #[derive(Clone, Debug)]
 pub(crate) struct Habits {
     /// The distributions.
-    pub(crate) tables: MahTables,
+    pub(crate) tables: Distributions,
     /// The number of parallel connections, with one file each.
     pub(crate) parallel: usize,
     /// The probability that a stay at a server uses persistent connections.
@@ -137,8 +168,10 @@ impl User {
     fn fetch(&mut self, cx: &mut Cx<'_>) {
         while self.may_ask() {
             let Some(conn) = self.connection(cx) else { return };
-            let request = whole(self.habits.tables.request.draw(cx.rng));
-            let reply = whole(self.habits.tables.reply.draw(cx.rng));
+            let tables = &self.habits.tables;
+            let object = if self.page.is_some_and(|p| p.main) { &tables.embedded } else { &tables.top };
+            let request = whole(object.request.draw(cx.rng));
+            let reply = whole(object.reply.draw(cx.rng));
             self.conns[usize::from(conn.0)] = Slot::Asked { at: cx.now, reply };
             let close = !self.persistent;
             cx.want(Action::Request { conn, request, response: reply, think: Duration::ZERO, close });

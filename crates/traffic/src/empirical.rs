@@ -125,6 +125,43 @@ impl Empirical {
             }
             points.push((p, value));
         }
+        Self::listed(file, points)
+    }
+
+    /// Reads lines `value cumulative-probability`. Neither falls from line to line; values are at most `most`, the last probability is 1. Lines of equal
+    /// probability are a measurement that was rounded. Empty lines and lines with `#` are skipped. Values are multiplied by `unit`.
+    ///
+    /// # Errors
+    /// When a line is something else, with its number.
+    pub fn parse_cumulative(file: &str, text: &str, most: f64, unit: f64) -> Result<Self, ParamError> {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l)) {
+            let error = |want: &str| ParamError::line(file, i + 1, line, want);
+            let fields: Vec<Option<f64>> = line.split_whitespace().map(|f| f.parse().ok()).collect();
+            let [Some(value), Some(p)] = fields[..] else {
+                return Err(error("it must have two numbers: value, cumulative probability"));
+            };
+            let (last_p, last) = points.last().copied().unwrap_or((0.0, 0.0));
+            if !value.is_finite() || value < last {
+                return Err(error("values must not be negative and must not fall from line to line: sort the file"));
+            }
+            if value > most {
+                return Err(error(&format!("a value must be at most {most}")));
+            }
+            if !(0.0..=1.0 + 1e-6).contains(&p) {
+                return Err(error("a cumulative probability must be from 0 to 1"));
+            }
+            if p < last_p {
+                return Err(error("the cumulative probability must not fall from line to line"));
+            }
+            points.push((p, value));
+        }
+        points.iter_mut().for_each(|point| point.1 *= unit);
+        Self::listed(file, points)
+    }
+
+    /// The distribution whose values are all listed, with their cumulative probabilities.
+    fn listed(file: &str, points: Vec<(f64, f64)>) -> Result<Self, ParamError> {
         match points.last() {
             Some(&(p, _)) if (p - 1.0).abs() < 1e-3 => Ok(Empirical { points, between: Between::Step, tail: None }),
             Some(&(p, _)) => Err(ParamError::new(format!("{file} last line"), p, "the probability must end at 1")),
@@ -317,6 +354,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn cumulative_tables_are_read_line_by_line() {
+        let read = |text: &str| Empirical::parse_cumulative("x.cdf", text, 1e6, 0.001);
+        let fails = |text: &str| read(text).unwrap_err().to_string();
+        // A quarter at 2 s, half at 4 s; what is measured beyond the printed digits is never drawn.
+        let table = read("# milliseconds \u{a9}\n\n2000 0.25\n 4000\t0.75 \n8000 1\n9000 1.0\n").unwrap();
+        assert_eq!([0.0, 0.25, 0.26, 0.75, 0.76, 1.0].map(|u| table.quantile(u)), [2.0, 2.0, 4.0, 4.0, 8.0, 8.0]);
+        // 0.25 x 2 + 0.5 x 4 + 0.25 x 8.
+        assert!((table.mean() - 4.5).abs() < 1e-12);
+        assert!(fails("1 0.5\nnonsense\n").starts_with("x.cdf line 2 = \"nonsense\" is not valid"));
+        assert!(fails("1 3 0.5\n").contains("two numbers") && fails("1\n").contains("two numbers"));
+        assert!(
+            fails("# 1\n2 0.5\n1 1\n").starts_with("x.cdf line 3") && fails("2 0.5\n1 1\n").contains("sort the file")
+        );
+        assert!(fails("-1 1\n").contains("negative") && fails("NaN 1").contains("must not fall"));
+        assert!(fails("1 0.5\n2 0.4\n").contains("probability must not fall"));
+        assert!(fails("1 0.5\n2 1.1\n").contains("from 0 to 1") && fails("1 -0.5\n").contains("from 0 to 1"));
+        assert!(fails("1 NaN\n").contains("from 0 to 1"));
+        assert!(fails("1 0.5\n2 0.9\n").contains("end at 1") && fails("#\n").contains("at least one line"));
+        assert!(fails("1 0.5\n2000000 1\n").contains("at most 1000000"));
+    }
+
     proptest! {
         /// Cut at a quantile, a distribution has the quantiles below it, spread over all shares.
         #[test]
@@ -345,6 +404,9 @@ mod tests {
                 prop_assert!(e.mean().is_finite());
                 let _ = e.truncated(1.0);
                 prop_assert!(e.quantile(0.5) <= e.max());
+            }
+            if let Ok(e) = Empirical::parse_cumulative("x", &text, 1e12, 1e-3) {
+                prop_assert!(e.mean().is_finite() && e.quantile(0.5) <= e.max());
             }
         }
     }

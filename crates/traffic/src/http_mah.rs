@@ -115,7 +115,7 @@ impl Params {
             return Err(ParamError::new("think_max", self.think_max, want));
         };
         let habits = Habits {
-            tables: MahTables { think, ..tables.clone() },
+            tables: MahTables { think, ..tables.clone() }.into(),
             parallel: self.parallel,
             persistent: if self.persistent { 1.0 } else { 0.0 },
             persistent_parallel: 1,
@@ -171,7 +171,7 @@ impl Users {
     /// Mean bytes of replies for a page.
     #[must_use]
     pub fn mean_page(&self) -> f64 {
-        self.habits.tables.files.mean() * self.habits.tables.reply.mean()
+        self.habits.tables.files.mean() * self.habits.tables.top.reply.mean()
     }
 
     /// Bytes per second of replies that one user asks for, on a network where a page takes `page_secs`

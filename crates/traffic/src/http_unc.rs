@@ -1,4 +1,4 @@
-//! # http-unc: people who browse the web of 2000
+//! # http-unc: people who browse the web of 2003
 //!
 //! The web users of the North Carolina testbed: pages with embedded objects, on non-persistent and
 //! persistent connections. The model is closed-loop: on a slow network the same users send fewer requests.
@@ -14,19 +14,40 @@
 //! stay carry several objects, and the browser closes them when it goes to another server. The version is drawn for
 //! each stay.
 //!
-//! The original distributions (smith01) were never published. **Substitutes:**
+//! **Distributions.** The university publishes those of its measurement of 2003 as "Data for the UNC HTTP Traffic Model"
+//! (<http://www.cs.unc.edu/Research/dirt/proj/http-model>). Its licence allows local, non-commercial use and forbids
+//! distribution, so aqmkit neither has these files nor fetches them. Who has them names their folder with `data`
+//! (`aqmkit reproduce` also takes it from the environment variable `AQMKIT_UNC_DATA`, for traffic without `data`); each file has lines `value cumulative-probability`, sizes in
+//! bytes and think times in milliseconds:
 //!
-//! | quantity | here | from |
+//! | parameter | file by default | distribution |
 //! |---|---|---|
-//! | response | lognormal with median 900 bytes and sigma 1.9 up to its 90 % point; above it Pareto with exponent 1.15, cut at 50 MB | fitted, see below |
-//! | request, objects of a page, pages in a row, think time | those of `http-mah` | mah97, measured |
-//! | stays with persistent connections | half | half of all objects came on such connections (smith01) |
-//! | connections at a time | 2 | le03 |
+//! | `top_responses` | `top_responses.cdf` | response that is a page's top-level object |
+//! | `embedded_responses` | `embedded_responses.cdf` | response that is an embedded object |
+//! | `top_requests` | `top_requests.cdf` | request for a top-level object |
+//! | `embedded_requests` | `embedded_requests.cdf` | request for an embedded object |
+//! | `objects` | `objects.cdf` | objects of a page, the top-level one among them |
+//! | `think_times` | `think_times.cdf` | from the end of a page to the next request |
 //!
-//! **Fits.** Three printed properties of the responses were used: a median below 1000 bytes (le03), about 90 % at 10 000
-//! bytes and below, 25 % of the bytes in responses longer than a megabyte (le04, figures 1 and 2). Others check the fit:
-//! `http_unc/sizes.rs`. The longest think time is fitted to "20,000 users" making "approximately 105 Mbps" (le04 4.2), as no
-//! think times are printed: that sentence is therefore no evidence for this model. Nothing else was fitted.
+//! **Built in** is a substitute: for each of the six a mixture of lognormals, with a Pareto tail for all but think times, cut at the largest
+//! measured value (718 MB for responses, 3656 s for think times). The parameters were fitted to figures of the measurement (`http_unc/fitted.rs`): means within 1 %, the ratio of
+//! second moment to mean, which decides how bursty the load is, within 3 %, quantiles up to 99 % within 5 %, 99.9 % within 10 %, 99.99 % within 12 %, 99.999 % within 25 %.
+//! Nothing was fitted to a load.
+//!
+//! | built in | mean | median | 90 % | 99.99 % |
+//! |---|---|---|---|---|
+//! | top-level response, bytes | 14 900 | 580 | 23 000 | 9.7 MB |
+//! | embedded response, bytes | 5670 | 664 | 8280 | 3.7 MB |
+//! | top-level request, bytes | 607 | 378 | 990 | 40 kB |
+//! | embedded request, bytes | 536 | 425 | 845 | 14 kB |
+//! | objects of a page | 5.65 | 2 | 13 | 377 |
+//! | think time, s | 66.6 | 11.3 | 152 | 2760 |
+//!
+//! It differs from the measurement in what these figures do not see: single sizes that are common (error pages, small images, a request without
+//! a cookie) are smoothed, and objects of one page are independent of each other in both.
+//!
+//! Also not from the measurement of 2003: pages in a row from one server (mah97, measured); half of the stays have persistent connections (half of all objects came on
+//! such connections, smith01); two connections at a time (le03).
 //!
 //! **Start.** Users begin in the middle of a think time, as with `http-mah`, so that the load is stationary from the start.
 //!
@@ -37,7 +58,13 @@
 //! | `users` | | 20000 | how many people browse |
 //! | `parallel` | | 2 | connections at a time of one user; more and pages burst |
 //! | `persistent` | 1 | 0.5 | share of the stays with HTTP/1.1 |
-//! | `think_max` | time | 6min | the longest think time; the load falls as it rises |
+//! | `data` | directory | built in | where the published distributions are |
+//! | `top_responses` | file | `"top_responses.cdf"` | with `data`: its name there, as the following |
+//! | `embedded_responses` | file | `"embedded_responses.cdf"` | |
+//! | `top_requests` | file | `"top_requests.cdf"` | |
+//! | `embedded_requests` | file | `"embedded_requests.cdf"` | |
+//! | `objects` | file | `"objects.cdf"` | |
+//! | `think_times` | file | `"think_times.cdf"` | |
 //!
 //! Exchanges: `request` (one object: from the request for a connection, or from the request itself on an open
 //! connection, to the last byte) and `page` (all objects; none where one failed). Counters: `pages`, `files`,
@@ -45,38 +72,40 @@
 //!
 //! ## Deviations
 //!
-//! 1. The distributions above; top-level and embedded objects have the same distribution.
+//! 1. The built-in distributions, above; the testbed of 2003 and 2004 used an earlier measurement.
 //! 2. All objects of a page come from one server; smith01 has pages with objects of several.
-//! 3. Persistent connections stay open while the user thinks; servers of the time closed them after 15 s and more.
+//! 3. Persistent connections stay open while the user thinks; servers of the time closed them after 15 s and more. So half of the objects
+//!    come on 7 % of the connections; smith01 counts 15 %.
 //! 4. An object whose connection fails is given up; a page whose top-level object fails is given up as a whole.
 //!
 //! ## Evidence
 //!
-//! `http_unc/sizes.rs`: the printed properties of the responses, those used by the fit and those not.
-//! `tests/traffic/http_unc.rs`: half of the objects on some 15 % of the connections (smith01; a consequence of the other
-//! parameters), two at a time, the load of 20 000 users, the closed loop. The protocol is that of `http-mah` with its tests.
+//! `http_unc/fitted/tests.rs`: each figure of the six distributions, and what le03 and le04 print of the responses, which was not used.
+//! `tests/traffic/http_unc.rs`: half of the objects on 7 % of the connections, two at a time, the load of 18 900 users on each side ("approximately 105 Mbps", le04 4.2, for "20,000 users"; nothing fitted), the closed loop, the files. The protocol is that of `http-mah` with its tests.
 //!
 //! ## References
 //!
 //! * smith01: F. D. Smith, F. Hernandez Campos, K. Jeffay, D. Ott, What TCP/IP Protocol Headers Can Tell Us About the Web,
 //!   SIGMETRICS 2001.
+//! * hernandez03: F. Hernandez-Campos, K. Jeffay, F. D. Smith, Tracing the Evolution of Web Traffic: 1995-2003, MASCOTS 2003; its data as above.
 //! * le03: L. Le, J. Aikat, K. Jeffay, F. D. Smith, The Effects of Active Queue Management on Web Performance, SIGCOMM 2003.
 //! * le04: L. Le, K. Jeffay, F. D. Smith, Differential Congestion Notification: Taming the Elephants, ICNP 2004, sections 3, 4.
 //! * mah97: B. Mah, An Empirical Model of HTTP Network Traffic, INFOCOM 1997.
 
-mod sizes;
+mod fitted;
+mod mixture;
+mod published;
 
-pub use sizes::responses;
+pub use fitted::responses;
 
 use std::sync::Arc;
 
-use aqmkit_base::{Duration, Rng};
+use aqmkit_base::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::Application;
 use super::browser::{Habits, User};
-use super::mah_tables::MahTables;
-use super::model::{Data, Knob, Model, ParamError, Population, count, in_range, texts};
+use super::model::{Data, Format, Knob, Model, ParamError, Population, count, in_range, texts};
 
 /// The parameters of the web users as an experiment has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,18 +117,58 @@ pub struct Params {
     pub parallel: usize,
     /// Share of the stays with HTTP/1.1.
     pub persistent: f64,
-    /// The longest think time.
-    pub think_max: Duration,
+    /// The directory of the published distributions; the built-in ones where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// The file of top-level responses in it.
+    pub top_responses: String,
+    /// The file of embedded responses.
+    pub embedded_responses: String,
+    /// The file of top-level requests.
+    pub top_requests: String,
+    /// The file of embedded requests.
+    pub embedded_requests: String,
+    /// The file of objects of a page.
+    pub objects: String,
+    /// The file of think times.
+    pub think_times: String,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { users: 20_000, parallel: 2, persistent: 0.5, think_max: Duration::from_secs(360) }
+        Params {
+            users: 20_000,
+            parallel: 2,
+            persistent: 0.5,
+            data: None,
+            top_responses: "top_responses.cdf".to_owned(),
+            embedded_responses: "embedded_responses.cdf".to_owned(),
+            top_requests: "top_requests.cdf".to_owned(),
+            embedded_requests: "embedded_requests.cdf".to_owned(),
+            objects: "objects.cdf".to_owned(),
+            think_times: "think_times.cdf".to_owned(),
+        }
+    }
+}
+
+impl Params {
+    /// The parameters that name files, and the names.
+    fn names(&self) -> [(&'static str, &String); 6] {
+        [
+            ("top_responses", &self.top_responses),
+            ("embedded_responses", &self.embedded_responses),
+            ("top_requests", &self.top_requests),
+            ("embedded_requests", &self.embedded_requests),
+            ("objects", &self.objects),
+            ("think_times", &self.think_times),
+        ]
     }
 }
 
 impl Model for Params {
     const NAME: &'static str = "http-unc";
+
+    const FORMAT: Format = Format::Latin1;
 
     fn check(&self) -> Result<(), ParamError> {
         count("users", self.users)?;
@@ -107,10 +176,17 @@ impl Model for Params {
         if !(1..=64).contains(&self.parallel) {
             return Err(ParamError::new("parallel", self.parallel, "it must be from 1 to 64"));
         }
-        if self.think_max < Duration::from_secs(2) {
-            return Err(ParamError::new("think_max", self.think_max, "it must be at least 2s"));
+        match self.names().into_iter().find(|(_, name)| name.is_empty()) {
+            Some((field, _)) => {
+                Err(ParamError::new(field, "\"\"", format!("write the name of a file, as \"{field}.cdf\"")))
+            }
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    fn files(&self) -> Vec<String> {
+        let dir = self.data.iter();
+        dir.flat_map(|d| self.names().map(|(_, f)| format!("{}/{f}", d.trim_end_matches('/')))).collect()
     }
 
     fn knob(&mut self) -> Option<Knob<'_>> {
@@ -118,18 +194,14 @@ impl Model for Params {
     }
 
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
-        texts(data, 0)?;
+        let texts = texts(data, self.files().len())?;
         self.check()?;
-        let mah = MahTables::default();
-        let Some(think) = mah.think.truncated(self.think_max.as_secs_f64()) else {
-            return Err(ParamError::new("think_max", self.think_max, "it must be at least 2s"));
+        let tables = match self.data {
+            Some(_) => published::parse(&self.names().map(|(_, name)| name), &texts)?,
+            None => fitted::distributions().clone(),
         };
-        let habits = Habits {
-            tables: MahTables { think, reply: responses(), ..mah },
-            parallel: self.parallel,
-            persistent: self.persistent,
-            persistent_parallel: self.parallel,
-        };
+        let habits =
+            Habits { tables, parallel: self.parallel, persistent: self.persistent, persistent_parallel: self.parallel };
         Ok(Box::new(Users { users: self.users, habits: Arc::new(habits) }))
     }
 }

@@ -166,8 +166,10 @@ pub trait Population: Send + Sync {
 /// The format of a model's data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Text.
+    /// Text in UTF-8.
     Text,
+    /// Text in ISO 8859-1, in which every byte is a character.
+    Latin1,
     /// A capture of packets.
     Capture,
 }

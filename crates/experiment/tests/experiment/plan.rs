@@ -168,6 +168,64 @@ path = ["a", "b"]
     assert_eq!(scenario.windows[0].name, "all");
 }
 
+/// With listed links, the interface of each server comes before the path, for the traffic that has it.
+#[test]
+fn servers_have_interfaces_before_listed_links() {
+    let text = r#"
+title = "Hosts"
+duration = "5s"
+[topology]
+servers = 2
+links = [{ name = "a", rate = "1mbit" }]
+[[traffic]]
+kind = "bulk"
+path = ["a"]
+[[traffic]]
+name = "own"
+kind = "bulk"
+path = ["a"]
+access = "5mbit"
+"#;
+    let scenario = parse(text).unwrap().plan()[0].scenario().unwrap();
+    let names: Vec<_> = scenario.links.iter().map(|l| (l.name.as_str(), l.rate.as_bps() / 1_000_000)).collect();
+    assert_eq!(names, [("a", 1), ("own.access.0", 5), ("own.access.1", 5)]);
+    let ways = |i: usize| scenario.groups[i].routes.iter().map(|r| r.forward.clone()).collect::<Vec<_>>();
+    assert_eq!(ways(0), [vec![0], vec![0]]);
+    assert_eq!(ways(1), [vec![1, 0], vec![2, 0]]);
+}
+
+/// A directory of published distributions for all `http-unc` that name none: the run has another hash, its data and their hash, and the report says so.
+/// What the header of the files has is no UTF-8.
+#[test]
+fn published_web_users_are_taken_from_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, table) in [
+        ("top_responses", "1000 1"),
+        ("embedded_responses", "500 1"),
+        ("top_requests", "300 1"),
+        ("embedded_requests", "200 1"),
+        ("objects", "2 1"),
+        ("think_times", "1000 1"),
+    ] {
+        let text = [b"# \xa9 made up\n", table.as_bytes(), b"\n"].concat();
+        std::fs::write(directory.path().join(format!("{name}.cdf")), text).unwrap();
+    }
+    let path = directory.path().to_str().unwrap().to_owned();
+    let text = "title = \"T\"\nduration = \"5s\"\n[topology]\nrate = \"10mbit\"\n[[traffic]]\nkind = \"http-unc\"\nusers = 9\n";
+    let overrides = Overrides { unc_data: Some(path.clone()), ..Overrides::default() };
+    let read = |text: &str| Experiment::parse("t.toml", text, &overrides);
+    let (plain, given) = (parse(text).unwrap(), read(text).unwrap());
+    assert_ne!(plain.hash(), given.hash());
+    assert!(given.setting().iter().any(|fact| fact.value.contains(&path)), "{:?}", given.setting());
+    let own = read(&format!("{text}data = \"elsewhere\"\n")).unwrap_err().to_string();
+    assert!(own.contains("elsewhere/top_responses.cdf"), "{own}");
+    // Another file under the same name makes another hash.
+    std::fs::write(directory.path().join("objects.cdf"), "3 1\n").unwrap();
+    assert_ne!(read(text).unwrap().hash(), given.hash());
+    std::fs::remove_file(directory.path().join("objects.cdf")).unwrap();
+    assert!(read(text).unwrap_err().to_string().contains("objects.cdf"));
+}
+
 #[test]
 fn an_experiment_of_equations_has_nothing_to_run() {
     let text = "title = \"Equations\"\n[[expect]]\nid = \"E-1\"\nformula = \"cbt-threshold\"\nargs = { latency = \"100ms\" }\n";

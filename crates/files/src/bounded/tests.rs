@@ -40,6 +40,17 @@ fn what_is_no_text_is_told_with_its_line() {
     assert_eq!(refused("one\né".as_bytes().split_last().unwrap().1).0, "a.txt line 2: byte 4 of the file is not UTF-8");
 }
 
+/// Bytes above 127 are characters of ISO 8859-1, and bounds are those of the bytes.
+#[test]
+fn latin1_is_read_within_the_same_bounds() {
+    assert_eq!(latin1_of("a.txt", &b"\xa9 UNC\n1 \xff\n"[..], &SMALL).unwrap(), "\u{a9} UNC\n1 \u{ff}\n");
+    let refused = |text: &[u8]| latin1_of("a.txt", text, &SMALL).unwrap_err().to_string();
+    assert_eq!(refused(b"one\n123456789\n"), "a.txt line 2: a line of a note has 8 bytes at most");
+    assert_eq!(refused(b"one\ntw\0o"), "a.txt line 2: it contains a zero byte, so it is not text");
+    let mut file = Endless(b'1', 0);
+    assert!(latin1_of("x", &mut file, &SMALL).is_err() && file.1 <= 4 * CHUNK);
+}
+
 /// Gives this byte for ever, and counts.
 struct Endless(u8, usize);
 

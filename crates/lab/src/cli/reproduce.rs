@@ -18,6 +18,8 @@ use super::perform::{self, Performed, failures, perform};
 use super::progress::Talk;
 use super::say;
 
+/// The directory of the published distributions of `http-unc`, for experiments that name none.
+const UNC_DATA: &str = "AQMKIT_UNC_DATA";
 /// The prefix of experiments for `--live`.
 const LIVE: &str = "live/";
 /// The one whose disciplines all run inside the kernel, for `--kernel`.
@@ -48,7 +50,13 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
     let shortened = if args.ids.is_empty() || args.null { Scale::Quick } else { Scale::Full };
     let scale = args.scale.map_or(shortened, Scale::from);
     // All experiments are read before any is run, so that errors are reported at once.
-    let overrides = Overrides { scale, ..Overrides::default() };
+    let overrides = Overrides { scale, unc_data: unc_data()?, ..Overrides::default() };
+    if overrides.unc_data.is_some() && args.record.is_some() {
+        return wrong(
+            &format!("verdicts on the users of ${UNC_DATA} cannot be recorded"),
+            "recorded verdicts are those of the built-in users: unset it",
+        );
+    }
     let read = |id: &String| Experiment::load_with(id, &overrides, catalogues);
     let mut experiments = ids.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if args.ids.is_empty() && !live {
@@ -74,6 +82,20 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
         done.push(performed);
     }
     finish(args, done, talk)
+}
+
+/// The directory in the environment, as an absolute path: data files are searched beside the experiment otherwise.
+fn unc_data() -> Result<Option<String>, Failure> {
+    let Some(named) = std::env::var_os(UNC_DATA).filter(|named| !named.is_empty()) else { return Ok(None) };
+    let found = std::fs::canonicalize(&named).ok().filter(|path| path.is_dir());
+    match found.as_deref().map(std::path::Path::to_str) {
+        Some(Some(directory)) => Ok(Some(directory.to_owned())),
+        Some(None) => wrong(&format!("${UNC_DATA} is not UTF-8"), "rename the directory"),
+        None => wrong(
+            &format!("${UNC_DATA} = {} is not a directory", named.display()),
+            "set it to the directory with the six files (aqmkit describe http-unc), or unset it",
+        ),
+    }
 }
 
 /// The CPU time of runs as measured when each was run.

@@ -260,6 +260,38 @@ fn packets_are_not_written_over_the_experiment() {
 }
 
 /// The name of a study stands for all of its experiments, each once.
+/// `reproduce` takes the published web users from a directory in the environment, and says what is wrong with it; verdicts on them are not recorded.
+#[test]
+fn reproduce_takes_published_web_users() {
+    let desk = Desk::new();
+    let web = "title = \"Web\"\nduration = \"2s\"\n[topology]\nrate = \"2mbit\"\n[[traffic]]\nkind = \"http-unc\"\nusers = 5\n";
+    desk.write("web.toml", web);
+    let reproduce = |line: &str, unc: &str| {
+        let mut command = assert_cmd::Command::cargo_bin("aqmkit").unwrap();
+        command
+            .current_dir(desk.path())
+            .env_remove("AQMKIT_EXPERIMENTS")
+            .env("AQMKIT_UNC_DATA", unc)
+            .env("NO_COLOR", "1");
+        let output = command.args(line.split(' ')).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = reproduce("-q reproduce web.toml --out r", "nowhere");
+    assert!(code != Some(0) && told.contains("AQMKIT_UNC_DATA = nowhere is not a directory"), "{told}");
+    let files = ["top_responses", "embedded_responses", "top_requests", "embedded_requests", "objects", "think_times"];
+    for name in files {
+        desk.write(&format!("unc/{name}.cdf"), "100 0.5\n200 1\n");
+    }
+    let (code, told) = reproduce("-q reproduce web.toml --out r", "unc");
+    assert_eq!(code, Some(0), "{told}");
+    let results = std::fs::read_dir(desk.path().join("r")).unwrap().map(|e| e.unwrap().path().join("results.json"));
+    let text: String = results.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
+    assert!(text.contains("with the distributions in /") && text.contains("/unc"), "{text}");
+    desk.write("out/verdicts.csv", "");
+    let (code, told) = reproduce("-q reproduce web.toml --out r --record out", "unc");
+    assert!(code != Some(0) && told.contains("cannot be recorded"), "{told}");
+}
+
 #[test]
 fn reproduce_takes_a_study() {
     let desk = Desk::new();

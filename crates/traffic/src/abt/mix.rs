@@ -3,9 +3,9 @@
 use aqmkit_base::{Duration, Rng, dist};
 
 use super::super::empirical::Empirical;
-use super::super::http_unc;
 use super::super::mah_tables::MahTables;
 use super::replay::{Script, Source};
+use super::sizes;
 use super::vector::{After, Side, Step};
 
 /// The shares of the protocols among connections, from the most common on. WWW has 75 % of the flows and FTP 1 %
@@ -27,7 +27,7 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new() -> Self {
-        Tables { request: MahTables::default().request, response: http_unc::responses() }
+        Tables { request: MahTables::default().request, response: sizes::responses() }
     }
 }
 

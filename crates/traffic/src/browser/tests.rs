@@ -24,7 +24,7 @@ impl Desk {
             stay: always(2.0),
             think: always(10.0),
         };
-        let habits = Habits { tables, parallel: 3, persistent, persistent_parallel: 2 };
+        let habits = Habits { tables: tables.into(), parallel: 3, persistent, persistent_parallel: 2 };
         Desk { user: User::new(Arc::new(habits)), rng: Rng::stream(1, "desk"), now: Instant::ZERO }
     }
 

@@ -131,7 +131,6 @@ const BOUNDS: &[Bound] = &[
     ("http-unc", r#"{"users": $}"#, COUNT.0, COUNT.1),
     ("http-unc", r#"{"persistent": $}"#, &["0.0", "1.0"], &["-0.001", "1.001"]),
     ("http-unc", r#"{"parallel": $}"#, PARALLEL.0, PARALLEL.1),
-    ("http-unc", r#"{"think_max": $}"#, THINK.0, THINK.1),
     ("videoconf", r#"{"flows": $}"#, COUNT.0, COUNT.1),
     ("videoconf", r#"{"frame": $}"#, &[r#""1590b""#, r#""1690b""#], &[r#""1589b""#, r#""1691b""#]),
     ("dash", r#"{"viewers": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
@@ -263,7 +262,7 @@ fn rows(page: &str) -> Vec<(String, String)> {
 }
 
 /// Defaults that leave the parameter out: what is told of them.
-const IN_WORDS: [(&str, &str, &str); 17] = [
+const IN_WORDS: [(&str, &str, &str); 18] = [
     ("abt", "block", "none"),
     ("abt", "vectors", "none"),
     ("bulk", "size", "without end"),
@@ -272,6 +271,7 @@ const IN_WORDS: [(&str, &str, &str); 17] = [
     ("cbr", "rate", "10.922mbit"),
     ("dash", "buffer", "240s, or 30s with `rate`"),
     ("http-mah", "data", "built in"),
+    ("http-unc", "data", "built in"),
     ("mpeg", "frames", "none"),
     ("pcap", "file", "none"),
     ("pcap", "from", "all"),
