@@ -1,12 +1,12 @@
 # For users: demo compares five disciplines and writes a report, play opens a running link in the browser, test runs every test.
 # For developers, among others: pages regenerates docs/disciplines/; numbers repeats all experiments at quick scale and updates the
-# recorded verdicts and the numbers quoted in documents; mutants runs mutation tests: make mutants ARGS="--crate aqm --sample 100".
+# recorded verdicts and the numbers quoted in documents.
 CARGO  ?= cargo
 PYTHON ?= python3
 VENV   := target/venv
 IN_VENV := . $(VENV)/bin/activate &&
 
-.PHONY: play web test-web fuzz notebooks demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers mutants mutants-test python-requirements
+.PHONY: play web test-web fuzz notebooks demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers python-requirements
 
 demo:
 	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
@@ -102,14 +102,3 @@ numbers:
 	./target/release/aqmkit reproduce --scale quick --record experiments || [ $$? -eq 1 ]
 	./target/release/aqmkit reproduce --null --record experiments
 	./target/release/aqmkit scoreboard --update README.md docs/gallery.md experiments/*/README.md
-
-# The tool has its own workspace and target directory; ARGS=--help lists its options.
-MUTANTS := --release --locked --manifest-path tools/mutants/Cargo.toml --target-dir target/mutants/tool
-
-mutants:
-	$(CARGO) run --quiet $(MUTANTS) -- $(ARGS)
-
-mutants-test:
-	cd tools/mutants && $(CARGO) fmt --check
-	$(CARGO) clippy --all-targets $(MUTANTS) -- -D warnings
-	$(CARGO) test $(MUTANTS)

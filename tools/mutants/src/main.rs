@@ -1,4 +1,4 @@
-//! The command that `make mutants` runs.
+//! The command that `make -C tools/mutants` runs.
 
 use std::process::ExitCode;
 
