@@ -76,7 +76,7 @@ def _of_file(file: Path) -> list[type]:
     if spec is None or spec.loader is None or not file.is_file():
         raise ValueError(f"{file} cannot be read: it must be a file of Python")
     module = importlib.util.module_from_spec(spec)
-    # A discipline refers to its module by name, for its identity.
+    # `pickle` and `dataclass` look for the module of a class under its name.
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
     found = [

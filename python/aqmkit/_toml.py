@@ -14,7 +14,7 @@ __all__ = ["document", "literal", "plain"]
 
 
 def plain(value: Any, aqms: dict[str, Aqm]) -> Any:
-    """The value as TOML can write it. Disciplines in Python are noted in `aqms` by their identity; None is left out."""
+    """The value as TOML can write it. Disciplines in Python are noted in `aqms` by their id; None is left out."""
     if isinstance(value, Aqm):
         table = value.as_table()
         aqms[table["id"]] = value

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import enum
+import hashlib
+import secrets
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from ._aqmkit import Verdict
-from ._identity import identity
 from ._warn import warn
 
 if TYPE_CHECKING:
@@ -34,10 +36,9 @@ class Aqm:
     place, and none can unless the transport uses ECN (``transport={"ecn": True}`` in `Experiment`): without it, a
     discipline that only marks is one that only drops.
 
-    Each queue of each run gets a copy (`copy.deepcopy`) of the object, then `on_start`. Results of runs are kept under
-    the code of its class, its attributes, and every function, closure and global of your own that these refer to, as they
-    are when the experiment is made; of installed packages the version counts. What is imported inside a hook, looked up
-    by a text, or read from a file is not looked at, so give `version` another value when that changes.
+    Each queue of each run gets a copy (`copy.deepcopy`) of the object, then `on_start`. Finished runs are reused, after an
+    interruption or in another experiment, only if the class has a `version`: then they are kept under the name of the
+    class, the version and the attributes of the object. Raise it with every change of what the discipline does.
 
     Attributes
     ----------
@@ -47,8 +48,9 @@ class Aqm:
         The period of `on_tick`, such as ``"10ms"``.
     label : str or None
         Its name in results; None uses the name of the class.
-    version : str
-        Part of the identity of the code.
+    version : int or str or None
+        The version of the code, which stands for all of it: hooks, and the functions and globals that they use. With None,
+        runs of one experiment are not reused by another.
 
     Examples
     --------
@@ -66,7 +68,7 @@ class Aqm:
     limit: int | str = 60
     tick: str | None = None
     label: str | None = None
-    version: str = ""
+    version: int | str | None = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Warns of methods that look like hooks but would never be called."""
@@ -113,26 +115,33 @@ class Aqm:
         """What results call it."""
         return self.label or type(self).__name__
 
-    def identity(self) -> str:
-        """A hash of everything that decides what it does: what its results are kept under.
+    def identity(self) -> str | None:
+        """What its runs are kept under: a hash of the name of the class, `version` and the attributes; None without a version.
 
         Raises
         ------
         TypeError
-            When it refers to something whose state cannot be inspected, such as a lock or an open file.
+            When there is a version, and an attribute that is no number, text, enumeration, or list, tuple, set or dict of these.
         """
-        return identity(self)
+        if self.version is None:
+            return None
+        who = f"{type(self).__module__}.{type(self).__qualname__}"
+        # With those in slots.
+        attributes = _written(object.__getstate__(self), type(self).__name__)  # type: ignore[attr-defined, unused-ignore]
+        text = "\n".join([who, repr(self.version), attributes])
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def as_table(self) -> dict[str, Any]:
-        """What stands for it in the text of an experiment.
+        """What stands for it in the text of an experiment. Without a version, each call has another ``id``.
 
         Raises
         ------
         TypeError
-            When `limit`, `tick` or `label` is of the wrong type, or `identity` cannot be had.
+            When `limit`, `tick`, `label` or `version` is of the wrong type, or `identity` cannot be had.
         """
         self._check()
-        table: dict[str, Any] = {"name": "custom", "label": self.name, "id": self.identity(), "limit": self._limit()}
+        kept_under = self.identity() or secrets.token_hex(16)
+        table: dict[str, Any] = {"name": "custom", "label": self.name, "id": kept_under, "limit": self._limit()}
         if self.tick is not None:
             table["tick"] = self.tick
         return table
@@ -152,9 +161,33 @@ class Aqm:
             raise TypeError(f'{who}: tick cannot be {self.tick!r}; it must be a time with its unit ("10ms"), or None')
         if not isinstance(self.label, (str, type(None))):
             raise TypeError(f"{who}: label cannot be {self.label!r}; it must be a text, or None")
+        if isinstance(self.version, bool) or not isinstance(self.version, (int, str, type(None))):
+            raise TypeError(f"{who}: version cannot be {self.version!r}; it must be a number (1), a text, or None")
         inherited = [hook for hook in _HOOKS if getattr(type(self), hook) is getattr(Aqm, hook)]
         for hook in inherited:
             if hook in vars(self):
                 warn(f"{who}: {hook} is an attribute of the object, and no queue calls it; define it in the class")
         if len(inherited) == len(_HOOKS):
             warn(f"{who} has no hook, and so is a plain FIFO; hooks are {', '.join(_HOOKS)}")
+
+
+def _written(value: Any, where: str) -> str:
+    """The value of an attribute as a text that is the same in every process; `where` is what a message calls it."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_written(inner, where) for inner in value)}]"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(_written(inner, where) for inner in value))}}}"
+    if isinstance(value, dict):
+        items = ((_written(key, where), _written(inner, f"{where}.{key}")) for key, inner in value.items())
+        return f"{{{', '.join(f'{key}: {inner}' for key, inner in items)}}}"
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if type(value) in (type(None), bool, int, float, str, bytes, Verdict):
+        return repr(value)
+    # Numbers of numpy.
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return _written(value.item(), where)
+    raise TypeError(
+        f"{where} is a {type(value).__name__}, which a version does not cover: runs of one could be taken for those of another; "
+        "make it a number, a text, or a list or dict of these, or leave out version, and no runs are reused"
+    )

@@ -59,13 +59,13 @@ def test_a_card_has_disciplines_of_both_kinds(short: None) -> None:
 
 
 def test_every_experiment_of_a_card_has_the_discipline() -> None:
-    red = Red()
-    _, planned = _aqmkit.card_plan([("Red", json.dumps(red.as_table()))], True)
+    table = Red().as_table()
+    _, planned = _aqmkit.card_plan([("Red", json.dumps(table))], True)
     for name, _, text in planned:
         if not name.startswith("parameters-"):
             entries = tomllib.loads(text)["sweep"]["aqm"]
             assert [entry["label"] for entry in entries] == ["Red", "fifo", "fq-codel"], name
-            assert entries[0]["id"] == red.identity()
+            assert entries[0]["id"] == table["id"]
 
 
 @pytest.mark.parametrize(
