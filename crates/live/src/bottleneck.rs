@@ -1,6 +1,7 @@
-//! The loop that moves packets: a device, a [`Shaper`] and an outlet for each of its directions.
+//! The forwarding loop: for each direction, reads packets from a device, queues them in a [`Shaper`] and sends them at
+//! an outlet.
 //!
-//! A bottleneck has two directions. One thread works on both of them, or two threads work on one each.
+//! A bottleneck has two directions, served by one thread together or by a thread each.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -23,48 +24,48 @@ use aqmkit_packets::meter::Meter;
 use aqmkit_packets::outgoing::Outgoing;
 use aqmkit_packets::shaper::{Released, Shaper};
 
-/// Packets read from one device before the next device's turn and before due packets are sent; the last one may be a
-/// super-packet, whose segments all count.
+/// Packets read from one device before the next device is polled and due packets are sent. A GSO super-packet counts as
+/// its segments, so the last read may exceed this.
 const BATCH: usize = 16;
 
-/// The largest number of due packets that are sent before others are looked at.
+/// Maximum number of packets taken from the shaper at a time.
 const MOST_AT_ONCE: usize = 256;
 
-/// At rates from this one on, packets that are due soon after others were sent are sent together.
+/// From this rate on, packets due within [`GATHERED`] of the previous send are batched.
 const GATHERS_FROM: BitRate = BitRate::from_mbps(1000);
 
-/// How soon: the time in which the kernel's `tbf` sends a super-packet of 64 KiB at 10 Gbit/s, and in which network cards
-/// gather packets before they interrupt. A packet that is due after a pause is never held back.
+/// Batching window: the time in which `tbf` sends a 64 KiB super-packet at 10 Gbit/s, and typical of NIC interrupt
+/// coalescing. A packet due after an idle period is never held back.
 const GATHERED: Duration = Duration::from_micros(50);
 
-/// The most directions that a thread has.
+/// Maximum number of directions per thread.
 const MOST_DIRECTIONS: usize = 2;
 
-/// The interval between published snapshots. Threads publish theirs at the same multiples of it.
+/// Interval between published snapshots. All threads publish at the same multiples of it.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// One direction: the device that its packets come from, the bottleneck behind it, and where they leave.
+/// One direction: input device, bottleneck, output.
 pub struct Direction<D: Port = Tun> {
-    /// Its name.
+    /// The direction's name in reports: `down`, `egress`.
     pub name: String,
-    /// The device that its packets come from.
+    /// The input device.
     pub device: D,
-    /// Where its packets leave.
+    /// The output.
     pub outlet: D::Outlet,
-    /// The bottleneck.
+    /// The bottleneck: discipline, rate and delay.
     pub shaper: Shaper<Frame>,
-    /// The queue inside the kernel that the device's packets come out of, where the bottleneck is there: it is measured in place of the
-    /// shaper, which only delays.
+    /// The in-kernel queue whose output is the input device, when the discipline runs inside the kernel. Measurements
+    /// are then of this queue; the shaper only adds delay.
     pub(crate) kernel: Option<KernelQueue>,
 }
 
 impl<D: Port> Direction<D> {
-    /// The measurements of the bottleneck.
+    /// The meter of the bottleneck queue.
     pub(crate) fn meter(&self) -> &Meter {
         self.kernel.as_ref().map_or_else(|| self.shaper.meter(), KernelQueue::meter)
     }
 
-    /// The same, to add to it.
+    /// As [`Direction::meter`], mutable.
     pub(crate) fn meter_mut(&mut self) -> &mut Meter {
         match &mut self.kernel {
             Some(queue) => queue.meter_mut(),
@@ -72,7 +73,7 @@ impl<D: Port> Direction<D> {
         }
     }
 
-    /// Has everything happen that is due up to `now`.
+    /// Processes all events due by `now`.
     pub(crate) fn advance(&mut self, now: Instant) {
         self.shaper.advance(now);
         if let Some(queue) = &mut self.kernel {
@@ -80,17 +81,17 @@ impl<D: Port> Direction<D> {
         }
     }
 
-    /// What waits.
+    /// The bottleneck queue's backlog.
     fn backlog(&self) -> Backlog {
         self.kernel.as_ref().map_or_else(|| self.shaper.backlog(), KernelQueue::backlog)
     }
 
-    /// The device that its packets come from, in words.
+    /// The input device, for error messages.
     fn input(&self) -> String {
         format!("the input device of {}", self.name)
     }
 
-    /// Its present state.
+    /// A snapshot of counters, backlog and gauges.
     pub(crate) fn look(&mut self) -> DirectionLook {
         DirectionLook {
             counters: self.meter().so_far(),
@@ -102,7 +103,6 @@ impl<D: Port> Direction<D> {
         }
     }
 
-    /// The discipline's gauges.
     fn gauges(&self) -> Vec<(String, f64)> {
         if let Some(queue) = &self.kernel {
             return queue.gauges().to_vec();
@@ -113,30 +113,30 @@ impl<D: Port> Direction<D> {
     }
 }
 
-/// A request to the directions of a thread, executed by that thread between two packets.
+/// A closure run on a thread's directions by that thread, between two packets.
 pub type Request<D> = Box<dyn FnOnce(&mut [Direction<D>], Instant) + Send>;
 
-/// The directions of a thread.
+/// The directions served by one thread.
 pub struct Bottleneck<D: Port = Tun> {
-    /// The directions, at most two.
+    /// At most two directions.
     pub directions: Vec<Direction<D>>,
-    /// The number of directions that come before these, in other threads.
+    /// The number of directions of earlier threads: the index of the first one here.
     pub before: usize,
-    /// Requests to it, checked with each packet and at least ten times a second.
+    /// Requests from other threads, checked after each batch of packets and at least ten times a second.
     pub requests: Receiver<Request<D>>,
-    /// Settings for reading packets.
+    /// Encapsulation, classes and flow-key salt used when parsing packets.
     pub reader: Reader,
-    /// The clock of the whole measurement.
+    /// The clock shared by all directions.
     pub clock: Clock,
-    /// The place of published snapshots.
+    /// Where snapshots are published.
     pub look: Arc<Mutex<Look>>,
-    /// The plan of the measurement, whose links are the directions, for the time series; `None` for none.
+    /// The measurement plan of the time series, whose links are the directions; `None` to record no time series.
     pub plan: Option<Plan>,
-    /// The real-time properties that the machine granted.
+    /// The real-time properties that the thread obtained.
     pub granted: Granted,
 }
 
-/// The state of a run of the loop.
+/// State of the running loop.
 struct Run {
     late: Times,
     latest: Duration,
@@ -146,12 +146,13 @@ struct Run {
     next_look: Instant,
     vanished: Option<String>,
     due: Vec<Released<Frame>>,
-    /// For each direction, when packets are sent again.
+    /// Per direction, the earliest time of the next send ([`GATHERED`]).
     next_send: [Instant; MOST_DIRECTIONS],
 }
 
 impl Run {
-    /// Sends the due packets, consecutive segments of a super-packet together. True if the device is gone for good.
+    /// Sends the due packets, joining consecutive segments of a super-packet. Returns true if the device is gone for
+    /// good.
     fn send(&mut self, outlet: &mut impl Outlet, clock: &Clock) -> bool {
         let (joins, batch) = (outlet.joins(), outlet.batch());
         let mut done = 0;
@@ -167,7 +168,7 @@ impl Run {
             }
             let mut failed = None;
             outlet.send(&packets, &mut |place, error| {
-                // A full or idle device, or a packet that the kernel finds malformed: lost, as on any link.
+                // The device is full, down, or rejects the packet as malformed: the packet is lost.
                 self.trouble.refused += packets[place].packets as u64;
                 failed = Some(error);
             });
@@ -186,7 +187,7 @@ impl Run {
 }
 
 impl<D: Port> Bottleneck<D> {
-    /// Moves packets until `stop` becomes readable, or a device disappears.
+    /// Forwards packets until `stop` becomes readable or a device disappears.
     pub fn run(mut self, stop: impl AsFd) -> Measured {
         let mut run = Run {
             late: Times::default(),
@@ -206,7 +207,7 @@ impl<D: Port> Bottleneck<D> {
             if run.vanished.is_some() || (!came && self.sleep(&mut run, &stop)) {
                 break;
             }
-            // If packets never end, the loop never sleeps; it must check for the end nevertheless.
+            // Under continuous arrivals the loop never sleeps, so `stop` is also checked at every snapshot.
             if came && shown && stopped(&stop) {
                 break;
             }
@@ -214,7 +215,6 @@ impl<D: Port> Bottleneck<D> {
         self.finish(run)
     }
 
-    /// Sends due packets.
     fn hand_on(&mut self, run: &mut Run) {
         for (place, direction) in self.directions.iter_mut().enumerate() {
             let now = self.clock.now();
@@ -236,7 +236,7 @@ impl<D: Port> Bottleneck<D> {
         }
     }
 
-    /// Reads packets that have arrived. False if there are none.
+    /// Reads arrived packets. Returns false if there were none.
     fn admit(&mut self, run: &mut Run) -> bool {
         let mut came = false;
         for direction in &mut self.directions {
@@ -271,7 +271,7 @@ impl<D: Port> Bottleneck<D> {
         came
     }
 
-    /// Waits for a packet or for the next event. True when it is time to end.
+    /// Waits for a packet or the next timer. Returns true when `stop` is readable.
     fn sleep(&mut self, run: &mut Run, stop: &impl AsFd) -> bool {
         let sends = self.directions.iter().zip(run.next_send);
         let wakeups = sends.filter_map(|(direction, next)| direction.shaper.wakeup().map(|at| at.max(next)));
@@ -293,7 +293,7 @@ impl<D: Port> Bottleneck<D> {
         ended
     }
 
-    /// Executes requests. If it is time, ends an interval of the series and publishes a snapshot; then it returns true.
+    /// Runs pending requests. When due, ends a time-series interval and publishes a snapshot; returns true if it did.
     fn show(&mut self, run: &mut Run) -> bool {
         let now = self.clock.now();
         for request in self.requests.try_iter() {
@@ -309,7 +309,7 @@ impl<D: Port> Bottleneck<D> {
         }
         let looks = now.since(Instant::ZERO).whole(LOOK);
         run.next_look = Instant::from_nanos((looks + 1) * LOOK.as_nanos());
-        // Readers hold the lock only briefly, but this thread never waits: it retries at the next check.
+        // Readers hold the lock briefly, but this thread must not block: on contention the next iteration retries.
         if let Ok(mut shared) = self.look.try_lock() {
             *shared = look;
         }

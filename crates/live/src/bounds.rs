@@ -1,26 +1,26 @@
-//! The bounds of a live bottleneck, whose packets take memory and CPU time of this machine.
+//! Limits of a live bottleneck, whose packets consume this machine's memory and CPU time.
 
 use aqmkit_aqm::ParamError;
 use aqmkit_base::{Amount, BitRate};
 
 use aqmkit_packets::shaper::Setup;
 
-/// Faster than any interface: 125 bytes per nanosecond, the unit of time.
+/// The maximum rate: 125 bytes per nanosecond, the clock's resolution.
 pub const FASTEST: BitRate = BitRate::from_bps(1_000_000_000_000);
 
-/// The largest number of packets in a queue; they take 1.5 GB.
+/// The maximum queue limit in packets, about 1.5 GB at full size.
 pub const MOST_PACKETS: f64 = 1e6;
 
-/// The largest number of bytes in a queue.
+/// The maximum queue limit in bytes.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// The largest number of bytes in flight between the two ends.
+/// The maximum bandwidth-delay product in bytes.
 const MOST_IN_FLIGHT: u64 = 1 << 30;
 
-/// Checks that the settings are within the bounds.
+/// Checks rate, delay and queue limit.
 ///
 /// # Errors
-/// When the rate, the delay or the limit is beyond the bounds.
+/// The parameter that exceeds its limit.
 pub fn check(setup: &Setup) -> Result<(), ParamError> {
     if setup.rate > FASTEST {
         return Err(ParamError::new("rate", setup.rate, format!("it must be at most {FASTEST}")));
@@ -31,7 +31,7 @@ pub fn check(setup: &Setup) -> Result<(), ParamError> {
         return Err(ParamError::new("delay", setup.longest_delay(), format!("{many}, and they must be below 1 GiB")));
     }
     let limit = serde_json::to_value(&setup.aqm).ok().and_then(|mut table| table.get_mut("limit").map(std::mem::take));
-    // Parameters that cannot be read are reported elsewhere; a discipline without a limit has its own bounds.
+    // Invalid parameters are reported when the discipline is built; a discipline without `limit` has its own bound.
     let limit = limit.and_then(|value| serde_json::from_value::<Amount>(value).ok());
     match limit {
         Some(limit @ Amount::Packets(packets)) if packets > MOST_PACKETS => {

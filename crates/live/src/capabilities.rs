@@ -1,8 +1,8 @@
-//! Capabilities needed to set up a link, dropped afterwards.
+//! Capabilities: checked before a link is set up, dropped afterwards.
 
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// The capabilities needed to create a link.
+/// Needed to create a link: namespaces, devices, routes.
 pub const NEEDED: [Capability; 2] = [Capability::CAP_SYS_ADMIN, Capability::CAP_NET_ADMIN];
 
 /// Whether the calling thread may create a link.
@@ -11,7 +11,8 @@ pub fn may_make_links() -> bool {
     NEEDED.iter().all(|c| caps::has_cap(None, CapSet::Effective, *c).unwrap_or(false))
 }
 
-/// Whether the calling thread may load programs into the kernel and register them there. Rights inside a user namespace do not count.
+/// Whether the calling thread may load BPF programs and register them with the kernel. Capabilities in a child user
+/// namespace do not count.
 #[must_use]
 pub fn may_load_programs() -> bool {
     let has = |one| caps::has_cap(None, CapSet::Effective, one).unwrap_or(false);
@@ -19,7 +20,7 @@ pub fn may_load_programs() -> bool {
     bpf && has(Capability::CAP_NET_ADMIN) && in_first_user_namespace()
 }
 
-/// Whether this process is in the user namespace with which the machine started.
+/// Whether this process is in the initial user namespace.
 fn in_first_user_namespace() -> bool {
     /// `PROC_USER_INIT_INO` of Linux's `include/linux/proc_ns.h`.
     const FIRST: &str = "user:[4026531837]";
@@ -32,8 +33,9 @@ pub fn keep_none() {
     keep(&CapsHashSet::new());
 }
 
-/// Drops every capability of the calling thread except those of packet sockets, which are needed when an interface
-/// returns. Locked ring memory needs the right to lock memory, and `AF_XDP` needs the right to load its program again.
+/// Drops every capability of the calling thread except those of packet sockets, needed when an interface returns:
+/// `CAP_NET_RAW` and `CAP_NET_ADMIN`, `CAP_IPC_LOCK` for locked ring memory, and `CAP_BPF` because `AF_XDP` reloads its
+/// program.
 pub fn keep_only_packets() {
     use Capability::{CAP_BPF, CAP_IPC_LOCK, CAP_NET_ADMIN, CAP_NET_RAW};
     let needed = [CAP_NET_RAW, CAP_NET_ADMIN, CAP_IPC_LOCK, CAP_BPF];
@@ -41,9 +43,9 @@ pub fn keep_only_packets() {
     keep(&has.collect());
 }
 
-/// Drops every capability of the calling thread except that of ending processes: a command may run as another user (`--user`), and what it
-/// starts may change its user (`sudo`). A file descriptor of a process, which could be opened before, does not help: the kernel looks at the
-/// rights of whoever sends a signal through it.
+/// Drops every capability of the calling thread except `CAP_KILL`: a command may run as another user (`--user`), and
+/// its children may change their user (`sudo`). A pidfd opened earlier does not help, since the kernel checks the
+/// sender's credentials at each signal.
 pub fn keep_only_kill() {
     let has = caps::has_cap(None, CapSet::Permitted, Capability::CAP_KILL).unwrap_or(false);
     keep(&CapsHashSet::from_iter(has.then_some(Capability::CAP_KILL)));
@@ -51,7 +53,7 @@ pub fn keep_only_kill() {
 
 fn keep(set: &CapsHashSet) {
     for kind in [CapSet::Effective, CapSet::Permitted] {
-        // A process may always drop capabilities.
+        // Dropping capabilities is always permitted.
         let _ = caps::set(None, kind, set);
     }
 }

@@ -14,13 +14,13 @@ use rustix::process::{
 use crate::netns::{Netns, processes};
 use crate::user::User;
 
-/// The time between the request to end and the kill of a process.
+/// Time between SIGTERM and SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The interval of checks whether processes have ended.
+/// Interval at which processes are polled for exit.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The processes started by this one, and their descendants.
+/// The child processes, and their descendants.
 #[derive(Debug)]
 pub struct Children {
     statuses: Vec<(Pid, WaitStatus)>,
@@ -28,7 +28,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// Makes orphaned descendants children of this process, so that none is lost.
+    /// Makes this process a subreaper, so that orphaned descendants become its children.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -42,11 +42,11 @@ impl Children {
         self.user = user;
     }
 
-    /// Starts a command inside a namespace, with its standard output in `output`. It is killed when the calling
-    /// *thread* ends for any reason.
+    /// Starts a command in a namespace, with its standard output in `output`. It is killed when the calling *thread*
+    /// ends for any reason.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// When the command cannot be started.
     pub fn start(
         &mut self,
         command: &[OsString],
@@ -66,25 +66,25 @@ impl Children {
         let before = move || {
             inside.enter()?;
             user.as_ref().map_or(Ok(()), User::become_it)?;
-            // This comes last, because a change of the user resets it.
+            // Last, because a change of credentials resets it.
             Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
         };
-        // SAFETY: between fork and exec the closure makes system calls only and allocates nothing.
+        // SAFETY: between fork and exec the closure only makes system calls and allocates nothing.
         unsafe { process.pre_exec(before) };
         let child = process.spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         pid.ok_or_else(|| io::Error::other("a process without a number"))
     }
 
-    /// Records the exit status of every child that has ended, also of those in process groups of their own, such as `timeout`.
+    /// Collects the exit status of every child that has ended, including those in other process groups, such as
+    /// `timeout`.
     pub fn reap(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             self.statuses.push((pid, status));
         }
     }
 
-    /// The exit status of a child that has ended: its exit code, or 128 plus the signal number, as in
-    /// shells.
+    /// The exit status of an ended child: its exit code, or 128 plus the signal number, as in shells.
     #[must_use]
     pub fn ended(&self, pid: Pid) -> Option<u8> {
         let (_, status) = self.statuses.iter().find(|(p, _)| *p == pid)?;
@@ -92,7 +92,7 @@ impl Children {
         Some(code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1))
     }
 
-    /// Ends all remaining processes: requests, waits, kills.
+    /// Ends all remaining processes: SIGTERM, a grace period, SIGKILL.
     pub fn end(&mut self) {
         self.send(Signal::TERM);
         for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
@@ -102,8 +102,8 @@ impl Children {
             }
             std::thread::sleep(PAUSE);
         }
-        // In each round, orphans of the previous one have become children. A process that cannot be killed (of another
-        // user, or stuck in the kernel) must not prevent this one from ending.
+        // Each round catches orphans of the previous one, which have become children. Bounded, because a process that
+        // cannot be killed (of another user, or in uninterruptible sleep) must not keep this one from ending.
         for _ in 0..100 {
             self.send(Signal::KILL);
             std::thread::sleep(PAUSE);
@@ -140,10 +140,10 @@ fn descendants() -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// The parent of a process; `None` for zombies, which need not be killed.
+/// The parent's process id; `None` for zombies, which need not be killed.
 fn parent(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may contain any characters.
+    // The command name in parentheses may contain any character.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     let state = fields.next()?;

@@ -1,9 +1,9 @@
-//! The record of a running link or bridge, and the cleanup after a kill.
+//! State files of running links and bridges, and the cleanup after one was killed.
 //!
-//! Namespaces and devices of a link are held by file descriptors only, so they disappear with the last
-//! process in them. Processes that a command had started may remain, and a killed bridge leaves offloads of
-//! its interfaces disabled. The record identifies both; it is locked while its link or bridge runs, so that
-//! a record without a lock is one of a process that was killed.
+//! Namespaces and devices of a link are held by file descriptors only, so they disappear with the last process in them.
+//! But processes started by a command may survive a kill, and a killed bridge leaves its interfaces' offloads disabled.
+//! The record identifies both. It is locked (flock) while its link or bridge runs, so an unlocked record is that of a
+//! killed process.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -19,21 +19,21 @@ use crate::handover;
 use crate::netns::{Netns, processes};
 use crate::offload::SwitchedOff;
 
-/// The state of a link or a bridge, for other processes.
+/// What other processes need to know about a running link or bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// The process.
+    /// Process id.
     pub pid: u32,
     /// A short description of its command.
     pub title: String,
-    /// For a link: the cookies of the namespaces that it created.
+    /// For a link: the cookies (`SO_NETNS_COOKIE`) of the namespaces it created.
     pub cookies: Vec<u64>,
-    /// The paths by which namespaces can be entered while it runs: the server's, the client's.
+    /// Paths to enter its namespaces while it runs: the server's, the client's.
     pub paths: Vec<String>,
-    /// The devices in them.
+    /// Its devices in those namespaces.
     pub devices: Vec<String>,
-    /// The rates of the directions: down, up.
+    /// The rates in bit/s: down, up.
     pub rates_bps: Vec<u64>,
     /// For a bridge: the interfaces it uses and the settings it changed.
     pub bridge: Option<Taken>,
@@ -42,15 +42,15 @@ pub struct Record {
 /// The interfaces that a bridge or a shaper uses, and the settings it changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
-    /// Its name.
+    /// Its name for `aqmkit ctl`.
     pub name: String,
-    /// The cookie of the namespace of its interfaces; zero if the kernel has none.
+    /// The cookie of its network namespace; zero if the kernel does not report one.
     pub place: u64,
-    /// Its interfaces.
+    /// Interface names: two for a bridge, one for a shaper.
     pub interfaces: Vec<String>,
-    /// The offloads that it disabled.
+    /// The offloads it disabled.
     pub off: Vec<SwitchedOff>,
-    /// Whether a bridge of the kernel forwards between them when the process ends.
+    /// Whether a kernel bridge forwards between the interfaces once the process ends.
     pub fail_open: bool,
 }
 
@@ -62,11 +62,11 @@ impl Record {
     }
 }
 
-/// A record that is locked while a link or a bridge runs, and removed when this value is dropped.
+/// A record, locked while its link or bridge runs and removed on drop.
 #[derive(Debug)]
 pub struct Held {
     path: PathBuf,
-    /// Locked.
+    /// Holds the lock.
     file: File,
 }
 
@@ -78,10 +78,11 @@ impl Held {
     pub fn new(directory: &Path, record: &Record) -> io::Result<Self> {
         prepare(directory)?;
         let path = directory.join(format!("{}.json", record.pid));
-        // It is locked before it gets its name, so that it is not taken for that of a killed process.
+        // The file is locked before it is renamed into place, so that it is never mistaken for that of a killed
+        // process.
         let draft = directory.join(format!("{}.draft", record.pid));
-        // A process with this id may have been killed here. A file or symbolic link at this path is replaced, not
-        // written through.
+        // A killed process with the same id may have left a file, or an attacker a symbolic link: unlink it rather than
+        // write through it.
         let _ = std::fs::remove_file(&draft);
         let mut options = File::options();
         let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(&draft)?;
@@ -97,13 +98,13 @@ impl Held {
     /// When it cannot be written.
     pub fn update(&mut self, record: &Record) -> io::Result<()> {
         let text = serde_json::to_vec(record).map_err(io::Error::other)?;
-        // A single call, which a kill does not interrupt; the rest of the old text is removed afterwards.
+        // A single write, which a kill does not interrupt; then the rest of the old text is cut off.
         self.file.rewind()?;
         self.file.write_all(&text)?;
         self.file.set_len(text.len() as u64)
     }
 
-    /// The file beside the record with the latest state of the link.
+    /// The file beside the record that holds the link's latest snapshot.
     #[must_use]
     pub fn look_path(&self) -> PathBuf {
         self.path.with_extension("look")
@@ -112,28 +113,28 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Remaining files are removed at the next start.
+        // A file that cannot be removed now is removed at the next start.
         let _ = std::fs::remove_file(self.look_path());
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// A record as it was found.
+/// A record read from the directory.
 #[derive(Debug)]
 pub struct Found {
-    /// The record.
+    /// Its contents.
     pub record: Record,
-    /// Its file.
+    /// The path of the record.
     pub path: PathBuf,
-    /// Whether its process is still running.
+    /// Whether the process is still running, that is, holds the lock.
     pub running: bool,
 }
 
-/// The largest size of a record, in bytes; longer files are ignored.
+/// Maximum size of a record in bytes; longer files are ignored.
 const LONGEST: u64 = 1 << 20;
 
-/// All records in a directory. A directory that others can write to is ignored, because records lead to killed
-/// processes and changed interfaces.
+/// All records in a directory. A directory writable by others is ignored, because cleanup kills processes and changes
+/// interfaces on the word of a record.
 #[must_use]
 pub fn records(directory: &Path) -> Vec<Found> {
     if is_safe(directory).is_err() {
@@ -150,14 +151,14 @@ fn found(path: PathBuf) -> io::Result<Found> {
     Ok(Found { record: serde_json::from_slice(&short(&file)?).unwrap_or_default(), path, running })
 }
 
-/// The contents of a file, up to the largest size of a record.
+/// The contents of a file, up to the maximum size of a record.
 pub(crate) fn short(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The running bridge that uses one of these interfaces of the namespace `place`.
+/// The running bridge that uses one of these interfaces of the namespace with cookie `place`: its name and record.
 #[must_use]
 pub fn bridge_at(directory: &Path, place: u64, interfaces: &[String]) -> Option<(String, Record)> {
     let running = records(directory).into_iter().filter(|f| f.running).map(|f| f.record);
@@ -167,17 +168,17 @@ pub fn bridge_at(directory: &Path, place: u64, interfaces: &[String]) -> Option<
     })
 }
 
-/// Forgets killed processes that used one of these interfaces, because another one uses them now.
+/// Removes records of killed processes that used one of these interfaces, because another process uses them now.
 pub fn forget(directory: &Path, place: u64, interfaces: &[String]) {
     let same = |taken: &Taken| taken.place == place && taken.interfaces.iter().any(|name| interfaces.contains(name));
     for found in records(directory).into_iter().filter(|f| !f.running && f.record.bridge.as_ref().is_some_and(same)) {
-        // Another process may have removed it.
+        // Another process may have removed it first.
         let _ = std::fs::remove_file(found.path);
     }
 }
 
-/// The remains of killed links, bridges and shapers, and bridges of the kernel that forward in place of ended ones: one sentence for each,
-/// with what ends it.
+/// What killed links, bridges and shapers left behind, and kernel bridges still forwarding: one sentence each, with the
+/// command that cleans up.
 #[must_use]
 pub fn leftovers(directory: &Path) -> Vec<String> {
     let all = records(directory);
@@ -208,7 +209,7 @@ pub fn leftovers(directory: &Path) -> Vec<String> {
     killed.chain(forwarding.iter().filter_map(handover::Forwarding::told)).collect()
 }
 
-/// A number of things.
+/// A count with its noun in the right number.
 fn counted(many: usize, one: &str, more: &str) -> String {
     format!("{many} {}", if many == 1 { one } else { more })
 }
@@ -216,13 +217,13 @@ fn counted(many: usize, one: &str, more: &str) -> String {
 /// The result of a cleanup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Links that were killed, whose records are gone now.
+    /// Killed links whose records were removed.
     pub links: usize,
-    /// The same of bridges and shapers.
+    /// Killed bridges and shapers whose records were removed.
     pub bridges: usize,
-    /// Processes that were left in the namespaces of links.
+    /// Processes killed in namespaces of killed links.
     pub processes: usize,
-    /// Offloads that bridges had left disabled.
+    /// Offloads enabled again.
     pub offloads: usize,
 }
 
@@ -240,8 +241,9 @@ impl std::fmt::Display for Cleaned {
     }
 }
 
-/// Ends remaining processes of killed links, and restores the settings that killed bridges changed. Running ones are
-/// not affected. A bridge of the kernel that forwards in place of a killed bridge goes on, and so does the record, which tells of it.
+/// Kills the processes of killed links, and restores the settings that killed bridges changed. Running links and
+/// bridges are not affected. A kernel bridge that took over from a killed bridge keeps forwarding, and its record
+/// stays.
 #[must_use]
 pub fn clean(directory: &Path) -> Cleaned {
     let mut cleaned = Cleaned::default();
@@ -267,16 +269,16 @@ pub fn clean(directory: &Path) -> Cleaned {
     cleaned
 }
 
-/// Takes the offloads, which are switched on again, out of a record.
+/// Removes the offloads from a record, once they are restored.
 fn keep_without_offloads(found: &Found) {
     let mut record = found.record.clone();
     let Some(taken) = record.bridge.as_mut().filter(|taken| !taken.off.is_empty()) else { return };
     taken.off.clear();
-    // If it cannot be written, they are switched on once more at the next start.
+    // If this fails, they are enabled once more at the next start.
     let _ = serde_json::to_vec(&record).map(|text| std::fs::write(&found.path, text));
 }
 
-/// Removes sockets without a listener, whose processes were killed.
+/// Removes sockets without a listener: their processes were killed.
 fn remove_dead_sockets(directory: &Path) {
     if is_safe(directory).is_err() {
         return;
@@ -284,13 +286,13 @@ fn remove_dead_sockets(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.path());
     for socket in entries.filter(|path| path.extension().is_some_and(|e| e == "sock")) {
         if is_dead(&socket) {
-            // Another process may have removed it.
+            // Another process may have removed it first.
             let _ = std::fs::remove_file(socket);
         }
     }
 }
 
-/// Enables the offloads that a bridge disabled. Interfaces and namespaces that are gone need nothing.
+/// Re-enables the offloads that a bridge disabled, unless the interface or namespace is gone. Returns their number.
 fn switch_on_again(taken: &Taken) -> usize {
     if taken.off.is_empty() {
         return 0;
@@ -300,13 +302,12 @@ fn switch_on_again(taken: &Taken) -> usize {
     undone.unwrap_or(0)
 }
 
-/// Kills every process in one of these namespaces.
+/// Kills every process in these namespaces, and returns their number.
 fn end_processes(cookies: &[u64]) -> usize {
     inside(cookies).into_iter().filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count()
 }
 
-/// Every process in one of these namespaces. The kernel does not reuse a cookie while the machine runs, so no other
-/// namespace matches.
+/// Every process in these namespaces. Cookies are unique until reboot, so no other namespace can match.
 fn inside(cookies: &[u64]) -> Vec<Pid> {
     let own = Netns::current().map(|n| n.cookie()).unwrap_or_default();
     let is_inside = |pid: &i32| {
@@ -350,7 +351,7 @@ mod tests {
         held.update(&record(&taken)).unwrap();
         assert_eq!(records(dir.path())[0].record, record(&taken));
         assert!(leftovers(dir.path()).is_empty());
-        // As a kill leaves it: there, and not locked.
+        // The state after a kill: the record exists, unlocked.
         let path = held.path.clone();
         let text = std::fs::read(&path).unwrap();
         drop(held);

@@ -1,27 +1,26 @@
-//! Restricts threads that read untrusted packets or requests, so that an attacker who controls one gains no privileges.
+//! Restricts threads that parse untrusted packets or requests, so that a compromised one cannot escalate privileges.
 //!
-//! `no_new_privs` keeps the thread from gaining rights by running a program
-//! (`Documentation/userspace-api/no_new_privs.rst`). A seccomp filter refuses system calls that such a thread never
-//! makes: running programs, loading code into the kernel, entering other namespaces, reading other processes. The
-//! filter depends only on the number of the call, so the kernel caches its decision (since Linux 5.11), and permitted
-//! calls cost almost nothing.
+//! `no_new_privs` prevents gaining privileges through execve(2) (`Documentation/userspace-api/no_new_privs.rst`). A
+//! seccomp filter rejects system calls that such a thread never makes: executing programs, loading kernel code,
+//! entering namespaces, tracing processes. The filter checks only the system call number, so the kernel caches allowed
+//! calls in a bitmap (Linux 5.11) and they cost almost nothing.
 
 use std::io;
 
-/// The rights that the calling thread still needs.
+/// What the calling thread must still be able to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// None.
+    /// Nothing of the following.
     Nothing,
-    /// Loading a BPF program: if an interface returns, `AF_XDP` needs its program again.
+    /// Load a BPF program: `AF_XDP` reloads its program when an interface returns.
     Bpf,
-    /// Sending signals to the processes of a command.
+    /// Signal a command's processes.
     Signals,
-    /// Open files, and connections to sockets: no file by its name. For root without capabilities, whom all of root's files belong to.
+    /// Use open files and connect to sockets, but open no file by path: root owns most files even without capabilities.
     Connections,
 }
 
-/// System calls that are refused with `EPERM`.
+/// System calls rejected with `EPERM`.
 const REFUSED: [libc::c_long; 34] = [
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -59,7 +58,7 @@ const REFUSED: [libc::c_long; 34] = [
     libc::SYS_setresuid,
 ];
 
-/// The same for threads that open no files.
+/// Rejected as well for threads that open no files by path.
 const WITH_NAMES: &[libc::c_long] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -78,7 +77,7 @@ const WITH_NAMES: &[libc::c_long] = &[
     libc::SYS_lremovexattr,
 ];
 
-/// Those that only older architectures have.
+/// Legacy calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const WITH_OLD_NAMES: &[libc::c_long] = &[
     libc::SYS_open,
@@ -100,7 +99,7 @@ const WITH_OLD_NAMES: &[libc::c_long] = &[libc::SYS_renameat];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const WITH_OLD_NAMES: &[libc::c_long] = &[];
 
-/// The architecture in the filter's data (`linux/audit.h`); `None` if it is unknown here.
+/// The `AUDIT_ARCH_*` value of `struct seccomp_data` (`linux/audit.h`); `None` on other architectures.
 const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xc000_003e)
 } else if cfg!(target_arch = "aarch64") {
@@ -109,28 +108,27 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// System calls with this bit use another interface of the same kernel (x32).
+/// `__X32_SYSCALL_BIT`: system calls of the x32 ABI.
 const OTHER_INTERFACE: u32 = 0x4000_0000;
 
-/// Permanently removes the calling thread's ability to gain rights, and system calls that it does not need; the same
-/// for threads that it starts.
+/// Permanently sets `no_new_privs` and installs the seccomp filter, for the calling thread and the threads it starts.
 ///
 /// # Errors
-/// When the kernel has neither; the thread continues without them.
+/// When the kernel lacks either; the thread then continues unconfined.
 pub fn confine(needs: Needs) -> io::Result<()> {
-    // SAFETY: numbers only.
+    // SAFETY: no pointers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
         return Err(io::Error::last_os_error());
     }
     let Some(architecture) = ARCHITECTURE else { return Ok(()) };
     let mut program = filter(architecture, needs);
     let given = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the program, as long as is said, outlives the call, and the kernel copies it.
+    // SAFETY: the program has the given length and outlives the call; the kernel copies it.
     let done = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const given) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The system calls that are refused.
+/// The system calls to reject.
 fn refused(needs: Needs) -> Vec<libc::c_long> {
     let needed = |number: &libc::c_long| needs == Needs::Signals && *number == libc::SYS_kill;
     let mut refused: Vec<libc::c_long> = REFUSED.into_iter().filter(|number| !needed(number)).collect();
@@ -143,9 +141,9 @@ fn refused(needs: Needs) -> Vec<libc::c_long> {
     refused
 }
 
-/// The filter, in the instructions of the classic BPF.
+/// The filter, in classic BPF.
 fn filter(architecture: u32, needs: Needs) -> Vec<libc::sock_filter> {
-    /// The offsets of the number of the call and of the architecture in `struct seccomp_data`.
+    /// Offsets of `nr` and `arch` in `struct seccomp_data`.
     const NUMBER: u32 = 0;
     const OF_ARCHITECTURE: u32 = 4;
     let load = |k| libc::sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k };
@@ -153,7 +151,7 @@ fn filter(architecture: u32, needs: Needs) -> Vec<libc::sock_filter> {
         |kind: u32, k, jt, jf| libc::sock_filter { code: (libc::BPF_JMP | kind | libc::BPF_K) as u16, jt, jf, k };
     let end = |k| libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k };
     let refused: Vec<u32> = refused(needs).into_iter().map(|number| number as u32).collect();
-    // The permission follows all comparisons, then the refusal.
+    // The allow return follows all comparisons, then the EPERM return.
     let rest = refused.len() as u8;
     let mut program = vec![
         load(OF_ARCHITECTURE),
@@ -172,7 +170,7 @@ fn filter(architecture: u32, needs: Needs) -> Vec<libc::sock_filter> {
 mod tests {
     use super::*;
 
-    /// In a thread of its own, which alone is confined.
+    /// In a separate thread, because confinement is permanent.
     #[test]
     fn a_confined_thread_runs_no_programs_and_still_works() {
         let confined = std::thread::spawn(|| {
@@ -190,14 +188,14 @@ mod tests {
         std::process::Command::new("true").status().unwrap();
     }
 
-    /// In threads of their own, too.
+    /// In separate threads, too.
     #[test]
     fn a_thread_keeps_what_it_needs() {
         if ARCHITECTURE.is_none() {
             return;
         }
         let own = rustix::process::getpid();
-        // Signal 0 is only asked for.
+        // Signal 0 only checks permission.
         let signals = move |needs| {
             let ask = move || confine(needs).is_ok() && rustix::process::test_kill_process(own).is_ok();
             std::thread::spawn(ask).join().unwrap()

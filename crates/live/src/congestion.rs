@@ -1,4 +1,4 @@
-//! The available congestion controls: those of the kernel, and those that can be added through BPF.
+//! Available congestion controls: the kernel's, and those that can be registered through BPF.
 
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
@@ -9,18 +9,18 @@ use crate::bpf::tcp::{OURS, register};
 use crate::capabilities::may_load_programs;
 use crate::netns::sysctl;
 
-/// The congestion controls that this process has registered; they are removed when it ends.
+/// Links of the congestion controls registered by this process; they are unregistered when it ends.
 static REGISTERED: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
-/// The present congestion controls of the kernel.
+/// The kernel's available congestion controls (`tcp_available_congestion_control`).
 #[must_use]
 pub fn controls() -> Vec<String> {
     let text = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Congestion controls that the kernel lacks and that the calling thread can load through BPF, as far as the kernel's types and the rights
-/// show.
+/// Congestion controls that the kernel lacks but that can be registered through BPF, judging by its BTF and the calling
+/// thread's capabilities.
 #[must_use]
 pub fn addable() -> Vec<&'static str> {
     let known = controls();
@@ -28,13 +28,12 @@ pub fn addable() -> Vec<&'static str> {
     OURS.into_iter().filter(|name| can && !known.iter().any(|k| k == name)).collect()
 }
 
-/// Ensures that a congestion control is available: built in, as a module, or registered here through BPF. The latter
-/// remains as long as the process.
+/// Makes a congestion control available: built in, as a module, or registered through BPF until this process ends.
 ///
 /// # Errors
-/// When there is none of this name, or ours cannot be loaded.
+/// When the kernel has none of this name and none can be registered.
 pub fn provide(name: &str) -> Result<(), LiveError> {
-    // Nothing is left half done by a thread that panics here.
+    // A panic while the lock is held leaves no inconsistent state.
     let mut registered = REGISTERED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let known = controls();
     if known.iter().any(|k| k == name) {

@@ -1,4 +1,4 @@
-//! The support of this machine for live traffic, and the state of running links.
+//! Checks whether this machine supports live traffic, and diagnoses running links.
 
 mod disciplines;
 
@@ -29,24 +29,24 @@ pub use disciplines::Known;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Good.
+    /// All good.
     Good,
-    /// It works, but not as well as possible.
+    /// Works, with limitations.
     Poor,
-    /// It is missing.
+    /// Unavailable.
     Missing,
 }
 
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was checked.
+    /// The name of the check.
     pub name: String,
     /// The result.
     pub state: State,
-    /// The finding.
+    /// The finding, in words.
     pub found: String,
-    /// What would help; empty if nothing is needed.
+    /// The remedy; empty if none is needed.
     pub right: String,
 }
 
@@ -62,8 +62,8 @@ fn tried<T>(name: &str, result: io::Result<T>, good: impl Into<String>, right: &
     }
 }
 
-/// Performs all checks; it takes about a second, in which timers are measured. `disciplines` are those to look for in the kernel and
-/// in `tc`, as `tc` calls them.
+/// Runs all checks, which takes about a second for the timer measurement. `disciplines` are those to look for in the
+/// kernel and in `tc`, by their `tc` names.
 #[must_use]
 pub fn examine(disciplines: &[&str]) -> Vec<Check> {
     let namespace = Netns::create();
@@ -82,7 +82,7 @@ pub fn examine(disciplines: &[&str]) -> Vec<Check> {
     checks
 }
 
-/// What links need, for a user who has the rights.
+/// The requirements of links, for a user with the capabilities.
 fn with_rights(namespace: &io::Result<Netns>) -> Vec<Check> {
     let there = || namespace.as_ref().map_err(|e| io::Error::from(e.kind()));
     let tun = there().and_then(|n| n.inside(|| Tun::create("aqmkit0")));
@@ -93,7 +93,7 @@ fn with_rights(namespace: &io::Result<Netns>) -> Vec<Check> {
     ]
 }
 
-/// The same for a user who lacks them, as far as a user namespace gives them.
+/// The same for a user without them, as far as a user namespace grants them.
 fn without_rights(tried: &Result<(), Refused>) -> Vec<Check> {
     const LACKS: &str = "CAP_SYS_ADMIN or CAP_NET_ADMIN is missing";
     const ROOT: &str = "run it as root, for example with sudo";
@@ -132,7 +132,7 @@ fn without_rights(tried: &Result<(), Refused>) -> Vec<Check> {
     }
 }
 
-/// The sockets that a bridge between interfaces can use.
+/// The sockets that a bridge can use.
 fn sockets() -> Vec<Check> {
     use rustix::net::{AddressFamily, SocketType, socket};
     let open = |family: u16| socket(AddressFamily::from_raw(family), SocketType::RAW, None).map_err(io::Error::from);
@@ -149,7 +149,7 @@ fn sockets() -> Vec<Check> {
     ]
 }
 
-/// Traffic control programs, tried at the loopback of a namespace.
+/// tcx programs, tried on the loopback of a namespace.
 fn programs() -> Check {
     let attached = Netns::create().and_then(|n| n.inside(|| crate::shape::can_attach(1)));
     tried(
@@ -188,7 +188,7 @@ fn congestion() -> Check {
     check("congestion control", state, found, "load modules, such as with modprobe tcp_cubic tcp_dctcp")
 }
 
-/// The ECN support of TCP, tested in a separate namespace.
+/// TCP's ECN support, tried in a separate namespace.
 fn ecn(namespace: Option<&Netns>) -> Check {
     let now = sysctl("net.ipv4.tcp_ecn").unwrap_or_default();
     let can = |value: &str| namespace.is_some_and(|n| n.inside(|| set_sysctl("net.ipv4.tcp_ecn", value)).is_ok());
@@ -208,7 +208,7 @@ fn ecn(namespace: Option<&Netns>) -> Check {
     )
 }
 
-/// The support of the kernel for disciplines inside it.
+/// The kernel's support for in-kernel disciplines.
 fn in_kernel() -> Vec<Check> {
     let one = |found: kernel::examine::Found| match found.what {
         Ok(what) => check(found.name, State::Good, what, ""),
@@ -252,7 +252,7 @@ fn punctuality() -> Vec<Check> {
     ]
 }
 
-/// The lateness of a thread with real-time priority: one timer each 300 µs for a second.
+/// Timer lateness of a real-time thread: a timer every 300 µs for one second.
 fn measure_timers() -> (Granted, Summary) {
     let granted = be_punctual();
     let clock = Clock::start();
@@ -266,8 +266,8 @@ fn measure_timers() -> (Granted, Summary) {
     (granted, late.summary().unwrap_or_default())
 }
 
-/// Interfaces that merge packets irreversibly. Other offloads do no harm: a bridge switches off those that do while it runs, and leaves
-/// segmentation to the interfaces, which is several times as fast.
+/// Interfaces with LRO, which cannot be undone. Other offloads do no harm: a bridge disables the harmful ones while it
+/// runs, and leaves segmentation to the NIC, which is several times as fast.
 fn merging() -> Vec<Check> {
     let interfaces = Netlink::open().and_then(|mut n| n.interfaces()).unwrap_or_default();
     let merges = |name: &str| OFFLOADS.iter().any(|o| o.name == "lro" && is_on(name, o).unwrap_or(false));
@@ -279,37 +279,37 @@ fn irreversible(name: &str) -> Check {
     check(&format!("LRO of {name}"), State::Poor, "on: it merges packets in a way that cannot be undone", &right)
 }
 
-/// The last second of one direction of a running link.
+/// One direction of a running link over the last second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PulseDirection {
-    /// Bits per second that left.
+    /// Departure rate in bit/s.
     pub bps: f64,
-    /// Bits per second that arrived.
+    /// Arrival rate in bit/s.
     pub offered_bps: f64,
-    /// Packets that wait.
+    /// Packets queued.
     pub waiting_packets: u64,
     /// Packets dropped in that second.
     pub drops: u64,
     /// Packets marked in that second.
     pub marks: u64,
-    /// Packets that the kernel dropped before the discipline in that second.
+    /// Packets dropped by the kernel before the discipline in that second.
     #[serde(default)]
     pub overrun: u64,
 }
 
-/// The last second of a running link.
+/// A running link over the last second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pulse {
-    /// Seconds since its start.
+    /// Seconds since the start of the link.
     pub at_s: f64,
-    /// Down, up.
+    /// The directions: down, up.
     pub directions: Vec<PulseDirection>,
-    /// The largest lateness of a packet since the start, in milliseconds.
+    /// Maximum lateness of a departure since the start, in milliseconds.
     pub latest_ms: f64,
 }
 
 impl Pulse {
-    /// The difference of two snapshots.
+    /// The difference of two snapshots, taken a second apart.
     #[must_use]
     pub fn between(before: &Look, now: &Look) -> Self {
         let seconds = now.at.since(before.at).as_secs_f64().max(1e-9);
@@ -334,18 +334,18 @@ impl Pulse {
     }
 }
 
-/// A running link, and the findings about it.
+/// A running link and its diagnosis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Patient {
-    /// Its process.
+    /// Process id.
     pub pid: u32,
     /// A short description of its command.
     pub title: String,
-    /// For each direction, whether its queue is the bottleneck; and other problems.
+    /// Per direction, whether its queue is the bottleneck; then other problems.
     pub findings: Vec<String>,
 }
 
-/// Every running link.
+/// Diagnoses every running link.
 #[must_use]
 pub fn patients(directory: &Path) -> Vec<Patient> {
     let running = records(directory).into_iter().filter(|f| f.running && f.record.bridge.is_none());
@@ -362,7 +362,7 @@ pub fn patients(directory: &Path) -> Vec<Patient> {
     running.map(one).collect()
 }
 
-/// A link with a lower utilisation is not the bottleneck.
+/// Below this utilisation a link is not the bottleneck.
 const BUSY: f64 = 0.9;
 
 fn diagnose(record: &Record, pulse: &Pulse) -> Vec<String> {
@@ -390,7 +390,7 @@ fn judge(name: &str, d: &PulseDirection, rate: u64) -> String {
     }
 }
 
-/// Packets that the kernel drops before a device never reach the discipline.
+/// Reports packets dropped by the kernel on the device, which never reached the discipline.
 fn lost_before(record: &Record) -> Vec<String> {
     let dropped = |(path, device): (&String, &String)| {
         let interface = Netns::at(path).ok()?.inside(|| Netlink::open()?.interface(device)).ok()?;
@@ -405,7 +405,7 @@ fn lost_before(record: &Record) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Advice to switch segmentation off would make a bridge several times slower.
+    /// Advice to disable segmentation offload would make a bridge several times slower.
     #[test]
     fn only_what_hurts_is_advised_against() {
         assert!(merging().iter().all(|c| c.name.starts_with("LRO of ")));

@@ -4,42 +4,42 @@ use std::io;
 
 use aqmkit_aqm::ParamError;
 
-/// An error of the live path. Its message has the problem, the place and the remedy.
+/// An error of the live path. Its message names the problem, the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The machine or the user's rights lack something.
+    /// The machine or the user's permissions do not suffice.
     #[error("{what}\n  {right}")]
     Lacks {
         /// What is missing.
         what: String,
-        /// What would help.
+        /// The remedy.
         right: String,
     },
     /// A parameter is invalid.
     #[error("{direction}: {error}")]
     Parameter {
-        /// Its direction.
+        /// The direction whose parameter is invalid.
         direction: String,
-        /// The error.
+        /// Parameter, value and reason.
         error: ParamError,
     },
-    /// A system call failed unexpectedly.
+    /// A system call failed.
     #[error("{doing}: {error}")]
     System {
-        /// The attempted action.
+        /// The action attempted.
         doing: String,
-        /// The error.
+        /// The error returned by the system call.
         error: io::Error,
     },
 }
 
 impl LiveError {
-    /// Something is missing.
+    /// Something is missing; `right` is the remedy.
     pub fn lacks(what: impl Into<String>, right: impl Into<String>) -> Self {
         LiveError::Lacks { what: what.into(), right: right.into() }
     }
 
-    /// Adds the attempted action to system errors.
+    /// Wraps an I/O error, naming the action attempted.
     pub fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |error| LiveError::System { doing: doing.into(), error }
     }

@@ -1,4 +1,4 @@
-//! Bridges of the kernel that forward in place of a bridge that has ended (`--fail-open`).
+//! Kernel bridges that took over from an ended bridge (`--fail-open`).
 
 use std::io;
 
@@ -6,35 +6,35 @@ use crate::bridge::{KernelDevice, kernel_bridges, remove_kernel_bridge};
 use crate::cleanup::{Found, Taken, records};
 use crate::netns::{Netns, cookie};
 
-/// A bridge device of the kernel that no process attends: frames pass without a queue.
+/// A kernel bridge that no process supervises: it forwards frames without a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarding {
     device: KernelDevice,
-    /// The cookie of its namespace.
+    /// Cookie of its network namespace.
     place: u64,
 }
 
 impl Forwarding {
-    /// The name of the device.
+    /// Interface name of the bridge.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.device.name
     }
 
-    /// Whether `--fail-open` made it.
+    /// Whether `--fail-open` created it.
     #[must_use]
     pub fn made_here(&self) -> bool {
         self.device.made_here
     }
 
-    /// Whether it forwards between the interfaces of a bridge.
+    /// Whether its ports include the interfaces of a bridge's record.
     pub(crate) fn is_between(&self, taken: &Taken) -> bool {
         let joined =
             !taken.interfaces.is_empty() && taken.interfaces.iter().all(|name| self.device.ports.contains(name));
         self.place == taken.place && joined
     }
 
-    /// What it does, and what ends that; nothing if it does not forward.
+    /// A warning with the remedy; `None` if the bridge has fewer than two ports and so does not forward.
     pub(crate) fn told(&self) -> Option<String> {
         let KernelDevice { name, made_here, ports } = &self.device;
         let between = ports.join(" and ");
@@ -45,10 +45,10 @@ impl Forwarding {
         (ports.len() > 1).then(|| format!("the kernel forwards between {between} without a queue ({name}); {right}"))
     }
 
-    /// Removes the device, in its namespace.
+    /// Deletes the bridge device, in its namespace.
     ///
     /// # Errors
-    /// When it or its namespace is gone, or the process may not.
+    /// When the device or its namespace is gone, or permission is missing.
     pub fn remove(&self) -> io::Result<()> {
         if self.place == here() {
             return remove_kernel_bridge(self.name());
@@ -58,19 +58,19 @@ impl Forwarding {
     }
 }
 
-/// The cookie of the calling thread's namespace; zero where the kernel has none.
+/// Cookie of the calling thread's network namespace; zero if the kernel does not report one.
 fn here() -> u64 {
     cookie().unwrap_or_default()
 }
 
-/// The devices that forward in place of the bridges of a directory of records.
+/// The kernel bridges that took over from the bridges of a directory of records.
 #[must_use]
 pub fn all(directory: &std::path::Path) -> Vec<Forwarding> {
     forwarding(&records(directory))
 }
 
-/// The devices that forward in place of bridges that have ended: in the calling thread's namespace also those without a record, elsewhere those
-/// between the interfaces of a record.
+/// The kernel bridges that took over from ended bridges: in the calling thread's namespace including those without a
+/// record, in other namespaces those between the interfaces of a record.
 pub(crate) fn forwarding(records: &[Found]) -> Vec<Forwarding> {
     let bridges =
         |running: bool| records.iter().filter(move |f| f.running == running).filter_map(|f| f.record.bridge.as_ref());
@@ -90,7 +90,8 @@ pub(crate) fn forwarding(records: &[Found]) -> Vec<Forwarding> {
     found
 }
 
-/// Of the devices of a namespace, those that forward in place of a killed bridge, or satisfy a condition, and that no running bridge attends.
+/// Among a namespace's bridges: those that took over from a killed bridge, or satisfy `ours`, unless a running bridge
+/// uses their ports.
 fn unattended(
     devices: Vec<KernelDevice>,
     place: u64,

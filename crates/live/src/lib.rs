@@ -1,9 +1,9 @@
 //! The disciplines of aqmkit on live Linux traffic.
 //!
-//! The `Box<dyn Qdisc<P>>` of the simulator runs here between two network namespaces and carries the
-//! kernel's TCP.
+//! The same `Box<dyn Qdisc<P>>` as in the simulator runs here between two network namespaces or interfaces, and carries
+//! the kernel's TCP.
 //!
-//! Linux only. Headers, the shaper and captures need no kernel and are in `aqmkit_packets`.
+//! Linux only. Header parsing, the shaper and captures need no kernel and are in `aqmkit_packets`.
 
 #![allow(unsafe_code, reason = "some system calls need it; each block says why it is sound")]
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -6,9 +6,9 @@
 //!                        ◀──────────────  Shaper  ◀── down ──
 //! ```
 //!
-//! Nothing outside the namespaces that it creates is changed: no sysctl, no route, no file except its record. Inside
-//! the client namespace of another link, that namespace is the server's side and forwards packets, so that bottlenecks
-//! can be in series.
+//! Nothing outside the namespaces it creates is changed: no sysctl, no route, no file except its record. Inside the
+//! client namespace of another link, that namespace is the server's side and forwards packets, so that bottlenecks can
+//! be put in series.
 
 mod addresses;
 pub mod router;
@@ -47,25 +47,25 @@ use addresses::{Behind, free_number};
 pub use side::Side;
 use side::{prepare, side};
 
-/// The environment variable with the address of the server's side.
+/// The environment variable with the IPv4 address of the server's side.
 pub const BASE: &str = "AQMKIT_BASE";
-/// The same for IPv6.
+/// The environment variable with its IPv6 address.
 pub const BASE6: &str = "AQMKIT_BASE6";
 
-/// When every thread has heard of a request: they look for some with each packet, and at least ten times a second.
+/// By then every thread has run a request: they check with each batch of packets, and at least ten times a second.
 const HEARD: Duration = Duration::from_millis(200);
 
 /// The settings of a link.
 #[derive(Clone, Debug)]
 pub struct LinkSetup {
-    /// From the server to the client.
+    /// The direction from server to client.
     pub down: Setup,
-    /// From the client to the server.
+    /// The direction from client to server.
     pub up: Setup,
-    /// The classification of packets.
+    /// How packets are assigned to classes.
     pub classes: Classes,
-    /// The plan of the measurement, with times relative to the start of [`Link::clock`] and with the links `down` and
-    /// `up`. `None` for one window over the whole time.
+    /// The measurement plan, with times relative to the start of [`Link::clock`] and the links `down` and `up`. `None`
+    /// for a single window over the whole time.
     pub plan: Option<Plan>,
     /// Whether, without a plan, only the time from [`Link::begin`] to [`Link::finish`] is measured.
     pub on_demand: bool,
@@ -73,15 +73,15 @@ pub struct LinkSetup {
     pub ecn: Option<bool>,
     /// The congestion control of every connection in both namespaces; `None` for the kernel's default.
     pub cc: Option<String>,
-    /// Largest packet.
+    /// The MTU in bytes.
     pub mtu: u32,
     /// Whether the client reaches the networks of the calling thread's namespace, which is then the server's side and
-    /// translates addresses.
+    /// masquerades its addresses.
     pub outside: bool,
     /// The threads that move packets.
     pub threads: Threads,
-    /// Where the discipline of `down` runs if it runs inside the kernel, at the device of a router in front of the server's
-    /// side: this process only delays packets, and measures. The link then has IPv4 alone.
+    /// If set, the discipline of `down` runs inside the kernel, on a router in front of the server's side; this process
+    /// only adds delay and measures. The link is then IPv4-only.
     pub in_kernel: Option<Place>,
 }
 
@@ -92,16 +92,16 @@ pub struct Link {
     pub server: Side,
     /// The client's side.
     pub client: Side,
-    /// The addresses.
+    /// The addresses of both sides.
     pub addresses: Addresses,
-    /// Whether the server's side is the namespace in which this process was started.
+    /// Whether the server's side is the namespace this process was started in.
     pub nested: bool,
-    /// The clock of the measurement.
+    /// The clock of the measurement; zero at the start.
     pub clock: Clock,
-    /// The handle that shows and changes it.
+    /// The handle that reports on and changes the link.
     pub control: Arc<Control<Tun>>,
     running: Running,
-    /// The router in front of the server's side, where the discipline is inside the kernel.
+    /// The router in front of the server's side, if the discipline runs inside the kernel.
     router: Option<Side>,
     _nat: Option<Nat>,
 }
@@ -110,12 +110,12 @@ impl Link {
     /// Creates the namespaces, the devices and the threads between them.
     ///
     /// # Errors
-    /// When a parameter cannot be used, or the machine or the user's rights lack something.
+    /// When a parameter is invalid, or the machine or the user's permissions do not suffice.
     pub fn open(setup: &LinkSetup) -> Result<Self, LiveError> {
         Link::placed(setup, setup.outside || std::env::var_os(BASE).is_some())
     }
 
-    /// The same inside the calling thread's namespace, which is the client side of another link.
+    /// As [`Link::open`], inside the calling thread's namespace, which is the client's side of another link.
     ///
     /// # Errors
     /// As [`Link::open`].
@@ -137,7 +137,7 @@ impl Link {
         let addresses = Addresses::of(number);
         let behind = if nested { Behind::Block(number) } else { Behind::Everything };
         let orphans = || File::options().write(true).open(sysctl_path("net.ipv4.tcp_orphan_retries"));
-        // The namespace of another link remains.
+        // In a nested link that namespace belongs to the outer link and stays.
         let of_outer = if nested { None } else { outer.inside(orphans).ok() };
         let of_inner = inner.inside(orphans).ok();
         let local = if setup.in_kernel.is_some() { router::addresses(number) } else { addresses.server };
@@ -172,7 +172,8 @@ impl Link {
         })
     }
 
-    /// The address of servers for commands on the client's side: for links in series, that of the outermost link.
+    /// The server address for commands on the client's side, IPv4 and IPv6; for links in series, that of the outermost
+    /// link.
     #[must_use]
     pub fn base(&self) -> [String; 2] {
         let own = self.addresses.server.map(|a| a.to_string());
@@ -182,7 +183,7 @@ impl Link {
         [outermost(BASE, v4), outermost(BASE6, v6)]
     }
 
-    /// Starts the measurement, when this returns, at the same time in all directions.
+    /// Starts the measurement in all directions at the instant this returns.
     ///
     /// # Errors
     /// When a thread does not answer.
@@ -191,26 +192,26 @@ impl Link {
         self.told(move |direction, _| direction.meter_mut().begin(at))?;
         let failed = "cannot wait for the start of the measurement";
         while self.clock.now() < at {
-            // Signals may interrupt it.
+            // A signal may interrupt the wait: retry.
             wait(&mut [], &self.clock, at).map_err(LiveError::while_doing(failed))?;
         }
         Ok(())
     }
 
-    /// Ends the measurement, at the time of the call.
+    /// Ends the measurement at the time of the call.
     ///
     /// # Errors
     /// When a thread does not answer, so that the measurement has no end.
     pub fn finish(&self) -> Result<(), LiveError> {
         let at = self.clock.now();
         self.told(move |direction, _| {
-            // Departures that are due by then come first.
+            // First process departures that are due by then.
             direction.advance(at);
             direction.meter_mut().end(at);
         })
     }
 
-    /// Lets the threads act. A link that has ended is not told.
+    /// Runs a closure on every direction. Not an error if the link has ended.
     fn told(&self, act: impl Fn(&mut Direction, Instant) + Clone + Send + 'static) -> Result<(), LiveError> {
         if self.control.ask_all(act).is_some() || !self.is_up() {
             return Ok(());
@@ -218,14 +219,14 @@ impl Link {
         Err(LiveError::lacks("the threads of the link do not answer", "this machine has too much other work"))
     }
 
-    /// Whether it is still running. It ends by itself when a device is removed.
+    /// Whether the link is still running. It ends by itself when a device is removed.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.running.is_up()
     }
 
-    /// Ends the link and returns the measurements, and the number of packets that the kernel dropped elsewhere than before the devices
-    /// of the two directions, which are part of the measurements. The devices are removed with the threads, the namespaces with their last
+    /// Ends the link. Returns the measurements, and the number of packets dropped by the kernel elsewhere than on the
+    /// input devices (those are in the measurements). Devices are removed with the threads, namespaces with their last
     /// process.
     ///
     /// # Errors
@@ -238,7 +239,7 @@ impl Link {
         Ok((running.close()?, elsewhere))
     }
 
-    /// Behind a router, the server's device is not that of a direction.
+    /// With a router, the server's own device is not an input device of any direction.
     fn dropped_elsewhere(&mut self) -> u64 {
         if self.router.is_some() { self.server.dropped_before() } else { 0 }
     }
@@ -256,7 +257,7 @@ fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
     LiveError::while_doing(doing)
 }
 
-/// Advice if the rights to create links are missing.
+/// The remedy when the capabilities to create links are missing.
 const WITHOUT_ROOT: &str =
     "run it as root, for example with sudo; or without root in a user namespace: unshare -Urn aqmkit link …";
 
@@ -286,7 +287,7 @@ fn no_tun(error: io::Error) -> LiveError {
     }
 }
 
-/// Enables the translation of the addresses of links in the calling thread's namespace, which must forward packets.
+/// Masquerades links' addresses in the calling thread's namespace, which must forward packets.
 fn way_outside() -> io::Result<Nat> {
     let addresses = Netlink::open()?.addresses()?;
     if !addresses.iter().any(leads_out) {
@@ -298,11 +299,11 @@ fn way_outside() -> io::Result<Nat> {
     Nat::open()
 }
 
-/// Whether an address is one by which others are reached.
+/// Whether an address is routable beyond its own interface.
 fn leads_out(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !v4.is_loopback(),
-        // Every interface has an address that leads to its own link only.
+        // Every interface has a link-local address.
         IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
     }
 }
@@ -328,7 +329,7 @@ fn no_way_outside(error: &io::Error) -> LiveError {
     }
 }
 
-/// The two directions: what comes from the device of each side leaves at the other's.
+/// Both directions: the input device of one is the output of the other.
 fn directions(
     setup: &LinkSetup,
     [down, up]: [Tun; 2],
@@ -354,7 +355,7 @@ fn with_classes(direction: &Setup, link: &LinkSetup) -> Setup {
     Setup { classes: link.classes.names().to_vec(), ..direction.clone() }
 }
 
-/// What measures a direction of the link.
+/// The meter of one direction.
 fn meter(link: &LinkSetup) -> Meter {
     let classes = link.classes.names();
     let planned = |p: &Plan| Meter::new(&p.windows, classes.len()).listing_drops();

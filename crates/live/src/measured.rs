@@ -1,4 +1,4 @@
-//! What a bottleneck tells of itself: snapshots while it runs, and its results at the end.
+//! What a bottleneck reports: snapshots while it runs, results at the end.
 
 use aqmkit_aqm::Backlog;
 use aqmkit_base::{BitRate, Duration, Instant};
@@ -10,17 +10,17 @@ use serde::Serialize;
 use crate::port::Counts;
 use crate::timing::Granted;
 
-/// Errors of the machine during the measurement.
+/// Failures of this machine during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// Packets that the outgoing device refused.
+    /// Packets that the output device refused.
     pub refused: u64,
-    /// Reads that failed.
+    /// Failed reads from the input devices.
     pub failed_reads: u64,
 }
 
 impl Trouble {
-    /// The errors of both.
+    /// Sums the counters of two threads.
     #[must_use]
     pub(crate) fn and(self, other: Trouble) -> Trouble {
         Trouble { refused: self.refused + other.refused, failed_reads: self.failed_reads + other.failed_reads }
@@ -30,38 +30,38 @@ impl Trouble {
 /// A snapshot of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionLook {
-    /// The counters since the start.
+    /// Counters since the start.
     pub counters: Counters,
-    /// What waits.
+    /// The queue's backlog.
     pub backlog: Backlog,
-    /// The counters by class.
+    /// Counters since the start, by class.
     pub classes: Vec<Counters>,
-    /// The discipline's gauges.
+    /// The discipline's gauges, by name.
     pub gauges: Vec<(String, f64)>,
-    /// The packets that its configured wire has lost.
+    /// Packets lost by the emulated random loss.
     pub lost: u64,
-    /// The counters of the device that its packets come from.
+    /// Counters of the input device.
     pub device: Counts,
 }
 
 /// A snapshot of a running bottleneck.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
-    /// The time of the snapshot.
+    /// When it was taken.
     pub at: Instant,
-    /// The directions.
+    /// In order: first to second side, then back.
     pub directions: Vec<DirectionLook>,
-    /// The largest lateness of a packet.
+    /// Maximum lateness of a departure so far.
     pub latest: Duration,
-    /// The lateness of all packets.
+    /// Histogram of the lateness of departures.
     pub late: Buckets,
-    /// Errors so far.
+    /// Failures so far.
     pub trouble: Trouble,
 }
 
 impl Look {
-    /// The snapshot of both directions from those of two threads, the first directions first. Its time is the earlier one, so that it
-    /// stands still when a thread does.
+    /// Merges the snapshots of two threads, `self` having the first directions. The time is the earlier of the two, so
+    /// that it stands still when one thread hangs.
     #[must_use]
     pub(crate) fn and(mut self, other: Look) -> Look {
         self.directions.extend(other.directions);
@@ -78,58 +78,57 @@ impl Look {
 /// The results of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// For each direction its name and its windows.
+    /// Per direction, its name and its measurement windows.
     pub directions: Vec<(String, Vec<Passed>)>,
-    /// For each direction, its recorder.
+    /// Per direction, its recorder.
     pub recorders: Vec<LinkRecorder>,
-    /// For each direction, its rates, each with its start.
+    /// Per direction, its rates over time, each with the time it took effect.
     pub rates: Vec<Vec<(Instant, BitRate)>>,
-    /// For each direction, the packets it dropped by connection, if they were listed.
+    /// Per direction, drops by connection, if they were logged.
     pub drops: Vec<DropLog>,
     /// Lateness of departures.
     pub late: Times,
-    /// Errors.
+    /// Failures of this machine.
     pub trouble: Trouble,
-    /// For each direction, the packets that its configured wire has lost.
+    /// Per direction, packets lost by the emulated random loss.
     pub lost: Vec<u64>,
-    /// Packets that left a queue inside the kernel, but whose arrival was not observed.
+    /// Packets that left an in-kernel queue without a logged decision.
     pub unknown: u64,
-    /// For each direction, the counters of the device that its packets come from.
+    /// Per direction, counters of its input device.
     pub devices: Vec<Counts>,
-    /// The real-time properties that the machine granted.
+    /// The real-time properties that the threads obtained.
     pub granted: Granted,
-    /// The device that disappeared before the end, if one did: "the input device of down".
+    /// The device that disappeared before the end, if any, such as "the input device of down".
     pub vanished: Option<String>,
     /// The end of the measurement.
     pub end: Instant,
-    /// CPU time of the threads that moved packets.
+    /// CPU time of the forwarding threads.
     pub cpu: Duration,
 }
 
-/// The fraction of packets that the kernel may drop before the devices without invalidating the
-/// measurement.
+/// The fraction of packets that the kernel may drop before the devices without invalidating the measurement.
 const LOST_BEFORE: f64 = 1e-4;
 
-/// Packets that the kernel may drop in addition: it loses its own first IPv6 packets while a device comes up.
+/// Drops allowed on top of that: the kernel loses its own first IPv6 packets while a device comes up.
 const LOST_AT_FIRST: u64 = 10;
 
-/// Whether the kernel dropped too many packets before the devices to trust the measurement.
+/// Whether the kernel dropped too many packets before the devices for a valid measurement.
 #[must_use]
 pub fn loses_too_much(dropped_before: u64, came: u64) -> bool {
     dropped_before as f64 > LOST_AT_FIRST as f64 + LOST_BEFORE * came as f64
 }
 
-/// The lateness that at most one packet in a hundred may exceed: well below the delays that disciplines aim at, and above
-/// that of a quiet virtual machine.
+/// A valid measurement has at most 1 % of departures later than this: well below the delay targets of disciplines, and
+/// above what a quiet virtual machine shows.
 pub const LATEST: Duration = Duration::from_millis(1);
 
-/// Whether so many packets were later than [`LATEST`] that the measurement cannot be trusted. One alone says nothing: of few packets it would
-/// be more than one in a hundred.
+/// Whether more than 1 % of departures were later than [`LATEST`]. A single late one never counts: among few packets it
+/// would exceed 1 %.
 fn too_many_late(late: u64, all: u64) -> bool {
     late > 1.max(all / 100)
 }
 
-/// The mean of the rates of a link between `from` and `to`; each rate has its start.
+/// The time-weighted mean rate of a link between `from` and `to`; each rate comes with the time it took effect.
 #[must_use]
 pub fn mean_rate(rates: &[(Instant, BitRate)], from: Instant, to: Instant) -> BitRate {
     let ends = rates.iter().skip(1).map(|(at, _)| *at).chain([to]);
@@ -138,14 +137,14 @@ pub fn mean_rate(rates: &[(Instant, BitRate)], from: Instant, to: Instant) -> Bi
     };
     let whole: u128 = rates.iter().zip(ends).map(capacity).sum();
     match to.since(from).as_nanos() {
-        // For an empty period, the rate at its start.
+        // For an empty period: the initial rate.
         0 => rates.first().map(|(_, rate)| *rate).unwrap_or_default(),
         span => BitRate::from_bps(u64::try_from(whole / u128::from(span)).unwrap_or(u64::MAX)),
     }
 }
 
 impl Measured {
-    /// The results of both directions from those of two threads, the first directions first.
+    /// Merges the results of two threads, `self` having the first directions.
     #[must_use]
     pub(crate) fn and(mut self, other: Measured) -> Measured {
         self.directions.extend(other.directions);
@@ -166,14 +165,14 @@ impl Measured {
         }
     }
 
-    /// The number of packets that the kernel dropped before the discipline: those that the devices count, and `elsewhere`.
+    /// Packets that the kernel dropped before the discipline: on the input devices, plus `elsewhere`.
     #[must_use]
     pub fn dropped_before(&self, elsewhere: u64) -> u64 {
         elsewhere + self.devices.iter().map(|d| d.overrun).sum::<u64>()
     }
 
-    /// Why the results are invalid; empty if they are valid. `elsewhere` is the number of packets that the kernel dropped before the
-    /// discipline, in addition to those that the devices count.
+    /// The reasons why the results are invalid; empty if they are valid. `elsewhere` counts packets that the kernel
+    /// dropped before the discipline, other than on the input devices.
     #[must_use]
     pub fn doubts(&self, elsewhere: u64) -> Vec<String> {
         let dropped_before = self.dropped_before(elsewhere);
@@ -214,8 +213,7 @@ mod tests {
         assert_eq!(mean_rate(&rates, at(4), at(4)), BitRate::from_mbps(20));
     }
 
-    /// Of two threads, the snapshot has the directions of both in their order, and what they have together. Its time stands still when one
-    /// of them does.
+    /// Directions are concatenated in order, totals are summed, and the time stands still when one thread hangs.
     #[test]
     fn two_threads_make_one_snapshot() {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);

@@ -1,8 +1,7 @@
-//! Access from a link to other networks: an nftables table replaces the addresses of links by those of this machine
-//! (masquerading).
+//! Access from a link to other networks: an nftables table that masquerades the links' addresses.
 //!
-//! The table belongs to the netlink socket that created it (`NFT_TABLE_F_OWNER`, Linux 5.12): the kernel removes it
-//! with the socket when the process ends for any reason, and no other program can change it. Numbers are those of
+//! The table is owned by the netlink socket that created it (`NFT_TABLE_F_OWNER`, Linux 5.12): no other process can
+//! change it, and the kernel removes it with the socket when the process ends for any reason. Constants are those of
 //! `linux/netfilter/nf_tables.h`.
 
 use std::io;
@@ -26,16 +25,16 @@ const APPEND: u16 = 0x800;
 const NESTED: u16 = 0x8000;
 const TABLE_OWNED: u32 = 2;
 const POST_ROUTING: u32 = 4;
-/// The priority of source translation in the post-routing hook.
+/// `NF_IP_PRI_NAT_SRC`.
 const SOURCE_TRANSLATION: u32 = 100;
 const NETWORK_HEADER: u32 = 1;
 const REGISTER: u32 = 1;
 const EQUAL: u32 = 0;
 
-/// The name of the chain; with the process id appended, that of the table.
+/// The chain's name, and the prefix of the table's, which ends with the process id.
 const NAME: &str = "aqmkit";
 
-/// An address family, the offset of the source address in its header, and the prefix of the addresses of links.
+/// An address family, the offset of the source address in its header, and the links' prefix.
 struct Family {
     number: u8,
     source: u32,
@@ -47,24 +46,24 @@ const FAMILIES: [Family; 2] = [
     Family { number: libc::AF_INET6 as u8, source: 8, links: &[0xfd, 0x61, 0x71, 0x6d, 0x6b, 0x69] },
 ];
 
-/// Translates addresses of links until it is dropped.
+/// Masquerades the links' addresses until dropped.
 #[derive(Debug)]
 pub struct Nat {
     _socket: Socket,
 }
 
 impl Nat {
-    /// Starts translating the addresses of links in the network namespace of the calling thread.
+    /// Starts masquerading in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// When the kernel cannot, or the process may not (it needs `CAP_NET_ADMIN`).
+    /// When the kernel lacks support, or `CAP_NET_ADMIN` is missing.
     pub fn open() -> io::Result<Nat> {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
         for family in FAMILIES {
             match transact(&socket, &family) {
-                // Without IPv6 in the kernel, only IPv4 is translated.
+                // A kernel without IPv6 masquerades IPv4 only.
                 Err(_) if family.number == libc::AF_INET6 as u8 => {}
                 result => result?,
             }
@@ -73,7 +72,7 @@ impl Nat {
     }
 }
 
-/// Creates the table of a family with its chain and its rule, in one transaction.
+/// Creates a family's table, chain and rule in one transaction.
 fn transact(socket: &Socket, family: &Family) -> io::Result<()> {
     let table = text(&format!("{NAME}-{}", std::process::id()));
     let chain = text(NAME);
@@ -117,13 +116,13 @@ fn transact(socket: &Socket, family: &Family) -> io::Result<()> {
     Ok(())
 }
 
-/// The number of messages that an answer acknowledges.
+/// Counts the acknowledged messages in a reply.
 fn answers(mut answer: &[u8]) -> io::Result<usize> {
     const HEADER: usize = 16;
     let mut many = 0;
     while let Some((length, rest)) = answer.split_first_chunk::<4>() {
         let length = (u32::from_ne_bytes(*length) as usize).max(HEADER);
-        // The error number is first in every answer that has one.
+        // `nlmsgerr.error` comes first in every reply that has one.
         let error = rest.get(HEADER - 4..).and_then(|b| b.first_chunk::<4>()).map_or(0, |b| i32::from_ne_bytes(*b));
         if error < 0 {
             return Err(io::Error::from_raw_os_error(-error));
@@ -139,7 +138,7 @@ fn message(kind: u16, flags: u16, family: u8, resource: u16, attributes: &[Vec<u
     let body = attributes.concat();
     let mut bytes = ((HEADERS + body.len()) as u32).to_ne_bytes().to_vec();
     bytes.extend([kind, flags].map(u16::to_ne_bytes).concat());
-    // The sequence number and the sender: answers arrive in order at this socket.
+    // `nlmsg_seq` and `nlmsg_pid` are unused: replies on this socket arrive in order.
     bytes.extend([0; 8]);
     bytes.extend([family, 0]);
     bytes.extend(resource.to_be_bytes());

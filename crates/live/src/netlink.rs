@@ -18,29 +18,29 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-/// The buffer for an answer of the kernel, which has at most 32 KiB.
+/// Receive buffer in bytes; the kernel's dump replies are at most 32 KiB.
 const ANSWER: usize = 64 * 1024;
 
-/// The kernel's information about an interface.
+/// An interface as reported by the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// Its number.
+    /// ifindex.
     pub index: u32,
-    /// Its name.
+    /// Interface name, such as `eth0`.
     pub name: String,
-    /// Largest packet it sends, in bytes.
+    /// MTU in bytes.
     pub mtu: u32,
-    /// Packets that it sent.
+    /// Packets transmitted.
     pub tx_packets: u64,
-    /// Packets that the kernel dropped before the device.
+    /// Packets that the kernel dropped on transmit.
     pub tx_dropped: u64,
-    /// The kernel's own queue discipline on it.
+    /// The kind of its root qdisc.
     pub qdisc: String,
-    /// The number of the bridge device of which it is a port; zero for none.
+    /// ifindex of the bridge it is a port of (`IFLA_MASTER`); zero for none.
     pub controller: u32,
 }
 
-/// A netlink socket of one network namespace.
+/// An rtnetlink socket in one network namespace.
 #[derive(Debug)]
 pub struct Netlink {
     socket: Socket,
@@ -51,7 +51,7 @@ impl Netlink {
     /// Opens a socket in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// When the kernel gives no socket.
+    /// When the socket cannot be created.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -59,10 +59,10 @@ impl Netlink {
         Ok(Netlink { socket, sequence: 0 })
     }
 
-    /// Every interface of the namespace.
+    /// All interfaces of the namespace.
     ///
     /// # Errors
-    /// When the kernel does not answer.
+    /// When the request fails.
     pub fn interfaces(&mut self) -> io::Result<Vec<Interface>> {
         let answers = self.ask(RouteNetlinkMessage::GetLink(LinkMessage::default()), NLM_F_DUMP)?;
         let links = answers.into_iter().filter_map(|m| match m {
@@ -72,10 +72,10 @@ impl Netlink {
         Ok(links.collect())
     }
 
-    /// The interface called `name`.
+    /// Looks up an interface by name.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is none of this name.
     pub fn interface(&mut self, name: &str) -> io::Result<Interface> {
         let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no interface is called {name}"));
         let mut asked = LinkMessage::default();
@@ -91,10 +91,10 @@ impl Netlink {
         found.ok_or_else(missing)
     }
 
-    /// The addresses that the namespace has.
+    /// All addresses of the namespace.
     ///
     /// # Errors
-    /// When the kernel does not answer.
+    /// When the request fails.
     pub fn addresses(&mut self) -> io::Result<Vec<IpAddr>> {
         Ok(self.addresses_by_interface()?.into_iter().map(|(_, ip)| ip).collect())
     }
@@ -102,13 +102,13 @@ impl Netlink {
     /// The addresses of one interface.
     ///
     /// # Errors
-    /// When the kernel does not answer.
+    /// When the request fails.
     pub fn addresses_of(&mut self, index: u32) -> io::Result<Vec<IpAddr>> {
         let all = self.addresses_by_interface()?;
         Ok(all.into_iter().filter(|(of, _)| *of == index).map(|(_, ip)| ip).collect())
     }
 
-    /// Every address, with the number of its interface.
+    /// Every address with its ifindex.
     fn addresses_by_interface(&mut self) -> io::Result<Vec<(u32, IpAddr)>> {
         let answers = self.ask(RouteNetlinkMessage::GetAddress(AddressMessage::default()), NLM_F_DUMP)?;
         let own = answers.into_iter().filter_map(|m| match m {
@@ -126,7 +126,7 @@ impl Netlink {
         Ok(own.collect())
     }
 
-    /// Sets an interface up, optionally with an MTU and the length of the device queue.
+    /// Sets an interface up, optionally with an MTU and a `txqueuelen`.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -140,11 +140,10 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(link), NLM_F_ACK).map(|_| ())
     }
 
-    /// Adds a pair of connected Ethernet devices (`veth`). The second is in the namespace of the file
-    /// `other`.
+    /// Creates a `veth` pair, the second device in the network namespace of the file `other`.
     ///
     /// # Errors
-    /// When the kernel refuses, or has no such devices.
+    /// When the kernel refuses, or has no veth.
     pub fn add_pair(&mut self, names: [&str; 2], other: BorrowedFd<'_>) -> io::Result<()> {
         let [mut here, mut there] = names.map(|name| {
             let mut link = LinkMessage::default();
@@ -157,10 +156,10 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewLink(here), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
-    /// Adds a bridge device, which forwards multicast to all of its ports.
+    /// Creates a bridge device that floods multicast to all ports.
     ///
     /// # Errors
-    /// When the kernel refuses, or has no such devices.
+    /// When the kernel refuses, or has no bridge.
     pub fn add_bridge(&mut self, name: &str) -> io::Result<()> {
         let mut link = LinkMessage::default();
         let data = LinkInfo::Data(InfoData::Bridge(vec![InfoBridge::MulticastSnooping(false)]));
@@ -171,7 +170,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewLink(link), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
-    /// Makes an interface a port of a bridge device.
+    /// Enslaves an interface to a bridge.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -182,7 +181,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(link), NLM_F_ACK).map(|_| ())
     }
 
-    /// Removes an interface.
+    /// Deletes an interface.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -192,7 +191,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::DelLink(link), NLM_F_ACK).map(|_| ())
     }
 
-    /// Adds the address `local` to an interface, with `peer` at the other end.
+    /// Adds the address `local` to an interface, with `peer` at the far end.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -205,15 +204,15 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
-    /// Adds a route through an interface. Connections over the route use the congestion control `cc`, if it is given.
+    /// Adds a route through an interface. Connections over it use the congestion control `cc`, if given.
     ///
     /// # Errors
-    /// When the kernel refuses; `NotFound` where it does not have the congestion control.
+    /// When the kernel refuses; `NotFound` if it lacks the congestion control.
     pub fn add_route(&mut self, index: u32, to: Destination, cc: Option<&str>) -> io::Result<()> {
         self.add_route_by(index, to, None, cc)
     }
 
-    /// The same, to a router at the other end of the interface where one is named.
+    /// As [`Netlink::add_route`], optionally via a gateway on the interface's link.
     ///
     /// # Errors
     /// As [`Netlink::add_route`].
@@ -252,7 +251,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE).map(|_| ())
     }
 
-    /// Sends a request and collects the answers.
+    /// Sends a request and collects the replies.
     pub(crate) fn ask(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
         let bytes = self.message(request, flags);
         self.socket.send(&bytes, 0)?;
@@ -261,11 +260,11 @@ impl Netlink {
         Ok(answers)
     }
 
-    /// Asks for several changes at once. The kernel makes all of them within one system call, so that no signal ends the process between
-    /// two. One that fails does not keep it from the others.
+    /// Sends several requests in one system call, so that no signal can end the process between them. If one fails, the
+    /// kernel still processes the others.
     ///
     /// # Errors
-    /// That of the first change which failed.
+    /// The error of the first request that failed.
     pub(crate) fn change(&mut self, requests: Vec<(RouteNetlinkMessage, u16)>) -> io::Result<()> {
         let first = self.sequence + 1;
         let all: Vec<u8> = requests.into_iter().flat_map(|(r, flags)| self.message(r, flags | NLM_F_ACK)).collect();
@@ -284,7 +283,7 @@ impl Netlink {
         done
     }
 
-    /// A request with the next number, as it is sent.
+    /// Encodes a request with the next sequence number.
     fn message(&mut self, request: RouteNetlinkMessage, flags: u16) -> Vec<u8> {
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
@@ -297,8 +296,8 @@ impl Netlink {
         bytes
     }
 
-    /// Reads one datagram of the answer to the request of this number; true at its end. The kernel answers each request in a datagram of its
-    /// own.
+    /// Reads one datagram of the reply to request `sequence`; returns true at its end. The kernel answers each request
+    /// in separate datagrams.
     fn receive(&self, sequence: u32, answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
         let mut buffer = Vec::with_capacity(ANSWER);
         self.socket.recv(&mut buffer, 0)?;
@@ -325,11 +324,11 @@ impl Netlink {
 /// The destination of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// To every address of a family.
+    /// The default route of an address family.
     Everything(AddressFamily),
-    /// To one address.
+    /// A single address.
     Host(IpAddr),
-    /// All addresses that share the first bits with this one.
+    /// A prefix: address and length in bits.
     Network(IpAddr, u8),
 }
 

@@ -1,5 +1,5 @@
-//! Network namespaces held only by file descriptors: without a name in the file system, they disappear when the process
-//! ends for any reason.
+//! Network namespaces held by file descriptors only: not bound to a path, they disappear when the process ends for any
+//! reason.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// A network namespace. It exists as long as this value, a process inside, or a file of one of its devices.
+/// A network namespace. It exists as long as this value, a process inside it, or a file of one of its devices.
 #[derive(Debug)]
 pub struct Netns {
     fd: OwnedFd,
@@ -18,11 +18,11 @@ impl Netns {
     /// Creates a new, empty namespace.
     ///
     /// # Errors
-    /// When the process may not make any (it needs `CAP_SYS_ADMIN`).
+    /// When permission is missing (`CAP_SYS_ADMIN`).
     pub fn create() -> io::Result<Self> {
         on_own_thread(|| {
-            // SAFETY: the flag concerns the network namespace of this thread alone; it shares no file table or
-            // memory that Rust relies on being shared, which is what makes other flags unsafe.
+            // SAFETY: the flag affects only this thread's network namespace. Flags that unshare the file table or
+            // memory, which Rust relies on being shared, would be unsound.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
             Netns::current()
         })
@@ -31,7 +31,7 @@ impl Netns {
     /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// When `/proc` is not there.
+    /// When `/proc` is not mounted.
     pub fn current() -> io::Result<Self> {
         Netns::at("/proc/thread-self/ns/net")
     }
@@ -39,7 +39,7 @@ impl Netns {
     /// The namespace of a file below `/proc/PID/ns` or `/run/netns`.
     ///
     /// # Errors
-    /// When the file cannot be read or is no namespace that this process may enter.
+    /// When the file cannot be read, or is not a namespace that this process may enter.
     pub fn at(path: &str) -> io::Result<Self> {
         let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let handle = fd.try_clone()?;
@@ -50,7 +50,7 @@ impl Netns {
         Ok(Netns { fd, cookie })
     }
 
-    /// The namespace with this cookie, among those that have processes or names.
+    /// Looks up a namespace by its cookie, among those that have processes or names.
     #[must_use]
     pub fn find(cookie: u64) -> Option<Self> {
         let named = std::fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|e| e.path());
@@ -60,16 +60,16 @@ impl Netns {
         own.chain(named).chain(held).filter_map(|path| Netns::at(&path).ok()).find(|n| n.cookie == cookie)
     }
 
-    /// A number that no other network namespace has had since the machine was started.
+    /// The namespace's cookie (`SO_NETNS_COOKIE`), unique until reboot.
     #[must_use]
     pub const fn cookie(&self) -> u64 {
         self.cookie
     }
 
-    /// Executes a function inside, in a separate thread; the caller stays in its namespace.
+    /// Runs a closure inside the namespace, on a separate thread; the caller stays in its own.
     ///
     /// # Errors
-    /// When the namespace cannot be entered, and those of `work`.
+    /// When the namespace cannot be entered, or the error of `work`.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_own_thread(|| {
             self.enter()?;
@@ -77,24 +77,24 @@ impl Netns {
         })
     }
 
-    /// Moves the calling thread into the namespace, for good.
+    /// Moves the calling thread into the namespace permanently.
     ///
     /// # Errors
-    /// When it may not (it needs `CAP_SYS_ADMIN`).
+    /// When permission is missing (`CAP_SYS_ADMIN`).
     pub fn enter(&self) -> io::Result<()> {
         Ok(move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
-    /// A path by which other processes can enter while this one runs.
+    /// A path through which other processes can enter while this one runs.
     #[must_use]
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
 
-    /// Another handle of the same namespace.
+    /// A second handle to the same namespace.
     ///
     /// # Errors
-    /// When there are no more file descriptors.
+    /// When file descriptors are exhausted.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Netns { fd: self.fd.try_clone()?, cookie: self.cookie })
     }
@@ -113,10 +113,10 @@ fn on_own_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Re
     })
 }
 
-/// The cookie of the calling thread's network namespace; it needs no rights.
+/// The cookie of the calling thread's network namespace. Needs no capability.
 ///
 /// # Errors
-/// When the kernel does not tell it: it does since Linux 5.14.
+/// When the kernel does not report it (before Linux 5.14).
 pub fn cookie() -> io::Result<u64> {
     let socket = rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::DGRAM, None)?;
     let mut value = 0_u64;
@@ -137,7 +137,7 @@ pub fn cookie() -> io::Result<u64> {
 /// Writes a sysctl of the calling thread's network namespace, such as `net.ipv4.tcp_ecn`.
 ///
 /// # Errors
-/// When the kernel does not have it or refuses the value.
+/// When the kernel lacks it or rejects the value.
 pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
     std::fs::write(sysctl_path(name), value)
         .map_err(|e| io::Error::new(e.kind(), format!("sysctl {name} = {value}: {e}")))
@@ -146,7 +146,7 @@ pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
 /// Reads a sysctl of the calling thread's network namespace.
 ///
 /// # Errors
-/// When the kernel does not have it.
+/// When the kernel lacks it.
 pub fn sysctl(name: &str) -> io::Result<String> {
     Ok(std::fs::read_to_string(sysctl_path(name))?.trim().to_owned())
 }
@@ -155,7 +155,7 @@ pub(crate) fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// The ids of all processes.
+/// The ids of all processes, from `/proc`.
 pub(crate) fn processes() -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()

@@ -1,5 +1,5 @@
-//! Offloads of an interface that merge packets, so that a discipline would see one packet of 64 KiB instead of many;
-//! and the number of its queues.
+//! Offloads of an interface. Those that merge packets would show a discipline one packet of 64 KiB instead of many.
+//! Also the number of receive queues.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::netlink::Netlink;
 
-/// An offload.
+/// An offload feature of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Its name in `ethtool -K`.
+    /// Its name for `ethtool -K`.
     pub name: &'static str,
     way: Way,
 }
 
-/// How the kernel reports and changes an offload (`linux/ethtool.h`).
+/// How an offload is read and set (`linux/ethtool.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// By separate commands to read and to change it.
+    /// By a pair of commands, `ETHTOOL_G*` and `ETHTOOL_S*`.
     Own { ask: u32, set: u32 },
-    /// By a bit of the common flags.
+    /// By a bit of `ETHTOOL_GFLAGS` and `ETHTOOL_SFLAGS`.
     Flag(u32),
 }
 
@@ -40,7 +40,7 @@ pub const OFFLOADS: [Offload; 4] = [
     Offload { name: "lro", way: Way::Flag(1 << 15) },
 ];
 
-/// The offload that removes VLAN tags from received frames.
+/// VLAN stripping: removes VLAN tags from received frames.
 pub const TAGS: Offload = Offload { name: "rxvlan", way: Way::Flag(1 << 8) };
 
 /// `struct ethtool_value`.
@@ -50,24 +50,24 @@ struct Value {
     data: u32,
 }
 
-/// An offload that was disabled on an interface.
+/// An offload that was disabled on an interface, to be restored later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchedOff {
-    /// The interface.
+    /// Interface name.
     pub interface: String,
-    /// Its index, because another interface may get the name later.
+    /// Its ifindex, because another interface may get the name later.
     pub index: u32,
-    /// The name of the offload in `ethtool -K`.
+    /// The offload's name for `ethtool -K`.
     pub offload: String,
 }
 
-/// A function that is called with each offload before it is disabled, to record what must be restored if the process is
+/// A callback invoked with each offload before it is disabled, to record what must be restored if this process is
 /// killed.
 #[derive(Clone)]
 pub struct WriteDown(Arc<dyn Fn(&SwitchedOff) + Send + Sync>);
 
 impl WriteDown {
-    /// Calls this function.
+    /// Invokes this function.
     pub fn with(note: impl Fn(&SwitchedOff) + Send + Sync + 'static) -> Self {
         WriteDown(Arc::new(note))
     }
@@ -90,10 +90,10 @@ impl std::fmt::Debug for WriteDown {
 }
 
 impl SwitchedOff {
-    /// Enables it again, in the calling thread's namespace.
+    /// Enables the offload again, in the calling thread's namespace.
     ///
     /// # Errors
-    /// When the interface is not there any more, or the process may not.
+    /// When the interface is gone, or permission is missing.
     pub fn undo(&self) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::NotFound);
         if Netlink::open()?.interface(&self.interface)?.index != self.index {
@@ -107,7 +107,7 @@ impl SwitchedOff {
 /// Whether an offload is enabled on an interface of the calling thread's namespace.
 ///
 /// # Errors
-/// When there is no such interface, or it does not say.
+/// When there is no such interface, or the driver does not report it.
 pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
     let (ask, bits) = match offload.way {
         Way::Own { ask, .. } => (ask, u32::MAX),
@@ -121,7 +121,7 @@ pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
 /// Enables or disables an offload.
 ///
 /// # Errors
-/// When there is no such interface, it cannot be changed, or the process may not (it needs `CAP_NET_ADMIN`).
+/// When there is no such interface, its driver refuses, or `CAP_NET_ADMIN` is missing.
 pub fn switch(interface: &str, offload: &Offload, on: bool) -> io::Result<()> {
     let mut value = match offload.way {
         Way::Own { set, .. } => Value { command: set, data: on.into() },
@@ -138,17 +138,17 @@ pub fn switch(interface: &str, offload: &Offload, on: bool) -> io::Result<()> {
 /// The number of receive queues of an interface.
 ///
 /// # Errors
-/// When there is no such interface, or it does not say.
+/// When there is no such interface, or the driver does not report it.
 pub fn receive_queues(interface: &str) -> io::Result<u32> {
-    // `struct ethtool_channels`: the maxima of rx, tx, other and combined channels, then the present numbers.
+    // `struct ethtool_channels`: the maxima of rx, tx, other and combined channels, then the current numbers.
     let mut channels = [0_u32; 9];
     channels[0] = GET_CHANNELS;
     ethtool(interface, &mut channels)?;
     Ok(channels[5] + channels[8])
 }
 
-/// The kinds of super-packets that an interface cuts before it sends them (`tx-tcp-segmentation` and others of
-/// `ethtool -k`); none if it does not say.
+/// The kinds of GSO packets that an interface segments itself (`tx-tcp-segmentation` and others of `ethtool -k`); none
+/// if it does not report them.
 #[must_use]
 pub fn segmentation(interface: &str) -> Joins {
     let active = |names: [&str; 3]| -> io::Result<[bool; 3]> {
@@ -158,7 +158,7 @@ pub fn segmentation(interface: &str) -> Joins {
         ethtool(interface, &mut features)?;
         let named = &strings.names[..MOST_FEATURES.min(strings.length as usize)];
         let place = |name: &str| named.iter().position(|n| n.split(|byte| *byte == 0).next() == Some(name.as_bytes()));
-        // The third word is that of the active features.
+        // The third word holds the active features.
         Ok(names.map(|name| place(name).is_some_and(|bit| features.words[bit / 32][2] >> (bit % 32) & 1 == 1)))
     };
     let names = ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-udp-segmentation"];
@@ -168,11 +168,11 @@ pub fn segmentation(interface: &str) -> Joins {
 
 const GET_STRINGS: u32 = 0x1b;
 const GET_FEATURES: u32 = 0x3a;
-/// `ETH_SS_FEATURES`
+/// `ETH_SS_FEATURES`.
 const FEATURES: u32 = 4;
-/// The length of a name.
+/// `ETH_GSTRING_LEN`.
 const NAME: usize = 32;
-/// More features than the kernel has.
+/// An upper bound on the kernel's number of features.
 const MOST_FEATURES: usize = 256;
 const WORDS: usize = MOST_FEATURES / 32;
 
@@ -185,7 +185,7 @@ struct Strings {
     names: [[u8; NAME]; MOST_FEATURES],
 }
 
-/// `struct ethtool_gfeatures`: of 32 features each, those that can be changed, are wanted, are active, and never change.
+/// `struct ethtool_gfeatures`: per 32 features, the words available, requested, active, and never changed.
 #[repr(C)]
 struct Features {
     command: u32,
@@ -193,10 +193,10 @@ struct Features {
     words: [[u32; 4]; WORDS],
 }
 
-/// Executes one of the commands above with its structure, which begins with the number of the command.
+/// Executes an ethtool command; `value` starts with the command number.
 fn ethtool<T>(interface: &str, value: &mut T) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-    // SAFETY: zeros are a valid `ifreq`.
+    // SAFETY: all zeros is a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -205,8 +205,8 @@ fn ethtool<T>(interface: &str, value: &mut T) -> io::Result<()> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
-    // SAFETY: SIOCETHTOOL takes an `ifreq` that points at an ethtool command; both outlive the call, and the commands of
-    // this file read and write the structures that they are given with.
+    // SAFETY: SIOCETHTOOL takes an `ifreq` that points to an ethtool command. Both outlive the call, and each command
+    // of this file comes with the structure it reads and writes.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,17 +1,17 @@
-//! Packet sockets (`AF_PACKET`): their options, what they tell of interfaces, and sending.
+//! Packet sockets (`AF_PACKET`): options, interface queries, and sending.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use aqmkit_packets::outgoing::{Joins, Outgoing};
 
-/// Packets that are sent by one system call.
+/// Maximum number of packets per sendmmsg(2).
 pub(crate) const BATCH: usize = 32;
 
-/// Bytes of sent packets that the interface has not transmitted, as the kernel counts memory; it doubles the number.
+/// Send buffer in bytes of skb truesize; the kernel doubles the value.
 const MOST_UNSENT: libc::c_int = 4 << 20;
 
-/// Opens a packet socket that receives nothing before it is bound.
+/// Opens a packet socket, which receives nothing until it is bound.
 pub(crate) fn open() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no pointers.
@@ -19,23 +19,22 @@ pub(crate) fn open() -> io::Result<OwnedFd> {
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was made just now, and nobody else has it.
+    // SAFETY: the descriptor was just created, and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
-/// Has what the socket sends go to the interface at once, past its queue discipline and its traffic control programs.
+/// Makes the socket bypass the interface's qdisc and egress programs (`PACKET_QDISC_BYPASS`).
 pub(crate) fn send_at_once(socket: BorrowedFd<'_>) -> io::Result<()> {
     let on: libc::c_int = 1;
     set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
-    // Without the right to this, a batch may be more than the socket takes at once.
+    // Needs CAP_NET_ADMIN; without it a batch may exceed the send buffer.
     let _ = set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &MOST_UNSENT);
     Ok(())
 }
 
-/// Sets an option of a socket.
+/// Sets a socket option.
 pub(crate) fn set<T>(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the pointer is to a value that outlives the call, and the size is that of the value; the kernel reads
-    // no more.
+    // SAFETY: the pointer is to a value that outlives the call, with the given size; the kernel reads no more.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -53,7 +52,7 @@ pub(crate) fn take_error(socket: BorrowedFd<'_>) -> Option<io::Error> {
     rustix::net::sockopt::socket_error(socket).ok()?.err().map(Into::into)
 }
 
-/// A request about the interface `name`.
+/// An `ifreq` for the interface `name`.
 fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid `ifreq`: an empty name and a union of numbers and pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -66,23 +65,23 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Performs the query `code`.
+/// Executes the ioctl `code`.
 fn ask(socket: BorrowedFd<'_>, code: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: `code` is one of those that read and write a `struct ifreq`, which outlives the call, and with it what it
-    // points at.
+    // SAFETY: the codes used here read and write a `struct ifreq`, which outlives the call together with what it points
+    // to.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), code as _, std::ptr::from_mut(request)) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The number of an interface.
+/// ifindex of an interface.
 pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut asked = request(name)?;
     ask(socket, libc::SIOCGIFINDEX, &mut asked)?;
-    // SAFETY: the kernel has filled in this field of the union; any bits are a number.
+    // SAFETY: the kernel has filled in this field of the union; any bit pattern is valid.
     Ok(unsafe { asked.ifr_ifru.ifru_ifindex } as u32)
 }
 
-/// Its MTU, in bytes.
+/// MTU of an interface, in bytes.
 pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<usize> {
     let mut asked = request(name)?;
     ask(socket, libc::SIOCGIFMTU, &mut asked)?;
@@ -90,7 +89,7 @@ pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<usize> {
     Ok(usize::try_from(unsafe { asked.ifr_ifru.ifru_mtu }).unwrap_or(1500))
 }
 
-/// Its flags (`IFF_UP`, `IFF_LOOPBACK`).
+/// Flags of an interface (`IFF_UP`, `IFF_LOOPBACK`).
 pub(crate) fn flags(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_int> {
     let mut asked = request(name)?;
     ask(socket, libc::SIOCGIFFLAGS, &mut asked)?;
@@ -98,7 +97,7 @@ pub(crate) fn flags(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_in
     Ok(libc::c_int::from(unsafe { asked.ifr_ifru.ifru_flags }))
 }
 
-/// Its type (`ARPHRD_ETHER`).
+/// Hardware type of an interface (`ARPHRD_ETHER`).
 pub(crate) fn hardware(socket: BorrowedFd<'_>, name: &str) -> io::Result<u16> {
     let mut asked = request(name)?;
     ask(socket, libc::SIOCGIFHWADDR, &mut asked)?;
@@ -106,7 +105,7 @@ pub(crate) fn hardware(socket: BorrowedFd<'_>, name: &str) -> io::Result<u16> {
     Ok(unsafe { asked.ifr_ifru.ifru_hwaddr }.sa_family)
 }
 
-/// Binds a socket to an interface, to receive frames of this protocol there; with zero it only sends.
+/// Binds a socket to an interface, to receive frames of this protocol; with protocol zero it only sends.
 pub(crate) fn bind(socket: BorrowedFd<'_>, index: u32, protocol: libc::c_int) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as libc::c_ushort,
@@ -123,28 +122,28 @@ pub(crate) fn bind(socket: BorrowedFd<'_>, index: u32, protocol: libc::c_int) ->
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What sends packets at an interface through a packet socket that takes a header before each.
+/// Sends packets on an interface, through a packet socket with `PACKET_VNET_HDR`.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) socket: OwnedFd,
-    /// The kinds of super-packets that the interface cuts.
+    /// The kinds of GSO packets that the interface segments.
     pub(crate) joins: Joins,
 }
 
 impl Sender {
-    /// Sends packets, in their order. `refused` is called with the place of each that the interface does not take.
+    /// Sends packets in order. `refused` is called with the index of each that the interface rejects.
     pub(crate) fn send(&self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
         send_all(self.socket.as_fd(), packets, refused);
     }
 }
 
-/// Sends packets through a packet socket that takes a header before each.
+/// Sends packets through a packet socket with `PACKET_VNET_HDR`.
 fn send_all(socket: BorrowedFd<'_>, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
     let part = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let parts = |packet: &Outgoing<'_>| [part(&packet.offload), part(packet.headers()), part(packet.rest)];
     let mut parts: Vec<[libc::iovec; 3]> = packets.iter().map(parts).collect();
     let message = |of: &mut [libc::iovec; 3]| {
-        // SAFETY: zeros are a valid message: no address, no control data, no flags.
+        // SAFETY: all zeros is a valid message: no address, no control data, no flags.
         let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
         message.msg_hdr.msg_iov = of.as_mut_ptr();
         message.msg_hdr.msg_iovlen = of.len();
@@ -154,11 +153,11 @@ fn send_all(socket: BorrowedFd<'_>, packets: &[Outgoing<'_>], refused: &mut dyn 
     let mut done = 0;
     while done < messages.len() {
         let rest = &mut messages[done..];
-        // SAFETY: the messages, and what they point at, outlive the call; the kernel only reads the packets.
+        // SAFETY: the messages and what they point to outlive the call; the kernel only reads the packets.
         let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), rest.as_mut_ptr(), rest.len() as libc::c_uint, 0) };
         match usize::try_from(sent) {
             Ok(sent @ 1..) => done += sent,
-            // The first of the rest is refused; those before it were sent.
+            // sendmmsg stopped at the first of the rest.
             _ => {
                 refused(done, io::Error::last_os_error());
                 done += 1;

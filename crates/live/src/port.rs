@@ -1,4 +1,4 @@
-//! The interface of devices to the loop of a bottleneck: packets come from a [`Port`] and leave at an [`Outlet`].
+//! The devices of the forwarding loop: packets come from a [`Port`] and leave at an [`Outlet`].
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,38 +9,38 @@ use aqmkit_packets::outgoing::{Joins, Outgoing};
 use aqmkit_packets::super_packet::Received;
 use serde::{Deserialize, Serialize};
 
-/// Counters of a device: packets that never reached the bottleneck behind it.
+/// Packets lost at a device before the bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Packets that the kernel dropped because this process was too slow.
     pub overrun: u64,
-    /// Super-packets that cannot be cut into segments.
+    /// Super-packets that cannot be segmented.
     pub too_long: u64,
     /// How many times the interface disappeared.
     pub vanished: u64,
 }
 
-/// A non-blocking device that packets come from.
+/// A non-blocking input device.
 pub trait Port {
-    /// What sends packets at a device of this kind, in this thread or in another one.
+    /// The sending side of this kind of device; may be used on another thread.
     type Outlet: Outlet;
 
     /// Reads the next packet.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if there is no packet; others when the device fails.
+    /// [`io::ErrorKind::WouldBlock`] if no packet is available; other errors when the device fails.
     fn receive(&mut self) -> io::Result<Received>;
 
-    /// Counts a super-packet that cannot be cut.
+    /// Counts a super-packet that cannot be segmented.
     fn count_too_long(&mut self);
 
-    /// The descriptor that becomes readable when a packet arrives.
+    /// Readable when a packet arrives.
     fn poll_fd(&self) -> BorrowedFd<'_>;
 
     /// Whether this error means that the device is gone for good.
     fn is_gone(&self, error: &io::Error) -> bool;
 
-    /// Its counters; zeros if it has none.
+    /// Counters of the device; zeros if it has none.
     fn counts(&mut self) -> Counts;
 
     /// Called when polling reports an error. Returns whether the device is gone for good.
@@ -49,25 +49,25 @@ pub trait Port {
     }
 }
 
-/// What sends packets at a device, without blocking.
+/// A non-blocking output device.
 pub trait Outlet {
-    /// Sends packets, in their order. `refused` is called with the place of each that the device does not take.
+    /// Sends packets in order. `refused` is called with the index of each that the device rejects.
     fn send(&mut self, packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error));
 
-    /// The largest number of packets that are best sent at once.
+    /// The preferred maximum number of packets per call.
     fn batch(&self) -> usize {
         1
     }
 
-    /// The kinds of super-packets that it takes.
+    /// The kinds of GSO packets that the device accepts.
     fn joins(&self) -> Joins;
 
     /// Whether this error means that the device is gone for good.
     fn is_gone(&self, error: &io::Error) -> bool;
 }
 
-/// What sends at an interface that may disappear and return. The side that receives there opens and closes it; the other side,
-/// which may be another thread, uses it.
+/// The sending side of an interface that may disappear and return. The receiving side opens and closes it; the sending
+/// side, possibly on another thread, uses it.
 #[derive(Debug)]
 pub(crate) struct Shared<T>(Arc<Mutex<Option<T>>>);
 
@@ -84,17 +84,17 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// Puts it in place; `None` when the interface is gone.
+    /// Replaces it; `None` when the interface is gone.
     pub(crate) fn put(&self, new: Option<T>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = new;
     }
 
-    /// Uses it, if it is there.
+    /// Uses it, if it exists.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
     }
 
-    /// Changes it, unless it is in use: one direction does not wait for the other.
+    /// Changes it unless it is in use: one direction must not block on the other.
     pub(crate) fn change(&self, act: impl FnOnce(&mut T)) {
         if let Ok(mut guard) = self.0.try_lock() {
             guard.as_mut().map(act);
@@ -102,21 +102,21 @@ impl<T> Shared<T> {
     }
 }
 
-/// Tells of packets that there is nothing to send them at.
+/// Rejects all packets, because the interface is absent.
 pub(crate) fn refuse_all(packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize, io::Error)) {
     (0..packets.len()).for_each(|place| refused(place, io::ErrorKind::NotConnected.into()));
 }
 
-/// The longest super-packet, with its link header and two VLAN tags.
+/// Maximum length of a super-packet with Ethernet header and two VLAN tags.
 pub(crate) const LONGEST: usize = 65_536 + 14 + 8;
 
-/// The same with the header that tells what is left to a card.
+/// The same with the `virtio_net_hdr` in front.
 const ROOM: usize = LONGEST + HEADER;
 
-/// Packets up to this length are copied, so that they take no more memory than they need.
+/// Shorter packets are copied out of the buffer, so that they take no more memory than they need.
 const SHORT: usize = 4096;
 
-/// Room into which packets are read behind the header that tells what is left to a card.
+/// A receive buffer for a packet behind its `virtio_net_hdr`.
 #[derive(Debug)]
 pub(crate) struct Room(Vec<u8>);
 
@@ -125,7 +125,7 @@ impl Room {
         Room(Vec::with_capacity(ROOM))
     }
 
-    /// Takes the packet that `read` appends to an empty buffer. An empty read counts as no packet.
+    /// Takes the packet that `read` appends to the empty buffer. An empty read counts as no packet.
     pub(crate) fn take(
         &mut self,
         tag: Option<[u8; 4]>,
@@ -142,7 +142,7 @@ impl Room {
     }
 }
 
-/// The packet behind the header that tells what is left to a card, with a VLAN tag inserted where the kernel has removed one.
+/// Parses the `virtio_net_hdr` in front of a packet; a VLAN tag stripped by the kernel is reinserted.
 pub(crate) fn received(mut bytes: Vec<u8>, tag: Option<[u8; 4]>) -> io::Result<Received> {
     let header = *bytes.first_chunk::<HEADER>().ok_or(io::ErrorKind::WouldBlock)?;
     let start = tag.and_then(|tag| insert(&mut bytes, tag)).unwrap_or(HEADER);
@@ -151,8 +151,8 @@ pub(crate) fn received(mut bytes: Vec<u8>, tag: Option<[u8; 4]>) -> io::Result<R
     Ok(Received { bytes, start, offload })
 }
 
-/// Inserts a VLAN tag behind the link addresses, which move into the header before the packet. Returns where the frame
-/// starts then; `None` if it has no addresses.
+/// Inserts a VLAN tag behind the MAC addresses, which move forward into the space of the `virtio_net_hdr`. Returns
+/// where the frame then starts; `None` if the frame is too short to have addresses.
 fn insert(bytes: &mut [u8], tag: [u8; 4]) -> Option<usize> {
     const ADDRESSES: usize = 12;
     let start = HEADER - tag.len();

@@ -1,4 +1,5 @@
-//! Whether a user without rights can make links in a user namespace, as `unshare -Urn aqmkit link` does. It is tried in a child process.
+//! Whether an unprivileged user can create links in a user namespace, as `unshare -Urn aqmkit link` does. Tried in a
+//! child process.
 
 use std::fmt;
 use std::fs::File;
@@ -14,27 +15,27 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::tun;
 
-/// What a link needs, in the order in which it is tried.
+/// The requirements of a link, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A user namespace.
+    /// Create a user namespace.
     Users,
-    /// A network namespace inside.
+    /// Create a network namespace inside it.
     Network,
-    /// The file `/dev/net/tun`.
+    /// Open `/dev/net/tun`.
     File,
-    /// A TUN device.
+    /// Create a TUN device.
     Device,
 }
 
 const STEPS: [Step; 4] = [Step::Users, Step::Network, Step::File, Step::Device];
 
-/// What could not be done.
+/// A failed step.
 #[derive(Debug)]
 pub struct Refused {
     /// The first step that failed.
     pub step: Step,
-    /// Why.
+    /// The error of its system call.
     pub error: io::Error,
 }
 
@@ -50,10 +51,10 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Tries all steps. The child process has ended when this returns, and its namespaces and its device with it.
+/// Tries all steps in a child process, which has ended when this returns, along with its namespaces and device.
 ///
 /// # Errors
-/// The first step that failed. That no child process can be started counts as the first step.
+/// The first step that failed. Failure to start the child counts as the first step.
 pub fn tried() -> Result<(), Refused> {
     let answer = ask().map_err(|error| Refused { step: Step::Users, error })?;
     match STEPS.get(usize::from(answer[0])) {
@@ -62,7 +63,7 @@ pub fn tried() -> Result<(), Refused> {
     }
 }
 
-/// The answer of the child: the number of the step that failed, and the error.
+/// The child's answer: the number of the failed step, and the errno.
 fn ask() -> io::Result<[u8; 2]> {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let maps = [("/proc/self/setgroups", "deny".to_owned())].into_iter();
@@ -74,17 +75,17 @@ fn ask() -> io::Result<[u8; 2]> {
             Ok(()) => [STEPS.len() as u8, 0],
             Err((step, error)) => [step, error.raw_os_error() as u8],
         };
-        // The parent reads nothing then.
+        // If this fails, the parent reads an empty answer.
         let _ = rustix::io::write(told.as_fd(), &answer);
-        // SAFETY: it ends the process at once.
+        // SAFETY: ends the process immediately.
         unsafe { libc::_exit(0) }
     };
     let mut command = Command::new("/proc/self/exe");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // SAFETY: the closure makes system calls only, allocates nothing, and does not return, so that nothing is executed.
+    // SAFETY: the closure only makes system calls, allocates nothing, and never returns, so no program is executed.
     unsafe { command.pre_exec(steps) };
     let mut child = command.spawn()?;
-    // The closure has another one.
+    // The child has its own copy; the parent's must be closed to read end-of-file.
     drop((command, write));
     let mut answer = [0; 2];
     let read_all = File::from(read).read_exact(&mut answer);
@@ -92,10 +93,10 @@ fn ask() -> io::Result<[u8; 2]> {
     read_all.map(|()| answer)
 }
 
-/// The steps, in the child; the number of the one that fails.
+/// Runs in the child; on failure the number of the step and the errno.
 fn steps(maps: &[(&str, String)]) -> Result<(), (u8, Errno)> {
     let at = |step: u8| move |error| (step, error);
-    // SAFETY: the process has one thread and ends soon.
+    // SAFETY: the process is single-threaded and short-lived.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }.map_err(at(0))?;
     for (file, text) in maps {
         let opened = open(*file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
@@ -111,12 +112,12 @@ fn steps(maps: &[(&str, String)]) -> Result<(), (u8, Errno)> {
 mod tests {
     use super::*;
 
-    /// The process itself stays where it is, and its children are waited for.
+    /// The parent stays in its namespaces, and reaps the child.
     #[test]
     fn it_is_tried_elsewhere() {
         let place = || [read_link("user"), read_link("net")];
         let before = place();
-        // Some machines refuse, and each names the step.
+        // Some machines refuse; the error then names the step.
         let result = tried();
         assert!(result.is_ok() || result.is_err_and(|refused| refused.to_string().contains("cannot be")));
         assert_eq!(place(), before);

@@ -1,4 +1,4 @@
-//! A bottleneck in threads of its own, and what other threads hold of it.
+//! A bottleneck on its own threads, and its handle.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,36 +25,36 @@ use crate::port::Port;
 use crate::timing::{Clock, be_punctual};
 use crate::tun::Tun;
 
-/// The number of threads that move packets.
+/// The number of forwarding threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// One for both directions.
+    /// One thread for both directions.
     #[default]
     One,
-    /// One for each direction.
+    /// One thread per direction.
     Two,
 }
 
-/// A bottleneck that runs until it is ended or dropped.
+/// A running bottleneck, which stops when closed or dropped.
 #[derive(Debug)]
 pub struct Running<D: Port = Tun> {
-    /// The handle that shows and changes it.
+    /// The handle that reports on and changes it.
     pub control: Arc<Control<D>>,
     threads: Joined,
 }
 
-/// A direction without its discipline, which is built in the thread that runs it, because disciplines need not be movable between
-/// threads.
+/// A direction before its discipline is built, which happens on the thread that will run it, because disciplines need
+/// not be `Send`.
 pub(crate) struct Unbuilt<D: Port> {
     pub(crate) setup: Setup,
-    /// Where its packets come from, and where they leave.
+    /// Input device and output.
     pub(crate) between: (D, D::Outlet),
     pub(crate) meter: Meter,
     pub(crate) kernel: Option<KernelQueue>,
 }
 
 impl<D: Port> Unbuilt<D> {
-    /// A direction whose only window is the whole time.
+    /// A direction measured in a single window over the whole time.
     pub(crate) fn whole(setup: &Setup, between: (D, D::Outlet)) -> Self {
         Unbuilt { setup: setup.clone(), between, meter: Meter::whole(&setup.classes), kernel: None }
     }
@@ -66,21 +66,21 @@ impl<D: Port> Unbuilt<D> {
     }
 }
 
-/// What the directions of a bottleneck have in common.
+/// Settings shared by the directions of a bottleneck.
 #[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) reader: Reader,
     pub(crate) clock: Clock,
     pub(crate) plan: Option<Plan>,
-    /// Drops the capabilities that the calling thread does not need.
+    /// Drops the capabilities that a forwarding thread does not need.
     pub(crate) keep: fn(),
     pub(crate) needs: Needs,
 }
 
-/// Checks the settings of directions before a device is touched.
+/// Validates the settings of directions before any device is touched.
 ///
 /// # Errors
-/// When a parameter cannot be used.
+/// When a parameter is invalid.
 pub(crate) fn check<'a>(setups: impl IntoIterator<Item = &'a Setup>) -> Result<(), LiveError> {
     setups.into_iter().try_for_each(|setup| {
         bounds::check(setup).map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
@@ -98,7 +98,7 @@ where
     D: Port + Send + 'static,
     D::Outlet: Send,
 {
-    /// Starts the threads, and waits until they run. Its reports show what `shown` says, and these settings of the directions.
+    /// Starts the threads and waits until they run. Reports show `shown` and these settings.
     ///
     /// # Errors
     /// When a discipline cannot be built, or a thread cannot be started.
@@ -130,13 +130,13 @@ where
 }
 
 impl<D: Port> Running<D> {
-    /// Whether it is still running. It ends by itself when a device is gone for good.
+    /// Whether it is still running. It stops by itself when a device is gone for good.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.threads.are_up()
     }
 
-    /// Ends it and returns the measurements.
+    /// Stops it and returns the measurements.
     ///
     /// # Errors
     /// When a thread panicked.
@@ -145,7 +145,7 @@ impl<D: Port> Running<D> {
     }
 }
 
-/// The directions of a thread, built by that thread, which gives up the rights that it does not need.
+/// Builds the directions of a thread, on that thread, after dropping capabilities.
 fn bottleneck<D: Port>(
     directions: Vec<Unbuilt<D>>,
     before: usize,
@@ -156,11 +156,11 @@ fn bottleneck<D: Port>(
     let Common { reader, clock, plan, keep, needs } = common;
     let mut directions: Vec<_> = directions.into_iter().map(Unbuilt::build).collect::<Result<_, _>>()?;
     let granted = be_punctual();
-    // Packets come from anywhere, so the thread that reads them gets only the necessary rights.
+    // Packets are untrusted, so the thread parsing them keeps only the capabilities it needs.
     keep();
-    // Older kernels ignore this.
+    // Confinement is best effort: older kernels lack seccomp.
     let _ = confine(needs);
-    // Who looks at once finds every direction.
+    // Publish a first snapshot, so that every direction is visible from the start.
     if let Ok(mut shared) = look.lock() {
         let directions = directions.iter_mut().map(Direction::look).collect();
         *shared = Look { at: clock.now(), directions, ..Look::default() };
@@ -168,7 +168,7 @@ fn bottleneck<D: Port>(
     Ok(Bottleneck { directions, before, requests, reader, clock, look, plan, granted })
 }
 
-/// The threads, in the order of their directions. All end together.
+/// The forwarding threads, in the order of their directions. They stop together.
 #[derive(Debug)]
 struct Joined {
     stop: Arc<OwnedFd>,
@@ -176,7 +176,7 @@ struct Joined {
 }
 
 impl Joined {
-    /// Starts a thread that makes a bottleneck, and waits until it runs.
+    /// Starts a thread that builds and runs a bottleneck, and waits until it runs.
     fn begin<D: Port>(
         &mut self,
         make: impl FnOnce() -> Result<Bottleneck<D>, LiveError> + Send + 'static,
@@ -185,10 +185,10 @@ impl Joined {
         let (started, news) = channel();
         let body = move || match make() {
             Ok(bottleneck) => {
-                // The receiver still waits for the result.
+                // The receiver is waiting, so this cannot fail.
                 let _ = started.send(Ok(()));
                 let measured = bottleneck.run(&*stop);
-                // One whose device is gone ends the other.
+                // A thread whose device is gone stops the other one.
                 raise(&stop);
                 Some(measured)
             }
@@ -206,7 +206,7 @@ impl Joined {
         !self.threads.is_empty() && self.threads.iter().all(|thread| !thread.is_finished())
     }
 
-    /// Ends all; what they have measured, unless one panicked.
+    /// Stops all threads; merges their results, unless one panicked.
     fn end(&mut self) -> Option<Measured> {
         raise(&self.stop);
         let ended: Vec<_> = self.threads.drain(..).map(|thread| thread.join().ok().flatten()).collect();
@@ -221,9 +221,9 @@ impl Drop for Joined {
     }
 }
 
-/// Tells all threads to end.
+/// Signals all threads to stop.
 fn raise(stop: &OwnedFd) {
-    // A counter that cannot be raised has been raised.
+    // This fails only if the counter is already at its maximum, hence readable.
     let _ = rustix::io::write(stop, &1_u64.to_ne_bytes());
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// A service manager that accepts notifications.
+/// A service manager that receives notifications.
 #[derive(Debug)]
 pub struct Manager {
     socket: UnixDatagram,
@@ -15,7 +15,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The service manager of this process; `None` if there is none, or it does not accept notifications.
+    /// The service manager of this process (`NOTIFY_SOCKET`); `None` if there is none.
     ///
     /// # Errors
     /// When its socket cannot be used.
@@ -27,7 +27,7 @@ impl Manager {
         Manager::at(&place, patience).map(Some)
     }
 
-    /// The service manager that listens at a socket: a path, or an abstract name after `@`.
+    /// The service manager listening on a socket: a path, or an abstract name after `@`.
     fn at(place: &OsStr, patience: Option<Duration>) -> io::Result<Manager> {
         let address = match place.as_bytes().strip_prefix(b"@") {
             Some(name) => SocketAddr::from_abstract_name(name)?,
@@ -39,30 +39,29 @@ impl Manager {
         Ok(Manager { socket, patience })
     }
 
-    /// The interval of notifications that the process is alive: half of the manager's timeout. `None` without a
-    /// timeout.
+    /// The interval at which to send keep-alives: half of `WATCHDOG_USEC`. `None` if the watchdog is off.
     #[must_use]
     pub fn pulse(&self) -> Option<Duration> {
         self.patience.map(|patience| patience / 2)
     }
 
-    /// Notifies that the service is ready.
+    /// Sends `READY=1`.
     pub fn ready(&self) {
         self.tell("READY=1");
     }
 
-    /// Notifies that the service is alive.
+    /// Sends `WATCHDOG=1`, the keep-alive.
     pub fn alive(&self) {
         self.tell("WATCHDOG=1");
     }
 
-    /// Notifies that the service is stopping.
+    /// Sends `STOPPING=1`.
     pub fn stopping(&self) {
         self.tell("STOPPING=1");
     }
 
     fn tell(&self, state: &str) {
-        // Errors are ignored, since the manager may have stopped listening.
+        // Errors are ignored: the manager may have stopped listening.
         let _ = self.socket.send(state.as_bytes());
     }
 }

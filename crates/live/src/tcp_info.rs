@@ -3,31 +3,31 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The requested size of `struct tcp_info`; older kernels fill in less.
+/// The requested size of `struct tcp_info`; older kernels return less.
 const SIZE: usize = 248;
 
-/// Offsets of fields in `struct tcp_info` of `linux/tcp.h`, which grows only at its end.
+/// Offsets in `struct tcp_info` (`linux/tcp.h`), which only grows at its end.
 const TOTAL_RETRANS: usize = 100;
 const DATA_SEGS_OUT: usize = 156;
 /// Since Linux 6.7.
 const TOTAL_RTO: usize = 240;
 
-/// The counters of one end of a connection.
+/// Counters of one end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments with data, including retransmissions.
+    /// Data segments sent, including retransmissions.
     pub data_segments: u32,
     /// Retransmitted segments.
     pub retransmissions: u32,
-    /// Retransmission timeouts; zero if the kernel does not count them (before 6.7).
+    /// RTOs; zero if the kernel does not count them (before Linux 6.7).
     pub timeouts: u32,
 }
 
 impl TcpInfo {
-    /// Reads the counters of a socket's connection.
+    /// Reads the counters of a socket.
     ///
     /// # Errors
-    /// When it is not a socket of TCP.
+    /// When the socket is not a TCP socket.
     pub fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
         let mut bytes = [0_u8; SIZE];
         let mut size = SIZE as libc::socklen_t;
@@ -53,7 +53,7 @@ impl TcpInfo {
         TcpInfo {
             data_segments: self.data_segments.wrapping_sub(earlier.data_segments),
             retransmissions: self.retransmissions.wrapping_sub(earlier.retransmissions),
-            // The kernel's counter has 16 bits.
+            // `tcpi_total_rto` has 16 bits.
             timeouts: (self.timeouts as u16).wrapping_sub(earlier.timeouts as u16).into(),
         }
     }
@@ -78,7 +78,7 @@ mod tests {
             server.read_exact(&mut [0]).unwrap();
         }
         let sent = TcpInfo::of(&client).unwrap().since(before);
-        // A machine that is held up may send a segment again.
+        // A delayed machine may retransmit.
         assert_eq!(sent.data_segments - sent.retransmissions, 3, "{sent:?}");
         assert_eq!(TcpInfo::of(&server).unwrap().data_segments, 0);
         assert!(TcpInfo::of(&UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());

@@ -1,4 +1,4 @@
-//! The clock, and real-time properties of threads.
+//! The clock, and real-time scheduling.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -9,7 +9,7 @@ use rustix::mm::MlockAllFlags;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The priority of the thread that moves packets: above ordinary threads, below the kernel's own threads (50).
+/// `SCHED_FIFO` priority of forwarding threads: above ordinary threads, below the kernel's threaded interrupts (50).
 const PRIORITY: libc::c_int = 40;
 
 /// The monotonic clock, relative to its creation.
@@ -19,19 +19,19 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows zero now.
+    /// A clock that reads zero now.
     #[must_use]
     pub fn start() -> Self {
         Clock { origin: monotonic() }
     }
 
-    /// The present time.
+    /// Time since the clock was started.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.at_monotonic(monotonic())
     }
 
-    /// Its time at this many nanoseconds of the machine's monotonic clock.
+    /// Converts a `CLOCK_MONOTONIC` timestamp in nanoseconds.
     #[must_use]
     pub(crate) fn at_monotonic(&self, nanoseconds: u64) -> Instant {
         Instant::from_nanos(nanoseconds.saturating_sub(self.origin))
@@ -43,19 +43,19 @@ fn monotonic() -> u64 {
     (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The real-time properties that the machine granted.
+/// The real-time properties that a thread obtained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Granted {
     /// `SCHED_FIFO`: ordinary processes cannot preempt the thread.
     pub realtime: bool,
-    /// No page of the process is swapped out.
+    /// All pages are locked in memory.
     pub locked: bool,
-    /// Timers fire within a nanosecond of slack, not 50 µs.
+    /// Timer slack is 1 ns instead of 50 µs.
     pub sharp: bool,
 }
 
 impl Granted {
-    /// The properties that both of two threads have.
+    /// The properties that both threads have.
     #[must_use]
     pub(crate) fn and(self, other: Granted) -> Granted {
         Granted {
@@ -66,10 +66,10 @@ impl Granted {
     }
 }
 
-/// Gives the calling thread real-time properties, as far as the machine permits.
+/// Requests real-time scheduling for the calling thread; returns what was granted.
 #[must_use]
 pub fn be_punctual() -> Granted {
-    // The kernel's `sched_param` is the priority alone. The call itself, as musl's function of this name does nothing.
+    // The kernel's `sched_param` is just the priority. The raw system call, because musl's function is a stub.
     let parameter: libc::c_int = PRIORITY;
     // SAFETY: the parameter outlives the call, and zero means the calling thread.
     let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const parameter) };
@@ -84,10 +84,11 @@ pub fn be_punctual() -> Granted {
     }
 }
 
-/// Asks for turns of 100 µs, which needs no right: the scheduler lets a thread with short turns run sooner once it wakes (EEVDF, Linux 6.12 and
-/// later; earlier kernels ignore it). In a user namespace, where `SCHED_FIFO` is refused, packets are less late.
+/// Requests time slices of 100 µs, which needs no capability: EEVDF (Linux 6.12) runs a thread with a shorter slice
+/// sooner after wake-up; earlier kernels ignore it. It reduces lateness in a user namespace, where `SCHED_FIFO` is
+/// refused.
 fn wake_soon() {
-    // The first version of the kernel's `sched_attr` (`sched_setattr(2)`), which all kernels take.
+    // `SCHED_ATTR_SIZE_VER0` (`sched_setattr(2)`), accepted by all kernels.
     #[repr(C)]
     struct SchedAttr {
         size: u32,
@@ -95,12 +96,12 @@ fn wake_soon() {
         flags: u64,
         nice: i32,
         priority: u32,
-        /// Nanoseconds of a turn; for ordinary threads the kernel takes 100 µs to 100 ms.
+        /// Slice in nanoseconds; for SCHED_OTHER the kernel clamps it to 0.1 to 100 ms.
         runtime: u64,
         deadline: u64,
         period: u64,
     }
-    // SAFETY: a number only; -1 would be a valid priority as well, so errors are those of the call below.
+    // SAFETY: no pointers; -1 may also be a valid nice value, so an error shows only in the call below.
     let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
     let attr = SchedAttr {
         size: size_of::<SchedAttr>() as u32,
@@ -112,12 +113,12 @@ fn wake_soon() {
         deadline: 0,
         period: 0,
     };
-    // SAFETY: the attributes outlive the call, and zero means the calling thread. A kernel that refuses leaves the thread as it is.
+    // SAFETY: the attributes outlive the call, and zero means the calling thread. On error nothing changes.
     let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
 }
 
-/// Locks the pages of the process in memory, also future ones once they are used, if no limit applies. With a limit,
-/// allocations would fail after the thread has dropped the capability to exceed it.
+/// Locks current and future pages in memory, the latter once touched, unless RLIMIT_MEMLOCK applies: under a limit,
+/// allocations would fail once the thread has dropped CAP_IPC_LOCK.
 fn lock_memory() -> bool {
     give_back_large_blocks();
     let unlimited = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
@@ -126,19 +127,19 @@ fn lock_memory() -> bool {
     now && later.is_none_or(|done| done.is_ok())
 }
 
-/// Has the C library give blocks of 128 KiB and more, such as the tables of a replaced discipline, back to the kernel when they are freed.
-/// It raises this threshold whenever it frees one, and gives the rest of its memory back by a call that the kernel refuses for
-/// locked pages, so that each change would leave some behind.
+/// Makes malloc(3) return freed blocks of 128 KiB and more, such as the tables of a replaced discipline, to the kernel.
+/// By default glibc raises this threshold when such a block is freed and trims the heap with a call the kernel rejects
+/// for locked pages, so each change would leak.
 fn give_back_large_blocks() {
     #[cfg(target_env = "gnu")]
     // SAFETY: numbers only.
     let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 128 << 10) };
 }
 
-/// Waits until a file is ready or the clock shows `until`.
+/// Waits until a file is ready or `clock` reaches `until`.
 ///
 /// # Errors
-/// When the system call fails; an interruption is not a failure.
+/// When poll(2) fails for another reason than a signal.
 pub fn wait(files: &mut [PollFd<'_>], clock: &Clock, until: Instant) -> io::Result<()> {
     let rest = until.since(clock.now()).as_nanos();
     let timeout = Timespec { tv_sec: (rest / 1_000_000_000) as i64, tv_nsec: (rest % 1_000_000_000) as i64 };
@@ -148,7 +149,7 @@ pub fn wait(files: &mut [PollFd<'_>], clock: &Clock, until: Instant) -> io::Resu
     }
 }
 
-/// Processor time that the calling thread has used.
+/// CPU time used by the calling thread.
 #[must_use]
 pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

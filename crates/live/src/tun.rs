@@ -1,8 +1,8 @@
-//! TUN and TAP devices: files whose reads and writes are IP packets, or Ethernet frames.
+//! TUN and TAP devices: files that read and write IP packets or Ethernet frames.
 //!
-//! In front of each packet is a header that tells what is left to a card (`IFF_VNET_HDR`). A device that accepts this for its
-//! reader ([`Tun::accept_super_packets`]) gets super-packets whole and without checksums; for others the kernel cuts them and
-//! computes checksums before `read`, so that every read returns one IP packet of at most the MTU.
+//! With `IFF_VNET_HDR` each packet is preceded by a `virtio_net_hdr`. A device with offloads enabled
+//! ([`Tun::accept_super_packets`]) delivers GSO packets whole and without checksums; otherwise the kernel segments them
+//! and computes checksums first, so that every read returns one IP packet of at most the MTU.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Seek};
@@ -19,33 +19,33 @@ use crate::port::{Counts, Outlet, Port, Room};
 /// The device file.
 pub const DEVICE: &str = "/dev/net/tun";
 
-/// The largest number of packets that wait before a TUN device while this process is delayed: 24 ms of full packets at
-/// 1 Gbit/s. They wait outside of the discipline, so the number is as small as a stall permits.
+/// `txqueuelen` of a TUN device: packets that wait while this process is delayed, 24 ms of full-size packets at 1
+/// Gbit/s. They wait outside the discipline, so it is no longer than stalls require.
 pub(crate) const QUEUE: u32 = 2000;
 
-/// A TUN or TAP device of the network namespace in which it was created. It is removed when this value is dropped.
+/// A TUN or TAP device of the network namespace it was created in, removed on drop.
 #[derive(Debug)]
 pub struct Tun {
     file: OwnedFd,
     name: String,
     room: Room,
-    /// Super-packets that cannot be cut.
+    /// Super-packets that cannot be segmented.
     too_long: u64,
-    /// What the kernel drops before the device, if that is counted.
+    /// Drops on the device, if they are counted.
     dropped: Option<Dropped>,
 }
 
 impl Tun {
-    /// Creates a device in the calling thread's network namespace. `%d` in `name` is replaced by the first free number.
+    /// Creates a TUN device in the calling thread's network namespace. `%d` in `name` is replaced by the first free
+    /// number.
     ///
     /// # Errors
-    /// When there is no `/dev/net/tun`, the name is taken or too long, or the process may not (it needs
-    /// `CAP_NET_ADMIN`).
+    /// When `/dev/net/tun` is missing, the name is taken or too long, or `CAP_NET_ADMIN` is missing.
     pub fn create(name: &str) -> io::Result<Self> {
         Tun::of_kind(name, libc::IFF_TUN)
     }
 
-    /// The same for Ethernet frames (a TAP device).
+    /// As [`Tun::create`], for Ethernet frames (a TAP device).
     ///
     /// # Errors
     /// As [`Tun::create`].
@@ -53,10 +53,10 @@ impl Tun {
         Tun::of_kind(name, libc::IFF_TAP)
     }
 
-    /// A second handle of the same device, which is there until both are dropped.
+    /// A second handle to the same device, which exists until both are dropped.
     ///
     /// # Errors
-    /// When the process has too many files.
+    /// When file descriptors are exhausted.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Tun { file: self.file.try_clone()?, name: self.name.clone(), room: Room::new(), too_long: 0, dropped: None })
     }
@@ -68,30 +68,30 @@ impl Tun {
         Ok(Tun { file, name: request.name(), room: Room::new(), too_long: 0, dropped: None })
     }
 
-    /// Counts what the kernel drops before the device from now on, in the calling thread's network namespace, which must be that of
-    /// the device.
+    /// Starts counting drops on the device, in the calling thread's network namespace, which must be the device's.
     ///
     /// # Errors
-    /// When `/proc` is not there.
+    /// When `/proc` is not mounted.
     pub fn count_dropped(&mut self) -> io::Result<()> {
         self.dropped = Some(Dropped::open()?);
         Ok(())
     }
 
-    /// The name that the kernel gave it.
+    /// The name assigned by the kernel.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Has the kernel leave checksums and segmentation to the reader of the device.
+    /// Enables offloads towards this reader (`TUNSETOFFLOAD`): the kernel then passes GSO packets whole, with partial
+    /// checksums.
     ///
     /// # Errors
-    /// When the kernel does not have this.
+    /// When the kernel does not support it.
     pub fn accept_super_packets(&self) -> io::Result<()> {
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         let udp = tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6;
-        // The kernel has UDP since Linux 6.2.
+        // UDP since Linux 6.2.
         self.set_offload(udp).or_else(|_| self.set_offload(tcp))
     }
 
@@ -155,30 +155,30 @@ fn open() -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Makes the device of a file.
+/// `TUNSETIFF`: creates the device of a file.
 fn attach(file: &OwnedFd, request: &mut Request) -> rustix::io::Result<()> {
-    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, which is what `Request` lays out.
+    // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, whose layout `Request` has.
     unsafe { ioctl(file, SetInterface(request)) }
 }
 
-/// Opens the device file, for a process that may not allocate memory.
+/// Opens the device file without allocating, for use after fork.
 pub(crate) fn try_open() -> rustix::io::Result<OwnedFd> {
     open()
 }
 
-/// Makes a device that goes with its file, for a process that may not allocate memory.
+/// Creates a device that disappears with its file, without allocating, for use after fork.
 pub(crate) fn try_attach(file: &OwnedFd) -> rustix::io::Result<()> {
     let mut request = Request::new("aqmkit0", libc::IFF_TUN).map_err(|_| rustix::io::Errno::INVAL)?;
     attach(file, &mut request)
 }
 
-/// The kernel's table of the devices of a network namespace. Unlike a question over netlink, it can be read without the lock that
-/// changes of any interface of the machine hold, so that the thread that moves packets does not wait for them.
+/// Reads `/proc/net/dev`. Unlike a netlink request it does not take the RTNL lock, so the forwarding thread never waits
+/// for changes to other interfaces.
 #[derive(Debug)]
 struct Dropped {
     table: File,
     text: String,
-    /// What was counted last.
+    /// The count when last read.
     last: u64,
 }
 
@@ -187,11 +187,11 @@ impl Dropped {
         Ok(Dropped { table: File::open("/proc/thread-self/net/dev")?, text: String::new(), last: 0 })
     }
 
-    /// The packets that were dropped before a device.
+    /// Packets dropped on a device so far.
     fn before(&mut self, device: &str) -> u64 {
         self.text.clear();
         let read = self.table.rewind().and_then(|()| self.table.read_to_string(&mut self.text));
-        // A device that is gone has no line any more.
+        // A device that is gone has no line.
         if let Some(count) = read.ok().and_then(|_| sending_drops(&self.text, device)) {
             self.last = count;
         }
@@ -199,9 +199,9 @@ impl Dropped {
     }
 }
 
-/// The packets that were dropped before a device, of the table `/proc/net/dev`.
+/// Transmit drops of a device, from the text of `/proc/net/dev`.
 fn sending_drops(table: &str, device: &str) -> Option<u64> {
-    /// Eight columns are about receiving; the fourth one about sending counts drops.
+    /// After eight receive columns, the fourth transmit column (`drop`).
     const COLUMN: usize = 8 + 3;
     let rows = table.lines().filter_map(|line| line.trim_start().split_once(':'));
     let (_, columns) = rows.into_iter().find(|(name, _)| *name == device)?;
@@ -245,8 +245,8 @@ impl Request {
 
 struct SetInterface<'a>(&'a mut Request);
 
-// SAFETY: the opcode is that of TUNSETIFF, whose argument is a pointer to `struct ifreq`; `Request` has its size
-// and layout, and is borrowed mutably for the call.
+// SAFETY: the opcode is TUNSETIFF, whose argument is a pointer to `struct ifreq`; `Request` has its size and layout,
+// and is borrowed mutably for the call.
 unsafe impl Ioctl for SetInterface<'_> {
     type Output = ();
     const IS_MUTATING: bool = true;

@@ -1,4 +1,4 @@
-//! The user of commands.
+//! The user that runs commands.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -6,34 +6,34 @@ use std::io;
 /// A user of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Its name.
+    /// Login name.
     pub name: String,
-    /// Its home directory.
+    /// Home directory.
     pub home: String,
     id: libc::uid_t,
     group: libc::gid_t,
     groups: Vec<libc::gid_t>,
 }
 
-/// The largest entry of a user, in bytes.
+/// Maximum size of a passwd entry, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// The largest number of groups of a user on Linux.
+/// Maximum number of groups of a user (`NGROUPS_MAX`).
 const MOST_GROUPS: libc::c_int = 65_536;
 
 impl User {
-    /// The user with this name or number.
+    /// Looks up a user by name or uid.
     ///
     /// # Errors
-    /// When there is none ([`io::ErrorKind::NotFound`]), or the users of this machine cannot be read.
+    /// When there is none ([`io::ErrorKind::NotFound`]), or the user database cannot be read.
     pub fn named(name: &str) -> io::Result<User> {
         let text = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
-        // SAFETY: zeros are a valid entry: numbers and null pointers.
+        // SAFETY: all zeros is a valid entry: numbers and null pointers.
         let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
         let mut strings = vec![0; LONGEST];
         let mut found = std::ptr::null_mut();
         let room = (strings.as_mut_ptr(), strings.len());
-        // SAFETY: every pointer is to what outlives the call, and the length is that of the memory for strings.
+        // SAFETY: every pointer is to memory that outlives the call, and the length is that of the string buffer.
         let error = unsafe {
             match name.parse() {
                 Ok(id) => libc::getpwuid_r(id, &raw mut entry, room.0, room.1, &raw mut found),
@@ -46,7 +46,7 @@ impl User {
         if found.is_null() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        // SAFETY: the entry was filled in; its texts are in `strings`, which is there until the end of this function.
+        // SAFETY: the entry was filled in; its strings are in `strings`, which lives until the end of this function.
         let (own, home) = unsafe { (CStr::from_ptr(entry.pw_name), CStr::from_ptr(entry.pw_dir)) };
         Ok(User {
             name: own.to_string_lossy().into_owned(),
@@ -57,8 +57,8 @@ impl User {
         })
     }
 
-    /// Why no process of this user namespace can become this user, if so. In the namespaces of `unshare -Ur` there is one user alone, and its
-    /// groups cannot be changed.
+    /// Why no process of this user namespace can become this user, if so. The namespace of `unshare -Ur` maps a single
+    /// user, and setgroups(2) is denied.
     #[must_use]
     pub fn unreachable(&self) -> Option<String> {
         let known = [("uid", self.id), ("gid", self.group)].iter().all(|(of, id)| in_map(&map(of), *id).is_some());
@@ -70,13 +70,14 @@ impl User {
         }
     }
 
-    /// Changes the user of the calling process, for good. It allocates nothing, so that it can be called between fork
-    /// and exec.
+    /// Changes the credentials of the calling process, permanently. Allocates nothing, so that it can be called between
+    /// fork and exec.
     ///
     /// # Errors
-    /// When it may not (it needs `CAP_SETUID` and `CAP_SETGID`).
+    /// When `CAP_SETUID` or `CAP_SETGID` is missing.
     pub(crate) fn become_it(&self) -> io::Result<()> {
-        // SAFETY: the pointer is to as many groups as is said. The system calls concern this process alone, which has one thread.
+        // SAFETY: the pointer is to as many groups as given. The system calls affect this process alone, which is
+        // single-threaded.
         let done = unsafe {
             libc::setgroups(self.groups.len(), self.groups.as_ptr()) == 0
                 && libc::setgid(self.group) == 0
@@ -86,17 +87,17 @@ impl User {
     }
 }
 
-/// The id, outside of this user namespace, of one of its users.
+/// Maps a uid of this user namespace to the parent namespace.
 pub(crate) fn outside(user: u32) -> Option<u32> {
     in_map(&map("uid"), user)
 }
 
-/// The map of ids of this user namespace; one that changes nothing where the kernel has no such namespaces.
+/// The uid or gid map of this user namespace; the identity where the kernel has no user namespaces.
 fn map(of: &str) -> String {
     std::fs::read_to_string(format!("/proc/self/{of}_map")).unwrap_or_else(|_| format!("0 0 {}", u32::MAX))
 }
 
-/// The id outside of one inside.
+/// Maps an id to the parent namespace.
 fn in_map(map: &str, id: u32) -> Option<u32> {
     let ranges = map.lines().filter_map(|line| {
         let mut numbers = line.split_whitespace().map_while(|word| word.parse::<u32>().ok());
@@ -106,11 +107,11 @@ fn in_map(map: &str, id: u32) -> Option<u32> {
     inside.next().map(|(first, out, _)| out.saturating_add(id - first))
 }
 
-/// All groups of a user.
+/// All groups of a user, including the primary one.
 fn groups(name: &CStr, main: libc::gid_t) -> Vec<libc::gid_t> {
     let mut count = MOST_GROUPS;
     let mut groups = vec![0; MOST_GROUPS as usize];
-    // SAFETY: there is room for as many groups as `count` says.
+    // SAFETY: the buffer has room for `count` groups.
     let found = unsafe { libc::getgrouplist(name.as_ptr(), main, groups.as_mut_ptr(), &raw mut count) };
     if found < 0 {
         return vec![main];

@@ -15,9 +15,9 @@ pub(crate) enum Reg {
 /// An operand: a register or a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand {
-    /// The contents of a register.
+    /// A register operand.
     Of(Reg),
-    /// This number.
+    /// An immediate operand.
     Is(i32),
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Op {
     Set = 0xb0,
 }
 
-/// The condition of a jump.
+/// Jump conditions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum When {
     Equal = 0x10,
@@ -71,9 +71,9 @@ pub(crate) struct Label(usize);
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     words: Vec<u64>,
-    /// The position of each label.
+    /// Instruction index of each label.
     places: Vec<usize>,
-    /// Jumps, with their labels.
+    /// Index of each jump, and its target label.
     jumps: Vec<(usize, Label)>,
 }
 
@@ -88,12 +88,12 @@ const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 const LOAD_64: u8 = 0x18;
 
-/// A value of the source register field: the number is the descriptor of a map.
+/// `BPF_PSEUDO_MAP_FD` as source register: the immediate is a map's file descriptor.
 const A_MAP: u8 = 1;
-/// A value of the source register field: the number is the type of a kernel function.
+/// `BPF_PSEUDO_KFUNC_CALL` as source register: the immediate is the BTF id of a kernel function.
 const A_FUNCTION: u8 = 2;
 
-/// An instruction: code, registers (source, destination), offset, number.
+/// Encodes `struct bpf_insn`.
 const fn instruction(code: u8, source: u8, destination: u8, offset: i16, number: i32) -> u64 {
     let registers = (source << 4 | destination) as u64;
     code as u64 | registers << 8 | (offset as u16 as u64) << 16 | (number as u32 as u64) << 32
@@ -132,13 +132,13 @@ impl Code {
         });
     }
 
-    /// A label whose position [`Code::here`] sets.
+    /// A new label, placed by [`Code::here`].
     pub(crate) fn label(&mut self) -> Label {
         self.places.push(0);
         Label(self.places.len() - 1)
     }
 
-    /// Sets the label's position to the next instruction.
+    /// Places the label before the next instruction.
     pub(crate) fn here(&mut self, label: Label) {
         self.places[label.0] = self.words.len();
     }
@@ -161,12 +161,12 @@ impl Code {
         self.words.push(instruction(CALL, 0, 0, 0, number));
     }
 
-    /// Calls a kernel function by the number of its type.
+    /// Calls a kernel function (kfunc) by its BTF id.
     pub(crate) fn call_function(&mut self, id: u32) {
         self.words.push(instruction(CALL, A_FUNCTION, 0, 0, id as i32));
     }
 
-    /// `to` = the address of the map with this descriptor.
+    /// `to` = the map with this file descriptor.
     pub(crate) fn map(&mut self, to: Reg, descriptor: i32) {
         self.words.push(instruction(LOAD_64, A_MAP, to as u8, 0, descriptor));
         self.words.push(0);
@@ -177,7 +177,7 @@ impl Code {
         self.words.push(instruction(EXIT, 0, 0, 0, 0));
     }
 
-    /// The instructions, with the distances of all jumps.
+    /// The encoded instructions, with all jump offsets resolved.
     pub(crate) fn finish(mut self) -> Vec<u64> {
         for (from, label) in self.jumps {
             let distance = (self.places[label.0] as i64 - from as i64 - 1) as i16;
@@ -203,7 +203,7 @@ mod tests {
         code.call_helper(51);
         code.here(end);
         code.exit();
-        // As clang writes them.
+        // As emitted by clang.
         let expected: [[u8; 8]; 7] = [
             [0x61, 0x12, 0x10, 0, 0, 0, 0, 0],
             [0x55, 0x02, 0x04, 0, 7, 0, 0, 0],

@@ -1,8 +1,7 @@
 //! DCTCP (RFC 8257) for a kernel that was built without it.
 //!
-//! The functions are members of `struct tcp_congestion_ops`. `alpha` is stored in units of 2^-10, the gain g is 1/16,
-//! and the first estimate is 1. If ECN was not negotiated, there are no marks, `alpha` decays to zero, and the control
-//! behaves like Reno.
+//! The functions are members of `struct tcp_congestion_ops`. `alpha` is in units of 2^-10, the gain g is 1/16, and the
+//! initial alpha is 1. Without ECN nothing is marked, so `alpha` decays to zero and the control behaves like Reno.
 
 use super::code::{Code, Op, Operand, Reg, Size, When};
 use super::kernel_types::Btf;
@@ -12,7 +11,7 @@ use super::tcp::{Operation, Socket};
 const ONE: i32 = 1 << 10;
 /// g = 2^-4 (RFC 8257, section 4.2).
 const GAIN_SHIFT: i32 = 4;
-/// The smallest window, in segments.
+/// The minimum cwnd, in segments.
 const LEAST: i32 = 2;
 
 /// `enum tcp_ca_event`.
@@ -21,29 +20,29 @@ const EVENT_NOT_MARKED: i32 = 4;
 const EVENT_MARKED: i32 = 5;
 /// `enum tcp_ca_state`.
 const STATE_RECOVERY: i32 = 3;
-/// Bits of `icsk_ack.pending`: an acknowledgement waits for its timer, and one is to be sent at once.
+/// Bits of `icsk_ack.pending`: `ICSK_ACK_TIMER` (a delayed ACK is pending) and `ICSK_ACK_NOW`.
 const ACK_TIMER: i32 = 2;
 const ACK_NOW: i32 = 16;
-/// The bit of `ecn_flags` that sets ECE in acknowledgements.
+/// `TCP_ECN_DEMAND_CWR` in `ecn_flags`: set ECE in ACKs.
 const DEMAND_CWR: i32 = 4;
-/// The helper that sends an acknowledgement up to a sequence number.
+/// `BPF_FUNC_tcp_send_ack`: sends an ACK for a given `rcv_nxt`.
 const TCP_SEND_ACK: i32 = 116;
 
-/// The register that holds the socket in all functions.
+/// Holds the socket in all functions.
 const SOCKET: Reg = Reg::R6;
 
-/// State of a connection, in the kernel's private area for congestion controls.
+/// Per-connection state, in `icsk_ca_priv`.
 struct State {
     alpha: i16,
-    /// The sequence number whose acknowledgement ends the observation window.
+    /// snd_nxt at the start of the observation window, which ends when this is acknowledged.
     next_seq: i16,
     old_delivered: i16,
     old_delivered_ce: i16,
-    /// The next expected sequence number when the last packet's mark was checked.
+    /// rcv_nxt when the CE state was last updated.
     prior_rcv_nxt: i16,
-    /// Whether that packet was marked.
+    /// Whether the last packet was CE-marked (`DCTCP.CE`).
     ce_state: i16,
-    /// The window before the last reduction.
+    /// cwnd before the last reduction, for undo.
     loss_cwnd: i16,
 }
 
@@ -62,7 +61,7 @@ impl State {
     }
 }
 
-/// The operations, or the name of a kernel function or field that is missing.
+/// The operations, or the kernel function or struct member that is missing.
 pub(super) fn operations(kernel: &Btf) -> Result<Vec<Operation>, &'static str> {
     let dctcp = Dctcp::new(Socket::of(kernel)?);
     let grow = "tcp_reno_cong_avoid";
@@ -89,14 +88,14 @@ impl Dctcp {
         Dctcp { socket, state }
     }
 
-    /// The start of a function whose argument is the socket.
+    /// The prologue of a function whose only argument is the socket.
     fn begin() -> Code {
         let mut code = Code::default();
         code.load(Size::U64, SOCKET, Reg::R1, 0);
         code
     }
 
-    /// The start of a function whose arguments are the socket and, in `R2`, another value.
+    /// The prologue of a function whose arguments are the socket and one more value, in `R2`.
     fn begin_with_argument() -> Code {
         let mut code = Code::default();
         code.load(Size::U64, Reg::R2, Reg::R1, 8);
@@ -145,7 +144,8 @@ impl Dctcp {
         Self::copy(code, self.state.old_delivered_ce, self.socket.delivered_ce);
     }
 
-    /// Once a window: alpha = (1 - g) alpha + g M / N, with M of N packets marked (RFC 8257, section 3.3).
+    /// Once per window: alpha = (1 - g) alpha + g M / N, where M of N delivered packets were marked (RFC 8257, section
+    /// 3.3).
     fn in_ack_event(&self) -> Vec<u64> {
         let (alpha, marked, all) = (Reg::R1, Reg::R2, Reg::R3);
         let mut code = Self::begin();
@@ -158,7 +158,7 @@ impl Dctcp {
         Self::get(&mut code, alpha, self.state.alpha);
         code.set(Reg::R0, alpha);
         code.compute(Op::ShiftRight, Reg::R0, GAIN_SHIFT);
-        // Below 2^-6 the shift gives zero; the rest of alpha is removed at once, because it would never decay.
+        // Below 2^-6 the shifted decrement is zero, and alpha would never decay: clear it.
         code.jump(When::NotEqual, Reg::R0, 0, lowered);
         code.set(Reg::R0, alpha);
         code.here(lowered);
@@ -182,14 +182,14 @@ impl Dctcp {
         code.finish()
     }
 
-    /// The increase of a 32-bit counter.
+    /// The increase of a 32-bit counter since `before`.
     fn since(&self, code: &mut Code, to: Reg, now: i16, before: i16) {
         Self::get(code, to, now);
         Self::get(code, Reg::R0, before);
         code.sub32(to, Reg::R0);
     }
 
-    /// cwnd (1 - alpha / 2), of two segments at least (RFC 8257, section 3.3).
+    /// cwnd (1 - alpha / 2), at least two segments (RFC 8257, section 3.3).
     fn ssthresh(&self) -> Vec<u64> {
         let mut code = Self::begin();
         Self::get(&mut code, Reg::R0, self.socket.snd_cwnd);
@@ -203,7 +203,7 @@ impl Dctcp {
         code.finish()
     }
 
-    /// A loss halves the window, whatever the marks say (RFC 8257, section 3.4).
+    /// A loss halves cwnd regardless of alpha (RFC 8257, section 3.4).
     fn react_to_loss(&self, code: &mut Code) {
         Self::get(code, Reg::R1, self.socket.snd_cwnd);
         Self::put(code, self.state.loss_cwnd, Reg::R1);
@@ -212,7 +212,7 @@ impl Dctcp {
         Self::put(code, self.socket.snd_ssthresh, Reg::R1);
     }
 
-    /// The kernel enters fast recovery.
+    /// On entering fast recovery.
     fn set_state(&self) -> Vec<u64> {
         let mut code = Self::begin_with_argument();
         let end = code.label();
@@ -223,7 +223,7 @@ impl Dctcp {
         code.finish()
     }
 
-    /// A timeout, or a packet whose mark is checked.
+    /// On a retransmission timeout, or when a received packet's ECN field is checked.
     fn cwnd_event(&self) -> Vec<u64> {
         let mut code = Self::begin_with_argument();
         let (loss, mark) = (code.label(), code.label());
@@ -240,9 +240,8 @@ impl Dctcp {
         code.finish()
     }
 
-    /// The receiver's state machine (RFC 8257, section 3.2, figure 1): if the mark differs from that of the packet
-    /// before, pending acknowledgements of earlier packets are sent first, then the new packet is acknowledged at once.
-    /// The event is in `R2`.
+    /// The receiver's ACK state machine (RFC 8257, section 3.2, figure 1): when the CE state changes, a pending delayed
+    /// ACK is sent with the old state first, then the new packet is ACKed immediately. The event is in `R2`.
     fn receive(&self, code: &mut Code) {
         let (same, sent) = (code.label(), code.label());
         let now = Reg::R2;
@@ -267,7 +266,7 @@ impl Dctcp {
         self.echo(code, Reg::R1);
     }
 
-    /// Sets whether further acknowledgements report marks.
+    /// Sets or clears ECE in subsequent ACKs.
     fn echo(&self, code: &mut Code, marked: Reg) {
         let store = code.label();
         code.load(Size::U8, Reg::R3, SOCKET, self.socket.ecn_flags);
@@ -278,7 +277,7 @@ impl Dctcp {
         code.store(Size::U8, SOCKET, self.socket.ecn_flags, Reg::R3);
     }
 
-    /// Undo of a spurious reduction.
+    /// Restores cwnd after a spurious reduction.
     fn undo_cwnd(&self) -> Vec<u64> {
         let mut code = Self::begin();
         Self::get(&mut code, Reg::R0, self.socket.snd_cwnd);
@@ -288,7 +287,7 @@ impl Dctcp {
         code.finish()
     }
 
-    /// Growth is Reno's (RFC 8257, section 3.3); the kernel has a function for it.
+    /// Reno growth (RFC 8257, section 3.3), by the kernel's `tcp_reno_cong_avoid`.
     fn cong_avoid(grow: u32) -> Vec<u64> {
         let mut code = Code::default();
         code.load(Size::U64, Reg::R3, Reg::R1, 16);

@@ -1,8 +1,8 @@
-//! Layout of the running kernel's types, from its BTF (`Documentation/bpf/btf.rst`).
+//! Layout of the running kernel's structs, from its BTF (`Documentation/bpf/btf.rst`).
 
 use std::{fs, io};
 
-/// The BTF file of the kernel.
+/// The kernel's BTF.
 const FILE: &str = "/sys/kernel/btf/vmlinux";
 
 /// Whether the running kernel has BTF.
@@ -11,10 +11,10 @@ pub(crate) fn tells_types() -> bool {
 }
 
 const MAGIC: u16 = 0xeb9f;
-/// The common part of every type: its name, its kind with a count, and a size or another type.
+/// Size of `struct btf_type`: name, kind with vlen, and size or type id.
 const HEAD: usize = 12;
 
-/// The kinds of types that are used.
+/// `BTF_KIND_*`, as far as used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -22,37 +22,37 @@ enum Kind {
     Func = 12,
 }
 
-/// The kernel's types.
+/// Parsed BTF.
 pub(crate) struct Btf {
     bytes: Vec<u8>,
-    /// The positions of the types in `bytes`; the first one has number 1.
+    /// Offsets of the types in `bytes`; the first one has BTF id 1.
     types: Vec<usize>,
-    /// The position of the names.
+    /// Offset of the string section.
     names: usize,
 }
 
-/// A structure.
+/// A struct type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Structure {
-    /// The number of its type.
+    /// BTF id.
     pub(crate) id: u32,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(crate) size: usize,
 }
 
-/// A member of a structure.
+/// A member of a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     /// Zero-based member index.
     pub(crate) index: u32,
-    /// Its offset in the structure, in bytes.
+    /// Offset in bytes.
     pub(crate) offset: usize,
-    /// The number of its type.
+    /// BTF id of its type.
     kind: u32,
 }
 
 impl Btf {
-    /// The types of the running kernel.
+    /// The running kernel's BTF.
     ///
     /// # Errors
     /// If the kernel has no BTF (built without `CONFIG_DEBUG_INFO_BTF`).
@@ -79,7 +79,7 @@ impl Btf {
         word(&self.bytes, at)
     }
 
-    /// Whether the word at `at` refers to this name.
+    /// Whether the name offset at `at` refers to `name`.
     fn is_called(&self, at: usize, name: &str) -> bool {
         let place = self.word(at).map(|offset| self.names + offset as usize);
         let text = place.and_then(|p| self.bytes.get(p..)).and_then(|b| b.strip_prefix(name.as_bytes()));
@@ -92,12 +92,12 @@ impl Btf {
         self.types.iter().position(fits).map(|index| index as u32 + 1)
     }
 
-    /// The number of a function's type.
+    /// The BTF id of a function.
     pub(crate) fn function(&self, name: &str) -> Option<u32> {
         self.named(Kind::Func, name)
     }
 
-    /// A structure by its name.
+    /// Looks up a struct by name.
     pub(crate) fn structure(&self, name: &str) -> Option<Structure> {
         self.structure_of(self.named(Kind::Struct, name)?)
     }
@@ -108,7 +108,7 @@ impl Btf {
         Some(Structure { id, size: self.word(at + 8)? as usize })
     }
 
-    /// A member of a structure; `a.b` is the member `b` of the structure in member `a`.
+    /// Looks up a member; `a.b` is member `b` of the struct in member `a`.
     pub(crate) fn member(&self, of: Structure, path: &str) -> Option<Member> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let found = self.own_member(of, first)?;
@@ -124,7 +124,7 @@ impl Btf {
         let entry = |index: u32| at + HEAD + index as usize * MEMBER;
         let index = (0..about & 0xffff).find(|index| self.is_called(entry(*index), name))?;
         let bits = self.word(entry(index) + 8)?;
-        // In structures with bit fields, the upper byte is the width.
+        // With kind_flag set, the upper byte is the bit-field width.
         let bits = if about >> 31 == 1 { bits & 0x00ff_ffff } else { bits };
         Some(Member { index, offset: bits as usize / 8, kind: self.word(entry(index) + 4)? })
     }
@@ -138,19 +138,19 @@ fn kind_of(about: u32) -> u8 {
     (about >> 24 & 0x1f) as u8
 }
 
-/// The size of the data after the common part of a type; `None` for unknown kinds.
+/// Size of the data behind `struct btf_type`; `None` for unknown kinds.
 fn tail(about: u32) -> Option<usize> {
     let count = (about & 0xffff) as usize;
     match kind_of(about) {
-        // Pointers, forward declarations, other names, qualifiers, functions, floats and tags of types.
+        // Pointers, forward declarations, typedefs, qualifiers, functions, floats, type tags.
         2 | 7..=12 | 16 | 18 => Some(0),
-        // Integers, variables and tags of declarations.
+        // Integers, variables, declaration tags.
         1 | 14 | 17 => Some(4),
         // Arrays.
         3 => Some(12),
-        // Structures, unions, sections and enumerations of 64 bits.
+        // Structs, unions, data sections, 64-bit enums.
         4 | 5 | 15 | 19 => Some(12 * count),
-        // Enumerations and the parameters of functions.
+        // Enums and function prototypes.
         6 | 13 => Some(8 * count),
         _ => None,
     }
@@ -160,7 +160,7 @@ fn tail(about: u32) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// `struct outer { int a; struct inner { char x, y; } b; }` and `void go()`, by hand.
+    /// `struct outer { int a; struct inner { char x, y; } b; }` and `void go()`, encoded by hand.
     fn example() -> Vec<u8> {
         let names = b"\0int\0inner\0x\0y\0outer\0a\0b\0go\0";
         let name = |n: &str| {

@@ -1,8 +1,7 @@
-//! BPF programs that are assembled here and loaded with the system call `bpf`, so that neither a compiler nor a library
-//! is needed.
+//! BPF programs assembled here and loaded with bpf(2), without a compiler or libbpf.
 //!
-//! Numbers are those of `linux/bpf.h`. Programs are attached by BPF links, which are files: when the process ends for
-//! any reason, the kernel detaches the programs.
+//! Constants are those of `linux/bpf.h`. Programs are attached by BPF links, which are file descriptors: however the
+//! process ends, the kernel detaches the programs.
 
 pub(crate) mod code;
 mod dctcp;
@@ -14,7 +13,7 @@ pub(crate) mod tcx;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// The commands that are used.
+/// `enum bpf_cmd`, as far as used.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum Command {
@@ -27,7 +26,7 @@ pub(crate) enum Command {
     LinkCreate = 28,
 }
 
-/// The words of `union bpf_attr` that each command uses. Addresses take two words.
+/// Indices of 32-bit words in `union bpf_attr`, by command. Pointers take two words.
 pub(crate) mod word {
     pub(crate) const MAP_TYPE: usize = 0;
     pub(crate) const KEY_SIZE: usize = 1;
@@ -65,25 +64,25 @@ pub(crate) mod word {
     pub(crate) const LINK_ATTACH_TYPE: usize = 2;
 }
 
-/// The licence of the programs, which kernel functions require.
+/// kfuncs may only be called by GPL-compatible programs.
 const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
 
-/// Size of the verifier's log.
+/// Size of the verifier log, in bytes.
 const LOG: usize = 1 << 16;
 
-/// `union bpf_attr` in words, as long as needed by these commands; other words are zero.
+/// `union bpf_attr` as 32-bit words, as long as these commands need; unset words are zero.
 #[repr(C, align(8))]
 pub(crate) struct Attr([u32; 32]);
 
 impl Attr {
-    /// Sets these words.
+    /// An attribute with these words set.
     pub(crate) fn new(words: &[(usize, u32)]) -> Attr {
         let mut attr = Attr([0; 32]);
         words.iter().for_each(|(at, value)| attr.0[*at] = *value);
         attr
     }
 
-    /// Sets an address, which takes two words.
+    /// Sets a pointer, which takes two words.
     pub(crate) fn point<T: ?Sized>(&mut self, at: usize, to: *const T) {
         let address = (to.cast::<u8>().addr() as u64).to_ne_bytes();
         let [a, b, c, d, e, f, g, h] = address;
@@ -93,54 +92,55 @@ impl Attr {
 }
 
 /// # Safety
-/// Every address in `attr` is of what `command` reads or writes there, and lives until the call is over.
+/// Every pointer in `attr` refers to memory that `command` may read or write, and that outlives the call.
 pub(crate) unsafe fn bpf(command: Command, attr: &Attr) -> io::Result<libc::c_long> {
-    // SAFETY: `attr` outlives the call and is as long as is said; the rest is the caller's promise. None of the commands
+    // SAFETY: `attr` outlives the call and has the given size; its pointers are valid by contract. None of the commands
     // of this file writes to it.
     let answer =
         unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_long, std::ptr::from_ref(attr), size_of::<Attr>()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// Executes a command that creates a file.
+/// Executes a command that returns a new file descriptor.
 ///
 /// # Safety
-/// As [`bpf`]; and the command creates a file.
+/// As [`bpf`]; and the command must return a file descriptor.
 pub(crate) unsafe fn make(command: Command, attr: &Attr) -> io::Result<OwnedFd> {
-    // SAFETY: the caller's promise.
+    // SAFETY: by contract.
     let descriptor = unsafe { bpf(command, attr) }?;
-    // SAFETY: the kernel has just made it, and nobody else has it. Descriptors are small numbers.
+    // SAFETY: the kernel has just returned this descriptor, which nobody else owns. Descriptors fit an `int`.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as libc::c_int) })
 }
 
-/// Writes a value to a map.
+/// Updates a map element.
 pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Result<()> {
     let mut attr = Attr::new(&[(word::UPDATED_MAP, map.as_raw_fd() as u32)]);
     attr.point(word::KEY, key.as_ptr());
     attr.point(word::VALUE, value.as_ptr());
-    // SAFETY: key and value are as long as those of the maps here, and outlive the call.
+    // SAFETY: key and value have the sizes of the map's, and outlive the call.
     unsafe { bpf(Command::MapUpdateElem, &attr) }.map(drop)
 }
 
-/// Reads a value of an array map; `value` is as long as the map's values, rounded up to 8 bytes.
+/// Looks up an element of an array map; `value` has the map's value size, rounded up to 8 bytes.
 pub(crate) fn look_up(map: BorrowedFd<'_>, index: u32, value: &mut [u8]) -> io::Result<()> {
     let key = index.to_ne_bytes();
     let mut attr = Attr::new(&[(word::UPDATED_MAP, map.as_raw_fd() as u32)]);
     attr.point(word::KEY, key.as_ptr());
     attr.point(word::VALUE, value.as_mut_ptr());
-    // SAFETY: key and value are as long as those of the maps here, and outlive the call.
+    // SAFETY: key and value have the sizes of the map's, and outlive the call.
     unsafe { bpf(Command::MapLookupElem, &attr) }.map(drop)
 }
 
-/// Gives types (BTF) to the kernel, which maps and programs can name then.
+/// Loads BTF, which maps and programs can then refer to.
 pub(crate) fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
     let mut attr = Attr::new(&[(word::BTF_SIZE, types.len() as u32)]);
     attr.point(word::BTF, types.as_ptr());
-    // SAFETY: the types, as long as is said, outlive the call.
+    // SAFETY: the types have the given size and outlive the call.
     unsafe { make(Command::BtfLoad, &attr) }
 }
 
-/// Runs a traffic control program `repeat` times on a packet, which is not sent; returns the nanoseconds per run.
+/// Runs a `SCHED_CLS` program `repeat` times on a packet (`BPF_PROG_TEST_RUN`); returns the mean duration in
+/// nanoseconds.
 pub(crate) fn test_run(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> io::Result<u32> {
     let mut attr = Attr::new(&[
         (word::TESTED_PROGRAM, program.as_raw_fd() as u32),
@@ -148,29 +148,29 @@ pub(crate) fn test_run(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> i
         (word::REPEAT, repeat),
     ]);
     attr.point(word::PACKET, packet.as_ptr());
-    // SAFETY: the packet, as long as is said, outlives the call. The kernel writes the result into `attr`, which is
-    // mutable here and behind no reference while it does.
+    // SAFETY: the packet has the given size and outlives the call. The kernel writes the result into `attr`, which is
+    // borrowed by nothing else.
     let answer =
         unsafe { libc::syscall(libc::SYS_bpf, Command::ProgTestRun as libc::c_long, &raw mut attr, size_of::<Attr>()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(attr.0[word::NANOSECONDS]) }
 }
 
-/// Loads a program; `words` holds its type and the attributes of this type.
+/// Loads a program; `words` holds its type and type-specific attributes.
 ///
 /// # Errors
-/// When permission is missing, or the kernel's verifier refuses the program: the error then has the last line of its log.
+/// When permission is missing, or the verifier rejects the program: the error then quotes the last line of its log.
 pub(crate) fn load(code: &[u64], words: &[(usize, u32)]) -> io::Result<OwnedFd> {
     let mut attr = Attr::new(words);
     attr.0[word::INSTRUCTION_COUNT] = code.len() as u32;
     attr.point(word::INSTRUCTIONS, code.as_ptr());
     attr.point(word::LICENCE, LICENCE.as_ptr());
-    // SAFETY: the instructions, as many as is said, and the text with its zero outlive the call.
+    // SAFETY: the instructions have the given count, the licence is zero-terminated, and both outlive the call.
     let first = unsafe { make(Command::ProgLoad, &attr) };
     let Err(error) = first else { return first };
     let mut log = vec![0_u8; LOG];
     (attr.0[word::LOG_LEVEL], attr.0[word::LOG_SIZE]) = (1, LOG as u32);
     attr.point(word::LOG, log.as_mut_ptr());
-    // SAFETY: as above, and the log is as long as is said.
+    // SAFETY: as above, and the log has the given size.
     match unsafe { make(Command::ProgLoad, &attr) } {
         Ok(program) => Ok(program),
         Err(_) => {

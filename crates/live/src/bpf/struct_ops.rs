@@ -1,4 +1,5 @@
-//! Registers a table of functions written in BPF with the kernel (`Documentation/bpf/map_struct_ops.rst`).
+//! Registers a struct_ops map, a table of functions written in BPF, with the kernel
+//! (`Documentation/bpf/map_struct_ops.rst`).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -9,27 +10,27 @@ use super::{Attr, Command, load, load_types, make, update, word};
 const MAP_TYPE_STRUCT_OPS: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
 const ATTACH_TYPE_STRUCT_OPS: u32 = 44;
-/// The map is attached by a link (Linux 6.4); closing the link ends the registration.
+/// `BPF_F_LINK`: the map is attached by a BPF link (Linux 6.4); closing the link unregisters it.
 const BY_LINK: u32 = 1 << 13;
 
-/// A structure of the kernel whose members are functions, such as `struct tcp_congestion_ops`, as it is filled in.
+/// A kernel struct of function pointers, such as `struct tcp_congestion_ops`, being filled in.
 pub(crate) struct Table<'a> {
     kernel: &'a Btf,
     name: &'static str,
     table: Structure,
-    /// What the kernel wraps around it, and where it is in there.
+    /// The `bpf_struct_ops_*` type around the struct, and the struct's offset in it.
     wrapper: Structure,
     base: usize,
     value: Vec<u8>,
-    /// The map holds references to the programs, whose files can then be closed.
+    /// The loaded programs; the map takes references to them when it is registered.
     programs: Vec<OwnedFd>,
 }
 
 impl<'a> Table<'a> {
-    /// An empty one of the structure `name`, which the kernel wraps in `wrapper`.
+    /// An empty table of struct `name`, wrapped in `wrapper`.
     ///
     /// # Errors
-    /// When the kernel does not have them.
+    /// When the kernel's BTF lacks either.
     pub(crate) fn new(kernel: &'a Btf, name: &'static str, wrapper: &'static str) -> io::Result<Table<'a>> {
         let table = kernel.structure(name).ok_or_else(|| lacks(name))?;
         let wrapped = kernel.structure(wrapper).ok_or_else(|| lacks(wrapper))?;
@@ -38,10 +39,10 @@ impl<'a> Table<'a> {
         Ok(Table { kernel, name, table, wrapper: wrapped, base, value, programs: Vec::new() })
     }
 
-    /// Fills in a member.
+    /// Sets a member.
     ///
     /// # Errors
-    /// When the kernel does not have it.
+    /// When the struct has no such member.
     pub(crate) fn set(&mut self, member: &str, bytes: &[u8]) -> io::Result<()> {
         let lacking = || lacks(&format!("{}.{member}", self.name));
         let at = self.base + self.kernel.member(self.table, member).ok_or_else(lacking)?.offset;
@@ -49,10 +50,10 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Loads a function and fills it in.
+    /// Loads a program and sets the function pointer of a member to it.
     ///
     /// # Errors
-    /// When the kernel does not have the member, or refuses the program.
+    /// When the struct has no such member, or the verifier rejects the program.
     pub(crate) fn add(&mut self, member: &str, code: &[u64]) -> io::Result<()> {
         let about = self.kernel.member(self.table, member).ok_or_else(|| lacks(&format!("{}.{member}", self.name)))?;
         let program = load(
@@ -69,10 +70,10 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Registers it, until the file is closed.
+    /// Registers the table, until the returned link is closed.
     ///
     /// # Errors
-    /// When the kernel lacks support, something of this name is registered already (`EEXIST`), or permission is missing.
+    /// When the kernel lacks support, the name is taken (`EEXIST`), or permission is missing.
     pub(crate) fn register(self) -> io::Result<OwnedFd> {
         let types = own_types()?;
         let map = Attr::new(&[
@@ -84,13 +85,13 @@ impl<'a> Table<'a> {
             (word::MAP_BTF_FILE, types.as_raw_fd() as u32),
             (word::MAP_KERNEL_TYPE, self.wrapper.id),
         ]);
-        // SAFETY: no addresses.
+        // SAFETY: the attributes contain no pointers.
         let map = unsafe { make(Command::MapCreate, &map) }
             .map_err(|e| io::Error::new(e.kind(), format!("Linux 6.4 or newer is needed ({e})")))?;
         update(map.as_fd(), &[0; 4], &self.value)?;
         let link =
             Attr::new(&[(word::LINKED_FILE, map.as_raw_fd() as u32), (word::LINK_ATTACH_TYPE, ATTACH_TYPE_STRUCT_OPS)]);
-        // SAFETY: no addresses.
+        // SAFETY: the attributes contain no pointers.
         unsafe { make(Command::LinkCreate, &link) }
     }
 }
@@ -99,7 +100,7 @@ fn lacks(what: &str) -> io::Error {
     io::Error::other(format!("this kernel has no {what}"))
 }
 
-/// Types of one's own, which a map has to name though it uses the kernel's: one integer.
+/// Minimal BTF with one integer type: a struct_ops map needs a BTF of its own, though its value type is the kernel's.
 fn own_types() -> io::Result<OwnedFd> {
     const HEADER: u32 = 24;
     const INTEGER: [u32; 4] = [0, 1 << 24, 4, 32];

@@ -7,17 +7,17 @@ use super::dctcp;
 use super::kernel_types::Btf;
 use super::struct_ops::Table;
 
-/// Any user may select it.
+/// `TCP_CONG_NON_RESTRICTED`: unprivileged processes may select it.
 const NON_RESTRICTED: u32 = 1;
-/// Its connections negotiate ECN, regardless of the sysctl.
+/// `TCP_CONG_NEEDS_ECN`: its connections negotiate ECN regardless of `tcp_ecn`.
 const NEEDS_ECN: u32 = 2;
-/// The longest name, with the zero after it.
+/// `TCP_CA_NAME_MAX`, including the terminating zero.
 const NAME: usize = 16;
 
-/// A member of `struct tcp_congestion_ops`, and its code.
+/// A member of `struct tcp_congestion_ops`, and the program for it.
 pub(super) type Operation = (&'static str, Vec<u64>);
 
-/// The offsets of the fields of the kernel's `struct tcp_sock` that a congestion control uses, in bytes.
+/// Byte offsets of the fields of `struct tcp_sock` that a congestion control uses.
 pub(super) struct Socket {
     pub(super) snd_cwnd: i16,
     pub(super) snd_ssthresh: i16,
@@ -27,14 +27,14 @@ pub(super) struct Socket {
     pub(super) delivered: i16,
     pub(super) delivered_ce: i16,
     pub(super) ecn_flags: i16,
-    /// Flags of pending acknowledgements.
+    /// `icsk_ack.pending`.
     pub(super) ack_pending: i16,
-    /// The private memory of the congestion control.
+    /// `icsk_ca_priv`.
     pub(super) private: i16,
 }
 
 impl Socket {
-    /// The layout in this kernel, or the name of a missing member.
+    /// The layout in this kernel, or the path of a missing member.
     pub(super) fn of(kernel: &Btf) -> Result<Socket, &'static str> {
         let socket = kernel.structure("tcp_sock").ok_or("tcp_sock")?;
         let at = |path: &'static str| {
@@ -56,10 +56,10 @@ impl Socket {
     }
 }
 
-/// The congestion controls that can be registered.
+/// The congestion controls available here.
 pub(crate) const OURS: [&str; 1] = ["dctcp"];
 
-/// Registers one of [`OURS`]. It remains until the file is closed, and until its last connection ends.
+/// Registers one of [`OURS`], until the returned link is closed and the last connection using it ends.
 ///
 /// # Errors
 /// When the kernel lacks support, or permission is missing.

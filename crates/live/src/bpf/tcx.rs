@@ -1,4 +1,4 @@
-//! Traffic control programs at interfaces (`tcx`, Linux 6.6).
+//! Attaches programs to the tcx hooks of an interface (Linux 6.6).
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,40 +9,40 @@ use crate::error::LiveError;
 
 const PROG_TYPE_SCHED_CLS: u32 = 3;
 
-/// The answer of a program that the next one decides, or the kernel goes on.
+/// `TCX_NEXT`: run the next program, or continue as without one.
 pub(crate) const NEXT: i32 = -1;
-/// The answer that the packet is dropped.
+/// `TCX_DROP`.
 pub(crate) const DROP: i32 = 2;
 
-/// The offset of the mark in `struct __sk_buff`, what programs see of a packet.
+/// Offset of `mark` in `struct __sk_buff`.
 pub(crate) const MARK: i16 = 8;
 
-/// The helper `bpf_redirect(interface, flags)`, whose value is the answer of the program.
+/// `BPF_FUNC_redirect`: `bpf_redirect(ifindex, flags)`, whose return value is the program's verdict.
 pub(crate) const REDIRECT: i32 = 23;
-/// Its flag that the packet is received at the interface, not sent there.
+/// `BPF_F_INGRESS`: redirect to the interface's ingress rather than its egress.
 pub(crate) const RECEIVED: i32 = 1;
 
-/// A place of programs at an interface.
+/// `enum bpf_attach_type` of the tcx hooks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Hook {
-    /// After reception.
+    /// Before the network stack sees a received packet.
     Ingress = 46,
-    /// Before the queue discipline.
+    /// Before the qdisc.
     Egress = 47,
 }
 
-/// A program at an interface. It is detached when this value is dropped, or the process ends.
+/// An attached program, detached when this value is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Attached {
-    /// The link, which holds the program.
+    /// The BPF link, which holds the program.
     _link: OwnedFd,
 }
 
 impl Attached {
-    /// Attaches a program behind those that are there.
+    /// Attaches a program after those already attached.
     ///
     /// # Errors
-    /// When the process may not, there is no such interface, or the kernel has no such programs.
+    /// When permission is missing, there is no such interface, or the kernel has no tcx.
     pub(crate) fn to(index: u32, hook: Hook, code: Code) -> io::Result<Attached> {
         let program = load(&code.finish(), &[(word::PROG_TYPE, PROG_TYPE_SCHED_CLS)])?;
         let link = Attr::new(&[
@@ -56,7 +56,7 @@ impl Attached {
     }
 }
 
-/// The error for people, of what `needs` such programs.
+/// Explains why a tcx program, which `needs` requires, could not be attached.
 pub(crate) fn refused(error: io::Error, needs: &str) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => LiveError::lacks(

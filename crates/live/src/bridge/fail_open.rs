@@ -1,12 +1,12 @@
-//! The kernel's bridge between both interfaces, which forwards their frames whenever this program does not.
+//! A kernel bridge device between both interfaces, which forwards their frames whenever this process does not.
 //!
-//! Both interfaces are ports of a bridge device of the kernel. While this program runs, a traffic control program on
-//! each of them drops every frame on its way to that device. A packet socket has received the frame before: the kernel
-//! hands it to packet sockets first, then to traffic control, then to the bridge device (`__netif_receive_skb_core` in
-//! Linux's `net/core/dev.c`). `AF_XDP` takes frames earlier still.
+//! Both interfaces are ports of a kernel bridge. While this process runs, a tcx program on each of them drops every
+//! frame before it reaches the bridge. Packet sockets still get the frame: `__netif_receive_skb_core`
+//! (`net/core/dev.c`) delivers to them first, then runs ingress programs, then the bridge's `rx_handler`. `AF_XDP`
+//! receives frames earlier still.
 //!
-//! The program is attached by BPF links, which are files of this process. However the process ends, the kernel closes
-//! them, and its bridge forwards the next frame.
+//! The programs are attached by BPF links, which are file descriptors. However this process ends, the kernel closes
+//! them, and the bridge forwards the next frame.
 
 use std::io;
 use std::net::IpAddr;
@@ -16,10 +16,10 @@ use crate::bpf::tcx::{self, Attached, Hook};
 use crate::error::LiveError;
 use crate::netlink::{Interface, Netlink};
 
-/// How the names of the bridge devices begin that are made here; the index of an interface follows.
+/// Prefix of the names of bridges created here, followed by the first interface's index.
 const PREFIX: &str = "aqmkit-";
 
-/// Attaches a program that keeps the frames of an interface from the kernel's bridge.
+/// Attaches a program that drops an interface's frames before they reach the bridge.
 fn guard(index: u32) -> io::Result<Attached> {
     let mut code = Code::default();
     code.set(Reg::R0, tcx::DROP);
@@ -27,17 +27,17 @@ fn guard(index: u32) -> io::Result<Attached> {
     Attached::to(index, Hook::Ingress, code)
 }
 
-/// An interface that is a port of the kernel's bridge, and guarded.
+/// An interface that is a bridge port, with its guard program attached.
 #[derive(Debug)]
 pub(super) struct Port {
     _guard: Attached,
 }
 
 impl Port {
-    /// Makes an interface a port, if it is none, and keeps its frames from the bridge.
+    /// Enslaves an interface to the bridge unless it is a port already, and attaches the guard.
     ///
     /// # Errors
-    /// When the process may not, or the kernel has no such programs.
+    /// When permission is missing, or the kernel has no tcx.
     pub(super) fn join(index: u32, bridge: u32) -> io::Result<Port> {
         let guard = guard(index)?;
         let mut netlink = Netlink::open()?;
@@ -49,23 +49,24 @@ impl Port {
     }
 }
 
-/// The bridge device that takes over. It stays when this program ends; where the start fails, a new one is removed.
+/// The kernel bridge that takes over. It outlives this process; if start-up fails, a newly created one is removed.
 #[derive(Debug)]
 pub(super) struct KernelBridge {
-    /// Its number.
+    /// ifindex.
     pub(super) index: u32,
-    /// Whether the device was made here and the start may still fail.
+    /// Whether the bridge was created here and start-up may still fail.
     unfinished: bool,
-    /// No frame passes to the bridge device before the interfaces are open.
+    /// Held so that the bridge gets no frame before the interfaces are open.
     _guards: [Attached; 2],
 }
 
 impl KernelBridge {
-    /// The bridge device of which both interfaces are ports, or a new one. The ports themselves join when they are opened
+    /// The bridge both interfaces are ports of, or a new one. Ports join when the interfaces are opened
     /// ([`Port::join`]).
     ///
     /// # Errors
-    /// When the kernel is too old, an interface has an address or belongs to another bridge, or the process may not.
+    /// When the kernel is too old, an interface has an address or is a port of another bridge, or permission is
+    /// missing.
     pub(super) fn between(names: &[String; 2]) -> Result<KernelBridge, LiveError> {
         let cannot = |error| LiveError::System { doing: "cannot make the kernel's bridge".into(), error };
         let mut netlink = Netlink::open().map_err(cannot)?;
@@ -93,7 +94,7 @@ impl KernelBridge {
         Ok(KernelBridge { index, unfinished, _guards: guards })
     }
 
-    /// Says that the interfaces are open, so the device stays.
+    /// Called once the interfaces are open: the bridge then stays.
     pub(super) fn keep(mut self) {
         self.unfinished = false;
     }
@@ -102,7 +103,7 @@ impl KernelBridge {
 impl Drop for KernelBridge {
     fn drop(&mut self) {
         if self.unfinished {
-            // The start has failed, and its error is reported.
+            // Start-up has failed, and that error is reported.
             let _ = Netlink::open().and_then(|mut n| n.delete(self.index));
         }
     }
@@ -113,12 +114,12 @@ fn named<'a>(all: &'a [Interface], name: &str) -> Result<&'a Interface, LiveErro
     found.ok_or_else(|| LiveError::lacks(format!("there is no interface {name}"), "ip link shows the interfaces"))
 }
 
-/// An address of a port is out of reach: the kernel gives the frames of a port to its bridge.
+/// Refuses a port with an address: it would be unreachable, because the kernel hands a port's frames to the bridge.
 fn without_address(netlink: &mut Netlink, port: &Interface) -> Result<(), LiveError> {
     let own = netlink.addresses_of(port.index).unwrap_or_default();
     let reached = |ip: &IpAddr| match ip {
         IpAddr::V4(_) => true,
-        // fe80::/10: every interface has one.
+        // fe80::/10, which every interface has.
         IpAddr::V6(ip) => ip.segments()[0] & 0xffc0 != 0xfe80,
     };
     match own.iter().find(|ip| reached(ip)) {
@@ -130,7 +131,7 @@ fn without_address(netlink: &mut Netlink, port: &Interface) -> Result<(), LiveEr
     }
 }
 
-/// Makes a bridge device that forwards multicast to all ports and sends nothing by itself.
+/// Creates a bridge that floods multicast to all ports and sends nothing itself.
 fn make_device(netlink: &mut Netlink, name: &str) -> io::Result<u32> {
     netlink.add_bridge(name)?;
     let index = netlink.interface(name)?.index;
@@ -144,7 +145,7 @@ fn refused(error: io::Error) -> LiveError {
     tcx::refused(error, "--fail-open")
 }
 
-/// The kernel's bridge of an interface, if it has one: its name, and whether `--fail-open` made it.
+/// The kernel bridge an interface is a port of: its name, and whether `--fail-open` created it.
 ///
 /// # Errors
 /// When the kernel does not answer.
@@ -155,10 +156,10 @@ pub fn kernel_bridge_of(name: &str) -> io::Result<Option<(String, bool)>> {
     Ok(bridge.map(|b| (b.name.clone(), b.name.starts_with(PREFIX))))
 }
 
-/// Removes one bridge device.
+/// Removes a bridge device.
 ///
 /// # Errors
-/// When there is none of this name, or the process may not.
+/// When there is no such device, or permission is missing.
 pub fn remove_kernel_bridge(name: &str) -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = netlink.interface(name)?.index;
@@ -168,15 +169,15 @@ pub fn remove_kernel_bridge(name: &str) -> io::Result<()> {
 /// A bridge device of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelDevice {
-    /// Its name.
+    /// Interface name.
     pub name: String,
-    /// Whether `--fail-open` made it.
+    /// Whether `--fail-open` created it.
     pub made_here: bool,
-    /// The interfaces between which it forwards.
+    /// Names of its ports.
     pub ports: Vec<String>,
 }
 
-/// The bridge devices of the calling thread's namespace.
+/// All bridge devices of the calling thread's network namespace.
 ///
 /// # Errors
 /// When the kernel does not answer.
@@ -184,7 +185,7 @@ pub fn kernel_bridges() -> io::Result<Vec<KernelDevice>> {
     Ok(devices(&Netlink::open()?.interfaces()?))
 }
 
-/// The bridge devices among all interfaces: those that have ports, and those that were made here.
+/// Picks the bridges among all interfaces: those with ports, and those created by `--fail-open`.
 fn devices(all: &[Interface]) -> Vec<KernelDevice> {
     let of = |bridge: &Interface| {
         let ports = all.iter().filter(|i| i.controller == bridge.index).map(|i| i.name.clone()).collect();

@@ -1,4 +1,4 @@
-//! A network interface, where frames come from and leave.
+//! A network interface on which the bridge receives and sends frames.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,10 +18,10 @@ use aqmkit_packets::outgoing::{Joins, Outgoing};
 use aqmkit_packets::super_packet::Received;
 use aqmkit_packets::wire::{Encapsulation, View, checksum};
 
-/// The interval of checks whether the interface exists.
+/// Interval at which the interface's existence is checked.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The link header and two tags, which the MTU does not include.
+/// Ethernet header and two VLAN tags, which the MTU excludes.
 const FRAMING: usize = 14 + 8;
 
 /// An interface, which may disappear and return.
@@ -30,23 +30,23 @@ pub struct Interface {
     name: String,
     needs: Opening,
     open: Option<Open>,
-    /// What sends there, while the interface exists.
+    /// Its sending side, while it exists.
     outlet: Outlet,
-    /// Never ready: polled while the interface is absent.
+    /// Never readable; polled while the interface is absent.
     nothing: OwnedFd,
     clock: Clock,
     next_look: Instant,
     counts: Counts,
-    /// Room for super-packets.
+    /// Receive buffer for super-packets.
     room: Room,
 }
 
-/// What opening an interface needs to know, now and whenever it returns.
+/// How to open the interface, at start and whenever it returns.
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
     /// The I/O method.
     pub(super) io: Io,
-    /// The bridge device of the kernel that takes over when this process ends.
+    /// ifindex of the kernel bridge that takes over when this process ends.
     pub(super) kernel_bridge: Option<u32>,
     /// Called with each offload before it is disabled.
     pub(super) note: WriteDown,
@@ -55,54 +55,54 @@ pub(super) struct Opening {
 /// The I/O method of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// A ring of an `AF_PACKET` socket: any interface.
+    /// A `PACKET_RX_RING`: works on any interface.
     #[default]
     Packet,
-    /// `AF_XDP` sockets at all receive queues, before the kernel's network stack.
+    /// `AF_XDP` sockets on all receive queues, ahead of the kernel's network stack.
     Xdp,
 }
 
-/// The resources of an [`Io`] method to receive.
+/// The receiving sockets of an [`Io`] method.
 #[derive(Debug)]
 enum Way {
     Packet(Ring),
     Xdp {
         receiver: Box<xdp::Receiver>,
-        /// The receive queues that have a socket.
+        /// Number of receive queues that have a socket.
         queues: u32,
     },
 }
 
-/// The same to send.
+/// The sending socket of an [`Io`] method.
 #[derive(Debug)]
 enum Sending {
     Packet(Sender),
     Xdp(Box<xdp::Transmitter>),
 }
 
-/// Sends frames at an interface, also from another thread than the one that receives there. While the interface is absent, they
-/// are refused.
+/// The sending side of an interface, usable from another thread than the receiving side. While the interface is absent,
+/// frames are refused.
 #[derive(Clone, Debug, Default)]
 pub struct Outlet(Shared<Sending>);
 
-/// A socket of an existing interface.
+/// The open sockets of an existing interface.
 #[derive(Debug)]
 struct Open {
-    /// A packet socket, which makes the interface promiscuous; also carries the frames without `AF_XDP`.
+    /// A packet socket, which keeps the interface promiscuous; without `AF_XDP` it also carries the frames.
     socket: OwnedFd,
     way: Way,
     index: u32,
     name: String,
-    /// The MTU for which the ring was allocated, in bytes.
+    /// The MTU that the ring was allocated for, in bytes.
     mtu: usize,
-    /// The offloads that were disabled.
+    /// Offloads disabled here, to be restored.
     off: Vec<Offload>,
-    /// Its place in the kernel's bridge that takes over.
+    /// Its membership in the kernel bridge that takes over.
     _port: Option<fail_open::Port>,
 }
 
 impl Open {
-    /// Opens an interface, and what sends there.
+    /// Opens the sockets of an interface.
     fn at(name: &str, needs: &Opening) -> io::Result<(Open, Sending)> {
         let io = needs.io;
         let socket = packet_socket::open()?;
@@ -119,14 +119,15 @@ impl Open {
                 let sender = Sender { socket: socket.try_clone()?, joins: offload::segmentation(name) };
                 (Way::Packet(ring), Sending::Packet(sender))
             }
-            // A packet socket that is not bound to a protocol receives nothing.
+            // A packet socket not bound to a protocol receives nothing.
             Io::Xdp => {
                 let queues = receive_queues(name);
                 let (receiver, transmitter) = xdp::open(index, queues)?;
                 (Way::Xdp { receiver: Box::new(receiver), queues }, Sending::Xdp(Box::new(transmitter)))
             }
         };
-        // It ends with the socket, however that ends, and is counted: who else wants it keeps it.
+        // Promiscuous mode by membership is reference-counted and ends with the socket, so other users of it are not
+        // affected.
         let membership = libc::packet_mreq {
             mr_ifindex: index as libc::c_int,
             mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
@@ -139,8 +140,8 @@ impl Open {
         Ok((Open { socket, way, index, name: name.to_owned(), mtu, off, _port: port }, sending))
     }
 
-    /// Whether frames may now be longer than the slots of the ring, or come by a receive queue without a socket. `AF_XDP` chunks
-    /// hold the longest frame that it allows.
+    /// Whether frames may have outgrown the ring's slots, or arrive on a receive queue without a socket. `AF_XDP`
+    /// chunks hold the longest frame that it allows.
     fn is_outgrown(&self) -> bool {
         match self.way {
             Way::Packet(_) => mtu(self.socket.as_fd(), &self.name).is_ok_and(|mtu| mtu > self.mtu),
@@ -148,7 +149,7 @@ impl Open {
         }
     }
 
-    /// Whether the interface of this name is still that of the socket.
+    /// Whether the interface of this name still has the socket's ifindex.
     fn is_current(&self) -> bool {
         index(self.socket.as_fd(), &self.name).is_ok_and(|index| index == self.index)
     }
@@ -157,14 +158,14 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         for offload in &self.off {
-            // An interface that is gone needs no restoring.
+            // Fails if the interface is gone, which then needs no restoring.
             let _ = offload::switch(&self.name, offload, true);
         }
     }
 }
 
-/// Disables offloads that merge received packets, and, for sockets that do not report VLAN tags, the removal of tags.
-/// Sent frames are never merged. Each change is recorded first.
+/// Disables receive offloads that merge packets and, for sockets that do not report VLAN tags, VLAN stripping. Each
+/// change is recorded first. Sent frames are never merged.
 fn switch_off(name: &str, index: u32, io: Io, note: &WriteDown) -> Vec<Offload> {
     let tags = (io == Io::Xdp).then_some(offload::TAGS);
     let spoil = OFFLOADS.into_iter().filter(|o| ["gro", "lro"].contains(&o.name)).chain(tags);
@@ -177,7 +178,7 @@ fn switch_off(name: &str, index: u32, io: Io, note: &WriteDown) -> Vec<Offload> 
 }
 
 impl Interface {
-    /// Opens the interface of this name, in the network namespace of the calling thread.
+    /// Opens an interface of the calling thread's network namespace.
     ///
     /// # Errors
     /// When it does not exist, is down or not Ethernet, or permission is missing (`CAP_NET_RAW`, and `CAP_NET_ADMIN` to
@@ -186,7 +187,7 @@ impl Interface {
         Interface::open_as(name, clock, Opening { io, kernel_bridge: None, note: WriteDown::nowhere() })
     }
 
-    /// The same, with all settings.
+    /// As [`Interface::open`], with all settings.
     ///
     /// # Errors
     /// As [`Interface::open`].
@@ -221,7 +222,7 @@ impl Interface {
         })
     }
 
-    /// Its name.
+    /// Interface name, such as `eth0`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -233,13 +234,13 @@ impl Interface {
         self.open.is_some()
     }
 
-    /// What sends there.
+    /// A handle to its sending side.
     #[must_use]
     pub fn outlet(&self) -> Outlet {
         self.outlet.clone()
     }
 
-    /// The disabled offloads, which are enabled again at the end.
+    /// The disabled offloads, which are restored at the end.
     #[must_use]
     pub fn switched_off(&self) -> Vec<SwitchedOff> {
         let of = |open: &Open| {
@@ -250,7 +251,7 @@ impl Interface {
         self.open.as_ref().map(of).unwrap_or_default()
     }
 
-    /// Closes an interface that is gone, and opens one that has returned.
+    /// Closes the interface if it is gone, and reopens it if it has returned.
     fn look(&mut self) {
         let now = self.clock.now();
         if now < self.next_look {
@@ -269,7 +270,7 @@ impl Interface {
                 }
             }
             Some(open) if open.is_current() => {
-                // The old one is closed first, because it enables offloads that the new one disables.
+                // The old one is closed first: closing re-enables offloads that opening disables.
                 self.close();
                 self.reopen();
             }
@@ -282,13 +283,13 @@ impl Interface {
     }
 
     fn close(&mut self) {
-        // The counters of its socket are lost with it.
+        // Its socket's counters are lost on close.
         self.counts();
         self.outlet.0.put(None);
         self.open = None;
     }
 
-    /// Opens the interface again, if it can be.
+    /// Reopens the interface if possible.
     fn reopen(&mut self) {
         if let Ok((open, sending)) = Open::at(&self.name, &self.needs) {
             self.outlet.0.put(Some(sending));
@@ -297,7 +298,8 @@ impl Interface {
     }
 }
 
-/// A frame of `AF_XDP`, which does not tell whether the checksum was left to a card: it is computed where it was.
+/// `AF_XDP` does not say whether a checksum was left to offload (`CHECKSUM_PARTIAL`), so it is recomputed where it may
+/// have been.
 fn with_checksum(mut frame: Vec<u8>) -> Received {
     if let Some(network) = View::of(Encapsulation::Ethernet, &frame).network {
         checksum::complete_where_open(&mut frame, network);
@@ -305,7 +307,7 @@ fn with_checksum(mut frame: Vec<u8>) -> Received {
     frame.into()
 }
 
-/// Opens an interface, with retries: the queue of a closed socket becomes available only after a while.
+/// Opens an interface with retries: after a close, its queue stays busy for a while.
 fn opened(name: &str, needs: &Opening) -> io::Result<(Open, Sending)> {
     const TRIES: u32 = 15;
     for _ in 0..TRIES {
@@ -319,12 +321,12 @@ fn opened(name: &str, needs: &Opening) -> io::Result<(Open, Sending)> {
     Open::at(name, needs)
 }
 
-/// The number of receive queues of an interface; one that does not report it has one.
+/// The number of receive queues; 1 if the driver does not report it.
 fn receive_queues(name: &str) -> u32 {
     offload::receive_queues(name).unwrap_or(1).max(1)
 }
 
-/// Checks that `AF_XDP` would receive all frames of an interface. Missing interfaces are reported elsewhere.
+/// Checks that `AF_XDP` can receive all frames of an interface. A missing interface is reported elsewhere.
 fn suits_xdp(name: &str) -> Result<(), LiveError> {
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None);
     let mtu = socket.map_err(io::Error::from).and_then(|s| mtu(s.as_fd(), name));
@@ -380,7 +382,7 @@ impl Port for Interface {
             Way::Xdp { receiver, .. } => receiver.take().map(|frame| Ok(with_checksum(frame))),
         });
         match taken {
-            // The socket had no memory left.
+            // The socket's receive buffer was full.
             Some(Err(e)) if e.kind() == io::ErrorKind::OutOfMemory => {
                 self.counts.overrun += 1;
                 Err(io::ErrorKind::Interrupted.into())
@@ -413,14 +415,14 @@ impl Port for Interface {
         self.counts
     }
 
-    /// An interface may return, so it is never gone for good.
+    /// The interface may return, so this port is never gone for good.
     fn is_gone(&self, _error: &io::Error) -> bool {
         false
     }
 
     fn look_after(&mut self) -> bool {
         if self.open.is_some() {
-            // Polling continues to report an error until it is read.
+            // Poll keeps reporting the socket error until it is read.
             take_error(self.poll_fd());
         }
         self.next_look = Instant::ZERO;
@@ -456,7 +458,7 @@ impl crate::port::Outlet for Outlet {
         self.0.with(of).unwrap_or_default()
     }
 
-    /// An interface may return, so it is never gone for good.
+    /// The interface may return, so it is never gone for good.
     fn is_gone(&self, _error: &io::Error) -> bool {
         false
     }

@@ -1,14 +1,14 @@
-//! A transparent bridge: two interfaces, and a bottleneck in each direction between them.
+//! A transparent bridge between two interfaces, with a bottleneck in each direction.
 //!
 //! ```text
 //!   IF1 ──▶ ring ──▶ forth: Shaper ──▶ send ──▶ IF2
 //!   IF1 ◀── send ◀── back: Shaper ◀── ring ◀── IF2
 //! ```
 //!
-//! Every frame passes, whatever it carries: the kernel's network stack is bypassed and needs neither addresses nor
-//! forwarding. Changed settings of the interfaces (promiscuous mode, receive offloads) are restored when the bridge
-//! ends; if it is killed, [`crate::cleanup`] enables the offloads again. With `fail_open`, the kernel's bridge forwards
-//! the frames from then on.
+//! Every Ethernet frame passes, whatever its protocol: the kernel's network stack is bypassed, so neither addresses nor
+//! forwarding are needed. Changed interface settings (promiscuous mode, receive offloads) are restored when the bridge
+//! ends; after a kill, [`crate::cleanup`] re-enables the offloads. With `fail_open`, the kernel's bridge forwards from
+//! then on.
 
 mod fail_open;
 mod interface;
@@ -41,19 +41,19 @@ pub use interface::{Interface, Io, Outlet};
 /// The settings of a bridge.
 #[derive(Clone, Debug)]
 pub struct BridgeSetup {
-    /// Its interfaces.
+    /// Names of the two interfaces.
     pub interfaces: [String; 2],
-    /// The I/O method.
+    /// How frames are received and sent.
     pub io: Io,
     /// The threads that move packets.
     pub threads: Threads,
-    /// Whether the kernel bridges the interfaces when this process ends.
+    /// Whether a kernel bridge forwards between the interfaces once this process ends.
     pub fail_open: bool,
     /// The directions: from the first to the second interface, and back.
     pub directions: [Setup; 2],
-    /// The classification of packets.
+    /// How packets are assigned to classes.
     pub classes: Classes,
-    /// The random salt of flow keys.
+    /// Random salt of the flow hash.
     pub salt: u64,
 }
 
@@ -66,13 +66,13 @@ impl Bridge {
     /// Opens the interfaces and starts the threads between them.
     ///
     /// # Errors
-    /// When a parameter cannot be used, an interface is not there, or the process may not.
+    /// When a parameter is invalid, an interface is missing, or permission is missing.
     pub fn open(setup: &BridgeSetup, name: &str) -> Result<Self, LiveError> {
         Bridge::open_noting(setup, name, WriteDown::nowhere())
     }
 
-    /// The same; `note` is called with each offload before it is disabled, now and whenever an interface returns, so
-    /// that [`crate::cleanup`] can restore it if this process is killed.
+    /// As [`Bridge::open`]; `note` is called with each offload before it is disabled, at start and whenever an
+    /// interface returns, so that [`crate::cleanup`] can restore it after a kill.
     ///
     /// # Errors
     /// As [`Bridge::open`].
@@ -105,19 +105,19 @@ impl Bridge {
         Ok(Bridge { running })
     }
 
-    /// The handle that shows and changes it.
+    /// The handle that reports on and changes the bridge.
     #[must_use]
     pub fn control(&self) -> Arc<Control<Interface>> {
         Arc::clone(&self.running.control)
     }
 
-    /// The bottleneck in its threads.
+    /// The threads that run the bottleneck.
     #[must_use]
     pub fn running(&self) -> &Running<Interface> {
         &self.running
     }
 
-    /// The state of its interfaces: name, presence and counters.
+    /// Its interfaces: name, whether present, and counters.
     #[must_use]
     pub fn interfaces(&self) -> Option<[(String, bool, Counts); 2]> {
         let all = self.running.control.ask_all(|direction, _| {
@@ -127,14 +127,14 @@ impl Bridge {
         all?.try_into().ok()
     }
 
-    /// The offloads that it has disabled, for a record that outlives it.
+    /// The offloads it has disabled, to be recorded for cleanup.
     #[must_use]
     pub fn switched_off(&self) -> Option<Vec<SwitchedOff>> {
         let all = self.running.control.ask_all(|direction, _| direction.device.switched_off())?;
         Some(all.into_iter().flatten().collect())
     }
 
-    /// Whether it is still running.
+    /// Whether the bridge is still running.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.running.is_up()

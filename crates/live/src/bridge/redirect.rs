@@ -1,4 +1,4 @@
-//! The XDP program that redirects the frames of an interface to the `AF_XDP` sockets of its receive queues: five instructions.
+//! The XDP program that redirects an interface's frames to the `AF_XDP` sockets of its receive queues.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -10,9 +10,9 @@ const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_TYPE_XDP: u32 = 37;
 
-/// Redirects each frame to the socket of its queue in the map; without one, the kernel processes the frame as usual.
+/// Redirects each frame to its queue's socket in the XSKMAP; without one, the frame continues into the network stack.
 fn program(map: BorrowedFd<'_>) -> Vec<u64> {
-    /// The offset of the receive queue in `struct xdp_md`.
+    /// Offset of `rx_queue_index` in `struct xdp_md`.
     const QUEUE: i16 = 16;
     const PASS: i32 = 2;
     const REDIRECT_MAP: i32 = 51;
@@ -25,20 +25,19 @@ fn program(map: BorrowedFd<'_>) -> Vec<u64> {
     code.finish()
 }
 
-/// A program attached to an interface, which redirects the frames of each queue to a socket. Dropping this value
-/// detaches it.
+/// An attached XDP program that redirects each queue's frames to a socket. Detached on drop.
 #[derive(Debug)]
 pub(super) struct Redirect {
-    /// The link, which holds the program and its map.
+    /// The BPF link, which holds the program and its map.
     _link: OwnedFd,
 }
 
 impl Redirect {
-    /// Loads the program for the sockets of all receive queues, in their order, and attaches it: in the driver if it supports that, otherwise before the kernel's network
-    /// stack.
+    /// Loads the program for the sockets of all receive queues, in order, and attaches it: in native mode if the driver
+    /// supports it, otherwise in generic mode.
     ///
     /// # Errors
-    /// When the process may not (it needs `CAP_BPF` and `CAP_NET_ADMIN`), or another program is there (`EBUSY`).
+    /// When permission is missing (`CAP_BPF` and `CAP_NET_ADMIN`), or another program is attached (`EBUSY`).
     pub(super) fn attach(index: u32, sockets: &[BorrowedFd<'_>]) -> io::Result<Redirect> {
         let map = Attr::new(&[
             (word::MAP_TYPE, MAP_TYPE_XSKMAP),
@@ -46,7 +45,7 @@ impl Redirect {
             (word::VALUE_SIZE, 4),
             (word::MAX_ENTRIES, sockets.len() as u32),
         ]);
-        // SAFETY: no addresses.
+        // SAFETY: the attributes contain no pointers.
         let map = unsafe { make(Command::MapCreate, &map) }?;
         for (queue, socket) in (0_u32..).zip(sockets) {
             update(map.as_fd(), &queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())?;
@@ -57,7 +56,7 @@ impl Redirect {
             (word::LINK_TARGET, index),
             (word::LINK_ATTACH_TYPE, ATTACH_TYPE_XDP),
         ]);
-        // SAFETY: no addresses.
+        // SAFETY: the attributes contain no pointers.
         let link = unsafe { make(Command::LinkCreate, &link) }?;
         Ok(Redirect { _link: link })
     }

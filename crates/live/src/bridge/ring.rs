@@ -1,9 +1,9 @@
-//! The ring in which the kernel delivers frames: `TPACKET_V2`, one slot for each frame.
+//! The memory-mapped receive ring of a packet socket: `TPACKET_V2`, one slot per frame.
 //!
-//! This version delivers each frame at once; version 3 collects frames in blocks, which delays packets by up to a
-//! millisecond until a block is closed. Super-packets do not fit into a slot; the kernel queues them at the socket in place of
-//! cutting them off (`PACKET_COPY_THRESH`), and tells in front of each frame what is left to a card (`PACKET_VNET_HDR`). The layout is that of `Documentation/networking/packet_mmap.rst` of the Linux
-//! kernel.
+//! `TPACKET_V2` delivers each frame at once; `TPACKET_V3` batches frames in blocks, which delays them by up to a
+//! millisecond until a block is retired. A super-packet exceeds its slot: with `PACKET_COPY_THRESH` the kernel queues
+//! it on the socket rather than truncating it. `PACKET_VNET_HDR` puts a `virtio_net_hdr` in front of each frame. The
+//! layout is that of `Documentation/networking/packet_mmap.rst`.
 
 use std::ffi::c_void;
 use std::io;
@@ -20,16 +20,16 @@ use rustix::net::RecvFlags;
 use crate::packet_socket;
 use crate::port::{LONGEST, Room, received};
 
-/// Slots in a ring: arrivals of 14 ms at 10 Gbit/s with full frames.
+/// Number of slots: 14 ms of full-size frames at 10 Gbit/s.
 const SLOTS: usize = 4096;
-/// Bytes of super-packets that wait at the socket, as the kernel counts memory; it doubles the number.
+/// Socket receive buffer for super-packets, in bytes of skb truesize; the kernel doubles the value.
 const MOST_WAITING: libc::c_int = 64 << 20;
-/// The unit in which the kernel allocates.
+/// `tp_block_size`.
 const BLOCK: usize = 1 << 16;
-/// The kernel's header and the space before a frame, rounded up.
+/// `struct tpacket2_hdr` and the headroom in front of a frame, rounded up.
 const HEAD: usize = 128;
 
-/// A ring that is mapped into this process.
+/// A memory-mapped receive ring.
 #[derive(Debug)]
 pub(super) struct Ring {
     memory: NonNull<c_void>,
@@ -38,16 +38,16 @@ pub(super) struct Ring {
     next: usize,
 }
 
-// SAFETY: the memory belongs to the ring alone, and goes where it goes.
+// SAFETY: the mapping is owned by the ring alone and moves with it.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// A ring for frames of at most `longest` bytes, and for super-packets.
+    /// Sets up a ring for frames of at most `longest` bytes.
     pub(super) fn new(socket: BorrowedFd<'_>, longest: usize) -> io::Result<Ring> {
         let on: libc::c_int = 1;
         packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &on)?;
         packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &on)?;
-        // Without the right to this, fewer super-packets can wait.
+        // Needs CAP_NET_ADMIN; without it fewer super-packets fit.
         let _ = packet_socket::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &MOST_WAITING);
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -60,7 +60,7 @@ impl Ring {
             tp_frame_nr: SLOTS as u32,
         };
         packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        // SAFETY: a new mapping, of as many bytes as the kernel has just made a ring of.
+        // SAFETY: a new mapping with the size of the ring just set up.
         let memory = unsafe {
             mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, socket, 0)
         }?;
@@ -68,24 +68,24 @@ impl Ring {
         Ok(Ring { memory, size, slot, next: 0 })
     }
 
-    /// The next frame, including the VLAN tag that the kernel removed; `None` if there is none. A super-packet does not fit into
-    /// a slot: the kernel gives it to the socket in the same order.
+    /// The next frame, with a stripped VLAN tag restored; `None` if there is none. A super-packet, which exceeds its
+    /// slot, is read from the socket, in the same order.
     ///
     /// # Errors
-    /// [`io::ErrorKind::OutOfMemory`] when the socket had no memory left for a super-packet, and
-    /// [`io::ErrorKind::InvalidData`] when it is longer than 64 KiB, or of an unknown kind.
+    /// [`io::ErrorKind::OutOfMemory`] when the socket buffer had no room for a super-packet, and
+    /// [`io::ErrorKind::InvalidData`] when it exceeds 64 KiB or its GSO type is unknown.
     pub(super) fn take(&mut self, socket: BorrowedFd<'_>, room: &mut Room) -> Option<io::Result<Received>> {
-        // SAFETY: `next` is below SLOTS, so the slot lies within the mapping; blocks follow each other without gaps
-        // and hold whole slots, both being powers of two.
+        // SAFETY: `next` is below SLOTS, so the slot lies within the mapping; blocks are contiguous and hold whole
+        // slots, both being powers of two.
         let slot = unsafe { self.memory.as_ptr().cast::<u8>().add(self.next * self.slot) };
-        // SAFETY: a slot begins with `tpacket2_hdr`, aligned to more than it needs, whose first field is the status,
-        // which both sides change as an atomic number.
+        // SAFETY: a slot starts with `tpacket2_hdr`, sufficiently aligned, whose first field is the status, accessed
+        // atomically by both sides.
         let status = unsafe { AtomicU32::from_ptr(slot.cast::<u32>()) };
         let flags = status.load(Ordering::Acquire);
         if flags & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the status says that the slot is ours until we give it back, and that its header is filled in.
+        // SAFETY: the status says that the slot is owned by user space until released, and that its header is valid.
         let header = unsafe { slot.cast::<libc::tpacket2_hdr>().read() };
         let tag = (flags & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
             let known = flags & libc::TP_STATUS_VLAN_TPID_VALID != 0;
@@ -103,10 +103,10 @@ impl Ring {
         } else if header.tp_snaplen < header.tp_len {
             Err(io::ErrorKind::OutOfMemory.into())
         } else {
-            // The header that tells what is left to a card ends where the frame begins.
+            // The `virtio_net_hdr` ends where the frame begins.
             let from = usize::from(header.tp_mac).min(self.slot).saturating_sub(HEADER);
             let length = (HEADER + header.tp_snaplen as usize).min(self.slot - from);
-            // SAFETY: `from` and `length` were cut to what the slot has.
+            // SAFETY: `from` and `length` are clamped to the slot.
             let bytes = unsafe { std::slice::from_raw_parts(slot.add(from), length) };
             received(bytes.to_vec(), tag)
         };
@@ -118,16 +118,16 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this size, and nothing borrows from it.
+        // SAFETY: `new` made the mapping with this size, and nothing borrows from it.
         let _ = unsafe { munmap(self.memory.as_ptr(), self.size) };
     }
 }
 
-/// Frames that the kernel dropped because the ring was full, since the last call.
+/// Frames dropped since the last call because the ring was full.
 pub(super) fn dropped(socket: BorrowedFd<'_>) -> u64 {
     let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut size = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-    // SAFETY: both pointers are to values that outlive the call, and the size is that of the value.
+    // SAFETY: both pointers refer to values that outlive the call, and the size matches.
     let done = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

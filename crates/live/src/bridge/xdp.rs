@@ -1,8 +1,8 @@
-//! `AF_XDP`: frames in memory shared with the kernel, passed through four rings of addresses.
+//! `AF_XDP`: frames in memory shared with the kernel (UMEM), passed through four rings of descriptors.
 //!
-//! The layout is that of `Documentation/networking/af_xdp.rst` of the Linux kernel. Each frame occupies a
-//! chunk of this memory; a chunk is in a receive ring, in a transmit ring, or free. Receiving and sending have rings and chunks of
-//! their own, so that one thread can receive while another one sends with the same socket.
+//! The layout is that of `Documentation/networking/af_xdp.rst`. Each frame occupies a chunk of the UMEM; a chunk is in
+//! a receive ring, in a transmit ring, or free. Receiving and sending use separate rings and chunks, so one thread can
+//! receive while another sends on the same socket.
 
 use std::ffi::c_void;
 use std::io;
@@ -17,25 +17,25 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use super::redirect::Redirect;
 use crate::packet_socket;
 
-/// The number of slots for received and sent frames.
+/// Ring size, for received and for sent frames.
 const SLOTS: u32 = 4096;
-/// Memory of one frame; the kernel allows no more than a page.
+/// UMEM chunk size; the kernel allows at most a page.
 const CHUNK: usize = 4096;
-/// The space of a chunk that the kernel reserves (`XDP_PACKET_HEADROOM`).
+/// Headroom reserved by the kernel in each chunk (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;
-/// The longest frame.
+/// Maximum frame length, in bytes.
 pub(super) const LONGEST: usize = CHUNK - HEADROOM;
 
-/// Memory that is mapped into this process.
+/// A memory mapping, unmapped on drop.
 #[derive(Debug)]
 struct Mapping {
     at: NonNull<c_void>,
     size: usize,
 }
 
-// SAFETY: the memory belongs to the mapping alone, and goes where it goes.
+// SAFETY: the memory is owned by the mapping alone and moves with it.
 unsafe impl Send for Mapping {}
-// SAFETY: of chunks that two threads share, each uses its own: one those for received frames, the other those for sent ones.
+// SAFETY: threads sharing the UMEM use disjoint chunks: one those of received frames, the other those of sent frames.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -44,34 +44,34 @@ impl Mapping {
         Ok(Mapping { at, size })
     }
 
-    /// Memory for chunks.
+    /// Anonymous memory for the UMEM.
     fn anonymous(size: usize) -> io::Result<Mapping> {
-        // SAFETY: new memory, which nobody else has.
+        // SAFETY: a new anonymous mapping.
         let at = unsafe {
             mmap_anonymous(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
         }?;
         Mapping::new(at, size)
     }
 
-    /// A ring of a socket.
+    /// Maps a ring of a socket.
     fn of(socket: BorrowedFd<'_>, size: usize, page: u64) -> io::Result<Mapping> {
         let how = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: a new mapping of a ring that the kernel has made; it refuses a size that is not the ring's.
+        // SAFETY: a new mapping of a ring set up by the kernel, which rejects a wrong size.
         let at = unsafe { mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, how, socket, page) }?;
         Mapping::new(at, size)
     }
 
-    /// The address of the byte at `offset`, which must be inside.
+    /// The address of the byte at `offset`, which must be inside the mapping.
     fn byte(&self, offset: u64) -> *mut u8 {
         assert!((offset as usize) < self.size, "the kernel returned an address outside of the ring's memory");
-        // SAFETY: within the mapping, as was just made sure of.
+        // SAFETY: within the mapping, as just asserted.
         unsafe { self.at.as_ptr().cast::<u8>().add(offset as usize) }
     }
 
-    /// A counter that the kernel reads and writes too.
+    /// An index shared with the kernel.
     fn number(&self, offset: u64) -> &AtomicU32 {
-        // SAFETY: it lies inside, at a place that is aligned as the kernel's own; both sides change it as an atomic number,
-        // and it lives as long as the mapping.
+        // SAFETY: inside the mapping and aligned like the kernel's own; both sides access it atomically, and it lives
+        // as long as the mapping.
         unsafe { AtomicU32::from_ptr(self.byte(offset).cast()) }
     }
 }
@@ -83,7 +83,7 @@ impl Drop for Mapping {
     }
 }
 
-/// One side of a ring of `T`: the producer's or the consumer's.
+/// The producer's or the consumer's side of a ring of `T`.
 #[derive(Debug)]
 struct Ring<T> {
     memory: Mapping,
@@ -102,20 +102,20 @@ impl<T: Copy> Ring<T> {
         self.memory.byte(self.offsets.desc + u64::from(number % SLOTS) * size_of::<T>() as u64).cast()
     }
 
-    /// As the consumer: removes the next entry.
+    /// Consumer: removes the next entry.
     fn take(&mut self) -> Option<T> {
         let consumer = self.memory.number(self.offsets.consumer);
         let next = consumer.load(Ordering::Relaxed);
         if self.memory.number(self.offsets.producer).load(Ordering::Acquire) == next {
             return None;
         }
-        // SAFETY: the producer has filled in this slot, and leaves it alone until the consumer has moved on.
+        // SAFETY: the producer has filled this slot and leaves it alone until the consumer index moves on.
         let value = unsafe { self.slot(next).read() };
         consumer.store(next.wrapping_add(1), Ordering::Release);
         Some(value)
     }
 
-    /// As the producer: adds an entry. False if the ring is full.
+    /// Producer: adds an entry. Returns false if the ring is full.
     fn put(&mut self, value: T) -> bool {
         let producer = self.memory.number(self.offsets.producer);
         let next = producer.load(Ordering::Relaxed);
@@ -123,19 +123,19 @@ impl<T: Copy> Ring<T> {
         if next.wrapping_sub(taken) >= SLOTS {
             return false;
         }
-        // SAFETY: the consumer is past this slot, and does not read it until the producer has moved on.
+        // SAFETY: the consumer is past this slot and does not read it until the producer index moves on.
         unsafe { self.slot(next).write(value) };
         producer.store(next.wrapping_add(1), Ordering::Release);
         true
     }
 
-    /// Whether the kernel needs a system call to process new entries.
+    /// `XDP_RING_NEED_WAKEUP`: whether the kernel needs a system call to process new entries.
     fn wants_wakeup(&self) -> bool {
         self.memory.number(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 }
 
-/// A socket at a receive queue of an interface.
+/// A socket on one receive queue of an interface.
 #[derive(Debug)]
 struct Queue {
     incoming: Ring<libc::xdp_desc>,
@@ -145,34 +145,34 @@ struct Queue {
     overrun: u64,
 }
 
-/// The sockets at all receive queues of an interface, and the program that redirects frames to them. A flow stays in a queue, and
-/// so in order.
+/// The sockets on all receive queues of an interface, and the program that redirects frames to them. RSS keeps a flow
+/// on one queue, hence in order.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    // Declared first, because the program must be detached before the sockets are closed.
+    // Declared first: the program must be detached before the sockets are closed.
     _redirect: Redirect,
     queues: Vec<Queue>,
-    /// The queue whose turn it is.
+    /// The queue to serve next (round robin).
     next: usize,
-    /// An epoll descriptor with all sockets, if there is more than one.
+    /// An epoll descriptor over all sockets, if there is more than one.
     ready: Option<OwnedFd>,
 }
 
-/// What sends frames at the interface, with the socket of the first queue.
+/// Sends frames through the first queue's socket.
 #[derive(Debug)]
 pub(super) struct Transmitter {
     outgoing: Ring<libc::xdp_desc>,
     completion: Ring<u64>,
-    /// Free chunks for frames to send.
+    /// Free chunks.
     free: Vec<u64>,
     socket: OwnedFd,
     chunks: Arc<Mapping>,
 }
 
-/// Opens sockets for this number of receive queues of the interface.
+/// Opens sockets for this many receive queues of an interface.
 ///
 /// # Errors
-/// When the kernel has no such sockets, the process may not, or somebody else has a queue (`EBUSY`).
+/// When the kernel has no `AF_XDP`, permission is missing, or a queue is taken (`EBUSY`).
 pub(super) fn open(index: u32, queues: u32) -> io::Result<(Receiver, Transmitter)> {
     let (first, transmitter) = Queue::with_transmitter(index)?;
     let others = (1..queues).map(|number| Queue::open(index, number));
@@ -183,7 +183,7 @@ pub(super) fn open(index: u32, queues: u32) -> io::Result<(Receiver, Transmitter
     Ok((Receiver { _redirect: redirect, queues: opened, next: 0, ready }, transmitter))
 }
 
-/// A descriptor that is readable when one of the sockets is.
+/// An epoll descriptor, readable when one of the sockets is.
 fn all_of(queues: &[Queue]) -> io::Result<OwnedFd> {
     let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for queue in queues {
@@ -193,7 +193,7 @@ fn all_of(queues: &[Queue]) -> io::Result<OwnedFd> {
 }
 
 impl Queue {
-    /// The socket of the first queue, which also sends: its memory has chunks for received frames, then those for sent ones.
+    /// The first queue's socket, which also sends: its UMEM has chunks for received frames, then chunks for sent ones.
     fn with_transmitter(index: u32) -> io::Result<(Queue, Transmitter)> {
         let mut transmitter = None;
         let queue = Queue::opened(index, 0, 2 * SLOTS, |fd, places, chunks| {
@@ -211,11 +211,11 @@ impl Queue {
 
     /// The socket of another queue, which only receives.
     fn open(index: u32, number: u32) -> io::Result<Queue> {
-        // The kernel wants the ring of completions nevertheless.
+        // The kernel requires a completion ring even without a transmit ring.
         Queue::opened(index, number, SLOTS, |fd, _, _| set(fd, libc::XDP_UMEM_COMPLETION_RING, &SLOTS))
     }
 
-    /// A socket whose memory has this number of chunks, bound to a queue when `more` has added its other rings.
+    /// A socket with a UMEM of this many chunks; `more` sets up its other rings before it is bound to a queue.
     fn opened(
         index: u32,
         number: u32,
@@ -228,12 +228,12 @@ impl Queue {
         if socket < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was made just now, and nobody else has it.
+        // SAFETY: the descriptor was just created, and nobody else owns it.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let fd = socket.as_fd();
         let size = count as usize * CHUNK;
         let chunks = Arc::new(Mapping::anonymous(size)?);
-        // SAFETY: zeros are a valid registration: no flags, no headroom.
+        // SAFETY: all zeros is a valid registration: no flags, no headroom.
         let mut register: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
         register.addr = chunks.at.as_ptr().addr() as u64;
         register.len = size as u64;
@@ -252,7 +252,7 @@ impl Queue {
     fn take(&mut self) -> Option<Vec<u8>> {
         let Some(desc) = self.incoming.take() else {
             if self.fill.wants_wakeup() {
-                // SAFETY: no bytes are asked for: the call only makes the kernel look at the ring.
+                // SAFETY: a zero-length receive, which only wakes the kernel up.
                 unsafe { libc::recv(self.socket.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
             }
             return None;
@@ -261,17 +261,17 @@ impl Queue {
         let last = desc.addr + length.max(1) as u64 - 1;
         let from = self.chunks.byte(desc.addr.min(last));
         self.chunks.byte(last);
-        // SAFETY: both ends lie in the chunks, as `byte` has made sure of, and the kernel leaves the chunk alone until it is
-        // put into the fill ring again.
+        // SAFETY: both ends lie in the UMEM, as `byte` asserts, and the kernel leaves the chunk alone until it is back
+        // in the fill ring.
         let frame = unsafe { std::slice::from_raw_parts(from, length) }.to_vec();
-        // There is room: no more chunks are about than the ring has slots.
+        // Never full: there are no more chunks than slots.
         self.fill.put(desc.addr - desc.addr % CHUNK as u64);
         Some(frame)
     }
 
-    /// Frames that the kernel dropped because the rings were full, since the last call.
+    /// Frames dropped since the last call because the rings were full.
     fn dropped(&mut self) -> u64 {
-        // SAFETY: zeros are valid statistics: numbers.
+        // SAFETY: all zeros is valid.
         let mut found: libc::xdp_statistics = unsafe { std::mem::zeroed() };
         if get(self.socket.as_fd(), libc::XDP_STATISTICS, &mut found).is_err() {
             return 0;
@@ -284,12 +284,12 @@ impl Queue {
 }
 
 impl Receiver {
-    /// The descriptor that becomes readable when a frame arrives.
+    /// Readable when a frame arrives.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.ready.as_ref().map_or_else(|| self.queues[0].socket.as_fd(), OwnedFd::as_fd)
     }
 
-    /// The next frame; `None` if there is none. The queues take turns.
+    /// The next frame; `None` if there is none. Queues are served round robin.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         let count = self.queues.len();
         (0..count).find_map(|_| {
@@ -299,7 +299,7 @@ impl Receiver {
         })
     }
 
-    /// Frames that the kernel dropped because the rings were full, since the last call.
+    /// Frames dropped since the last call because the rings were full.
     pub(super) fn dropped(&mut self) -> u64 {
         self.queues.iter_mut().map(Queue::dropped).sum()
     }
@@ -309,7 +309,7 @@ impl Transmitter {
     /// Sends a frame.
     ///
     /// # Errors
-    /// When it is too long, or the interface takes no more.
+    /// When the frame is too long, or the interface accepts no more.
     pub(super) fn send(&mut self, frame: [&[u8]; 2]) -> io::Result<()> {
         while let Some(chunk) = self.completion.take() {
             self.free.push(chunk - chunk % CHUNK as u64);
@@ -319,17 +319,17 @@ impl Transmitter {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let Some(chunk) = self.free.pop() else {
-            // All slots belong to the kernel, which may need a wakeup to continue.
+            // The kernel owns all chunks and may need a wakeup to proceed.
             self.kick();
             return Err(io::ErrorKind::WouldBlock.into());
         };
         let to = self.chunks.byte(chunk);
-        // SAFETY: a chunk is longer than the frame, and this one is free: the kernel does not look at it.
+        // SAFETY: the chunk is free, so the kernel does not access it, and longer than the frame.
         unsafe {
             std::ptr::copy_nonoverlapping(frame[0].as_ptr(), to, frame[0].len());
             std::ptr::copy_nonoverlapping(frame[1].as_ptr(), to.add(frame[0].len()), frame[1].len());
         }
-        // There is room: no more chunks are about than the ring has slots.
+        // Never full: there are no more chunks than slots.
         self.outgoing.put(libc::xdp_desc { addr: chunk, len: length as u32, options: 0 });
         if self.outgoing.wants_wakeup() {
             self.kick();
@@ -337,14 +337,15 @@ impl Transmitter {
         Ok(())
     }
 
-    /// Makes the kernel send the new entries. If its queue is full, they are sent with the next frame.
+    /// Makes the kernel process the transmit ring. If the device queue is full, the entries are sent with the next
+    /// frame.
     fn kick(&self) {
-        // SAFETY: no bytes are given: the call only makes the kernel look at the ring.
+        // SAFETY: a zero-length send, which only wakes the kernel up.
         unsafe { libc::send(self.socket.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT) };
     }
 }
 
-/// The address of a chunk.
+/// UMEM address of a chunk.
 fn chunk(number: u32) -> u64 {
     u64::from(number) * CHUNK as u64
 }
@@ -353,10 +354,10 @@ fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<
     packet_socket::set(socket, libc::SOL_XDP, option, value)
 }
 
-/// Reads an option with the type of `value`.
+/// Reads a socket option of the type of `value`.
 fn get<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &mut T) -> io::Result<()> {
     let mut size = size_of::<T>() as libc::socklen_t;
-    // SAFETY: both pointers are to values that outlive the call, and the size is that of the value.
+    // SAFETY: both pointers refer to values that outlive the call, and the size matches.
     let done = unsafe {
         let at = std::ptr::from_mut(value).cast();
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, option, at, &raw mut size)
@@ -365,7 +366,7 @@ fn get<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &mut T) -> io::Res
 }
 
 fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
-    // SAFETY: zeros are valid offsets: numbers.
+    // SAFETY: all zeros is valid.
     let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
     get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets)?;
     Ok(offsets)

@@ -11,13 +11,13 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::{Answer, Change, Question, Report};
 use crate::cleanup::records;
 
-/// The timeout of an answer.
+/// Timeout of a reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The timeout of a connection that asks nothing.
+/// Timeout when a socket is only probed.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// The longest answer, in bytes.
+/// Maximum length of a reply, in bytes.
 const LONGEST: u64 = 16 << 20;
 
 /// Why a request failed.
@@ -26,28 +26,28 @@ pub enum CtlError {
     /// No bridge or link of this name is running.
     #[error("nothing named {0} is running")]
     NotRunning(String),
-    /// The change was refused.
+    /// The bottleneck refused the change; its message.
     #[error("{0}")]
     Refused(String),
-    /// It runs, but does not answer: its process is stopped, or hangs.
+    /// It is running but does not reply: its process is stopped or hangs.
     #[error("{name}: {} does not answer", process(*pid))]
     Silent {
         /// The name of the bridge or link.
         name: String,
-        /// Its process, if that has a record.
+        /// Its process id, if it has a record.
         pid: Option<u32>,
     },
-    /// The socket belongs to someone else, or failed.
+    /// The socket belongs to another user, or failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// The socket.
+        /// The socket's path.
         path: PathBuf,
-        /// The error.
+        /// The underlying error.
         error: io::Error,
     },
 }
 
-/// The client of one bottleneck.
+/// A client of one bottleneck's control socket.
 #[derive(Clone, Debug)]
 pub struct Client {
     name: String,
@@ -56,27 +56,27 @@ pub struct Client {
 }
 
 impl Client {
-    /// The client of the bottleneck `name`.
+    /// A client of the bottleneck called `name`.
     #[must_use]
     pub fn new(directory: &Path, name: &str) -> Self {
         Client { name: name.to_owned(), path: directory.join(format!("{name}.sock")), patience: PATIENCE }
     }
 
-    /// The same with another timeout of answers.
+    /// As given, with another reply timeout.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Client { patience, ..self }
     }
 
-    /// The state of the bottleneck.
+    /// Requests the bottleneck's state.
     ///
     /// # Errors
-    /// When it does not run, or may not be asked.
+    /// When it is not running, or its socket may not be used.
     pub fn report(&self) -> Result<Report, CtlError> {
         self.ask(&Question::Report)
     }
 
-    /// Changes it.
+    /// Requests a change; returns the state afterwards.
     ///
     /// # Errors
     /// As [`Client::report`], and when the change is refused.
@@ -120,8 +120,8 @@ fn exchange(mut stream: &UnixStream, question: &Question) -> io::Result<Answer> 
     Ok(serde_json::from_str(&line)?)
 }
 
-/// Connects to a socket. Its timeout is also that of requests and answers: where a process hangs, the kernel lets only so many clients wait,
-/// and the next one would wait for ever.
+/// Connects to a socket, with `patience` as the timeout of connecting, requests and replies: the listen backlog of a
+/// hung process fills up, and the next connect would block forever.
 fn reach(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     for which in [Timeout::Send, Timeout::Recv] {
@@ -131,7 +131,7 @@ fn reach(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Whether nobody listens at a socket, because its process was killed. One that hangs listens.
+/// Whether a socket has no listener because its process was killed. A hung process still has one.
 pub(crate) fn is_dead(path: &Path) -> bool {
     reach(path, GLANCE).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused)
 }
@@ -139,7 +139,7 @@ pub(crate) fn is_dead(path: &Path) -> bool {
 /// The names of running bridges and links.
 ///
 /// # Errors
-/// When the directory is there and may not be read.
+/// When the directory exists but cannot be read.
 pub fn running(directory: &Path) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(directory) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -163,7 +163,7 @@ mod tests {
     use crate::cleanup::{Held, Record, Taken};
     use crate::ctl::prepare;
 
-    /// Nobody answers at the socket, as of a process that is stopped. At last the kernel lets no more clients wait.
+    /// A listener that never accepts, like a stopped process; eventually its backlog is full.
     #[test]
     fn a_process_that_hangs_is_named_however_many_have_asked() {
         let dir = tempfile::tempdir().unwrap();

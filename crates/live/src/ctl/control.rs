@@ -1,4 +1,4 @@
-//! A handle to a bottleneck that runs in other threads.
+//! A handle to a bottleneck that runs on other threads.
 
 use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,33 +17,33 @@ use crate::measured::Look;
 use crate::port::Port;
 use aqmkit_packets::shaper::Setup;
 
-/// The timeout of requests; the threads that move packets check for them ten times a second.
+/// Timeout of requests; forwarding threads check for them ten times a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How a thread that moves packets is reached.
+/// How to reach a forwarding thread.
 pub(crate) struct OfThread<D: Port> {
-    /// Its channel of requests.
+    /// Its request channel.
     pub(crate) requests: Sender<Request<D>>,
-    /// The place of its snapshots.
+    /// Its published snapshots.
     pub(crate) look: Arc<Mutex<Look>>,
-    /// The number of its directions.
+    /// The number of directions it serves.
     pub(crate) directions: usize,
 }
 
-/// What a bottleneck is, for its reports.
+/// What reports say about a bottleneck besides its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     /// `bridge`, `link` or `shape`.
     pub(crate) kind: &'static str,
-    /// Its name.
+    /// Its name for `aqmkit ctl`.
     pub(crate) name: String,
-    /// The interfaces that it uses.
+    /// The interfaces it uses.
     pub(crate) interfaces: Vec<String>,
-    /// For each direction, where its packets come from and go to.
+    /// For each direction, its source and destination in words.
     pub(crate) ways: Vec<String>,
 }
 
-/// Shows and changes a bottleneck, from any thread.
+/// Reports on and changes a bottleneck, from any thread.
 pub struct Control<D: Port> {
     shown: Shown,
     setups: Mutex<Vec<Setup>>,
@@ -57,32 +57,32 @@ impl<D: Port> std::fmt::Debug for Control<D> {
 }
 
 impl<D: Port + 'static> Control<D> {
-    /// The handle of a bottleneck with these settings, and the threads that run its directions.
+    /// A handle to a bottleneck with these settings, run by these threads.
     pub(crate) fn new(shown: Shown, setups: Vec<Setup>, threads: Vec<OfThread<D>>) -> Self {
         Control { shown, setups: Mutex::new(setups), threads }
     }
 
-    /// Its name.
+    /// Its name for `aqmkit ctl`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shown.name
     }
 
-    /// A snapshot of its directions, at most a tenth of a second old.
+    /// The latest snapshot, at most 100 ms old.
     #[must_use]
     pub fn look(&self) -> Look {
         let of = |thread: &OfThread<D>| thread.look.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.threads.iter().map(of).reduce(Look::and).unwrap_or_default()
     }
 
-    /// Its state, at most a tenth of a second old.
+    /// The bottleneck's state, at most 100 ms old.
     #[must_use]
     pub fn report(&self) -> Report {
         let setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
         Report::of(&self.shown, &setups, &self.look())
     }
 
-    /// Executes a function with a direction, by its place, in the thread that moves its packets. `None` if that thread does not
+    /// Runs a closure on the direction with index `place`, on the thread that serves it. `None` if that thread does not
     /// answer.
     pub fn ask<T: Send + 'static>(
         &self,
@@ -99,7 +99,7 @@ impl<D: Port + 'static> Control<D> {
         thread.request(act)?.recv_timeout(PATIENCE).ok()?
     }
 
-    /// Executes a function with each direction; the answers in the order of the directions. `None` if a thread does not answer.
+    /// Runs a closure on every direction; results in the order of the directions. `None` if a thread does not answer.
     pub fn ask_all<T: Send + 'static>(
         &self,
         act: impl Fn(&mut Direction<D>, Instant) -> T + Clone + Send + 'static,
@@ -110,7 +110,7 @@ impl<D: Port + 'static> Control<D> {
                 directions.iter_mut().map(|d| act(d, now)).collect::<Vec<T>>()
             })
         };
-        // All are asked before the first has answered.
+        // All requests are sent before the first answer is awaited.
         let asked: Vec<_> = self.threads.iter().map(ask).collect::<Option<_>>()?;
         let mut answers = Vec::new();
         for answer in asked {
@@ -119,10 +119,10 @@ impl<D: Port + 'static> Control<D> {
         Some(answers)
     }
 
-    /// Changes parameters, the rate or the discipline. Both directions are checked before the first is changed.
+    /// Changes parameters, rate or discipline. All directions are checked before the first is changed.
     ///
     /// # Errors
-    /// Why not, in words; nothing has changed then, unless a discipline refused a change for what waits in it.
+    /// Why not; nothing has changed then, unless a discipline refused the change because of what is queued.
     pub fn change(&self, change: &Change) -> Result<(), String> {
         let mut setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = |s: &Setup| change.direction.as_ref().is_none_or(|name| *name == s.name);
@@ -149,7 +149,7 @@ impl<D: Port + 'static> Control<D> {
         Ok(())
     }
 
-    /// Answers a question.
+    /// Serves a request.
     #[must_use]
     pub fn answer(&self, question: &Question) -> Answer {
         if let Question::Change(change) = question
@@ -162,7 +162,7 @@ impl<D: Port + 'static> Control<D> {
 }
 
 impl<D: Port> OfThread<D> {
-    /// Sends a request; its answer comes later. `None` if the thread has ended.
+    /// Sends a request without waiting. `None` if the thread has ended.
     fn request<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut [Direction<D>], Instant) -> T + Send + 'static,
@@ -177,7 +177,7 @@ impl<D: Port> OfThread<D> {
     }
 }
 
-/// The setup after the change.
+/// The settings with the change applied.
 fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
     let present = setup.aqm.name();
     let name = change.aqm.as_deref().unwrap_or(present);
@@ -187,13 +187,13 @@ fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
         false => serde_json::Value::Object(serde_json::Map::new()),
     };
     if let Some(table) = parameters.as_object_mut() {
-        // Omitted parameters stay omitted, so that they follow the rate.
+        // Derived parameters stay unset, so that they follow the rate.
         table.retain(|_, value| !value.is_null());
         table.extend(change.parameters.clone());
     }
     let wrong = |e: String| format!("{}: {e}", setup.name);
     let written = Value::deserialize(&parameters).map_err(|e| wrong(e.to_string()))?;
-    // An error of reading names the discipline.
+    // Errors of `Spec::read` name the discipline.
     let aqm = Spec::read(name, parameters).map_err(|e| wrong(e.to_string()))?;
     let rate = change.rate_bps.map_or(setup.rate, BitRate::from_bps);
     if rate == BitRate::default() {
@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// The words are those of an experiment file and of the command line.
+    /// The same messages as in experiment files and on the command line.
     #[test]
     fn a_wrong_parameter_is_told_by_its_name() {
         let spec = Spec::named("red").unwrap();

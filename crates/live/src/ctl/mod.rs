@@ -1,7 +1,7 @@
-//! Control of a running bottleneck over a Unix socket, with one line of JSON per request and reply.
+//! Control of a running bottleneck over a Unix socket: one line of JSON per request and per reply.
 //!
-//! The owner of a bottleneck creates a [`Control`] and [`serve`]s it; `aqmkit ctl` is a [`Client`]. Sockets
-//! are `NAME.sock` in [`directory`], which only their owner can enter.
+//! The owner of a bottleneck creates a [`Control`] and [`serve`]s it; `aqmkit ctl` is a [`Client`]. Sockets are
+//! `NAME.sock` in [`directory`], which only their owner may enter.
 
 mod client;
 pub(crate) mod control;
@@ -24,9 +24,9 @@ pub use server::{Server, serve};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// For the state.
+    /// Report the state.
     Report,
-    /// For a change.
+    /// Change something.
     Change(Change),
 }
 
@@ -36,20 +36,20 @@ pub enum Question {
 pub struct Change {
     /// The direction to change; `None` for all.
     pub direction: Option<String>,
-    /// New rate.
+    /// The new rate in bit/s.
     pub rate_bps: Option<u64>,
-    /// The name of a discipline that replaces the present one.
+    /// The discipline that replaces the current one.
     pub aqm: Option<String>,
-    /// Parameters of the discipline, by name. Those that are not named stay as they are; a new discipline has its defaults.
+    /// Parameters of the discipline. Unnamed ones keep their values, or get the defaults of a new discipline.
     pub parameters: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The answer to a request.
+/// The reply to a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The state, after the change if there was one.
     Report(Box<Report>),
-    /// A refused change, and why.
+    /// The change was refused, and why.
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! The directory of sockets and records, and its owner.
+//! The runtime directory of sockets and records.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -9,14 +9,14 @@ use rustix::fs::{Mode, OFlags, fstat, open};
 
 use crate::user::outside;
 
-/// The environment variable that names another directory for sockets.
+/// The environment variable that overrides the directory.
 pub const DIRECTORY: &str = "AQMKIT_RUNTIME_DIR";
 
 /// The directory of root.
 pub const OF_ROOT: &str = "/run/aqmkit";
 
-/// The directory of sockets: `$AQMKIT_RUNTIME_DIR`; otherwise `/run/aqmkit` for root, and `$XDG_RUNTIME_DIR/aqmkit` for
-/// other users. Root of a user namespace counts as another user if it does not own `/run`.
+/// The runtime directory: `$AQMKIT_RUNTIME_DIR`; otherwise `/run/aqmkit` for root and `$XDG_RUNTIME_DIR/aqmkit` for
+/// other users. Root in a user namespace that does not own `/run` counts as another user.
 #[must_use]
 pub fn directory() -> PathBuf {
     let named = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -34,17 +34,17 @@ pub fn directory() -> PathBuf {
 /// Creates the directory if it is missing.
 ///
 /// # Errors
-/// When it cannot be made, or is not safe ([`is_safe`]).
+/// When it cannot be created, or is not safe ([`is_safe`]).
 pub fn prepare(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     is_safe(directory)
 }
 
-/// Checks that nobody else can have written into a directory: it is not a symbolic link, belongs to this user, and only
-/// this user may write to it.
+/// Checks that no other user can have written to a directory: it is not a symbolic link, belongs to this user, and is
+/// writable by this user only.
 ///
 /// # Errors
-/// Why not, or when there is none.
+/// Why the directory is unsafe, or that it does not exist.
 pub fn is_safe(directory: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let about = fstat(open(directory, flags, Mode::empty())?)?;
@@ -76,7 +76,7 @@ mod tests {
         std::fs::set_permissions(&own, PermissionsExt::from_mode(0o770)).unwrap();
         assert!(prepare(&own).unwrap_err().to_string().contains("others may write"));
         std::fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).unwrap();
-        // Only root may give it away.
+        // Only root may chown.
         if std::os::unix::fs::chown(&own, Some(65534), None).is_ok() {
             assert!(prepare(&own).unwrap_err().to_string().contains("belongs to user 65534"));
         }

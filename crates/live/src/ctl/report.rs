@@ -1,5 +1,4 @@
-//! The state of a bottleneck: counters since its start. The difference of two reports gives the values
-//! between them.
+//! The state of a bottleneck, with counters since its start: subtract two reports for the values of an interval.
 
 use std::collections::BTreeMap;
 
@@ -20,70 +19,70 @@ use aqmkit_packets::shaper::Setup;
 pub struct Report {
     /// `bridge`, `link` or `shape`.
     pub kind: String,
-    /// Its name.
+    /// Its name for `aqmkit ctl`.
     pub name: String,
-    /// The interfaces that it uses; empty for a link, whose devices are its own.
+    /// The interfaces it uses; empty for a link, which creates its devices.
     #[serde(default)]
     pub interfaces: Vec<String>,
-    /// The id of its process.
+    /// Process id.
     pub pid: u32,
-    /// The time of the report, in seconds since the start.
+    /// Time of the report, in seconds since the start.
     pub at_s: f64,
-    /// Its directions.
+    /// The directions: `down` and `up`, `egress` and `ingress`, or the two of a bridge.
     pub directions: Vec<DirectionReport>,
-    /// Lateness of departures.
+    /// Lateness of departures relative to the ideal transmitter.
     pub late: Buckets,
-    /// Packets that a device refused.
+    /// Packets that the output device refused.
     pub refused: u64,
-    /// Reads that failed.
+    /// Failed reads from the input devices.
     pub failed_reads: u64,
 }
 
-/// One direction.
+/// The state of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DirectionReport {
-    /// Its name.
+    /// The direction's name.
     pub name: String,
-    /// Where its packets come from and go to, in words.
+    /// Its source and destination, in words.
     #[serde(default)]
     pub way: String,
-    /// The settings of its link other than the rate, as far as there are any: delay, losses and framing, by the names of their options.
+    /// Settings of the emulated link other than the rate (delay, loss, framing), by option name; unset ones are absent.
     #[serde(default)]
     pub link: BTreeMap<String, String>,
-    /// Its discipline.
+    /// The name of the discipline.
     pub discipline: String,
-    /// The parameters, including derived ones.
+    /// Its parameters, including derived ones.
     pub parameters: serde_json::Value,
-    /// Its rate.
+    /// The link's rate in bit/s.
     pub rate_bps: u64,
-    /// Packets waiting.
+    /// Packets queued.
     pub backlog_packets: u64,
-    /// Bytes waiting.
+    /// Bytes queued.
     pub backlog_bytes: u64,
-    /// All packets.
+    /// Counters over all classes.
     pub total: Counted,
-    /// The classes by name.
+    /// Counters by class name.
     pub classes: BTreeMap<String, Counted>,
     /// The discipline's own gauges: averages, probabilities.
     pub gauges: BTreeMap<String, f64>,
-    /// Packets that arrived at the device but never reached the discipline.
+    /// Packets dropped on the device before the discipline.
     #[serde(default)]
     pub device: Counts,
-    /// Packets that its configured wire has lost.
+    /// Packets lost by the emulated link's random loss.
     #[serde(default)]
     pub lost_packets: u64,
 }
 
-/// Counters of packets.
+/// Packet counters since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Packets that arrived.
+    /// Packets that arrived at the queue.
     pub offered_packets: u64,
-    /// Their bytes.
+    /// Bytes that arrived at the queue.
     pub offered_bytes: u64,
-    /// Packets sent.
+    /// Packets sent by the link.
     pub sent_packets: u64,
-    /// Their bytes.
+    /// Bytes sent by the link.
     pub sent_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<String, u64>,
@@ -109,7 +108,7 @@ impl From<&Counters> for Counted {
 }
 
 impl Report {
-    /// The report of a snapshot of a bottleneck with these settings.
+    /// The report of a snapshot.
     pub(super) fn of(shown: &Shown, setups: &[Setup], look: &Look) -> Report {
         let Trouble { refused, failed_reads } = look.trouble;
         let directions = setups.iter().zip(&shown.ways).zip(&look.directions);
@@ -127,14 +126,14 @@ impl Report {
         }
     }
 
-    /// What it is, in words: `bridge wan between eth1 and eth2`. The name of a link says what it is.
+    /// A heading such as `bridge wan between eth1 and eth2`. A link's name is heading enough.
     #[must_use]
     pub fn title(&self) -> String {
         if self.interfaces.is_empty() { self.name.clone() } else { title(&self.name, &self.interfaces) }
     }
 }
 
-/// What uses interfaces, in words: a bridge has two of them, a shaper one. Its name is left out where it is the usual one.
+/// A heading for a bridge (two interfaces) or a shaper (one). The name is omitted if it is the default.
 pub(crate) fn title(name: &str, interfaces: &[String]) -> String {
     let named = |what: &str, usual| if name == usual { what.to_owned() } else { format!("{what} {name}") };
     match interfaces {
@@ -162,7 +161,7 @@ fn direction(setup: &Setup, way: &str, look: &DirectionLook) -> DirectionReport 
     }
 }
 
-/// The parameters in effect.
+/// The parameters in effect, including derived ones.
 fn parameters(setup: &Setup) -> serde_json::Value {
     let link = Link { rate: setup.rate, mean_packet: setup.mean_packet, classes: setup.classes.clone() };
     let effective = setup.aqm.effective(&link).unwrap_or_else(|_| setup.aqm.clone());

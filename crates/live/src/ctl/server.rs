@@ -14,10 +14,10 @@ use crate::capabilities::keep_none;
 use crate::confinement::{Needs, confine};
 use crate::port::Port;
 
-/// The largest request.
+/// Maximum length of a request, in bytes.
 const LONGEST: u64 = 1 << 16;
 
-/// Read timeout of a connection.
+/// Read timeout per connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A control socket, which is removed when this value is dropped.
@@ -36,19 +36,19 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Another process may have removed it.
+        // Another process may have removed it first.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Answers requests at a socket in `directory`, in its own thread, one connection at a time.
+/// Serves requests on a socket in `directory`, on its own thread, one connection at a time.
 ///
 /// # Errors
-/// When the socket cannot be made, or another bottleneck of this name runs ([`std::io::ErrorKind::AddrInUse`]).
+/// When the socket cannot be created, or a bottleneck of this name is running ([`std::io::ErrorKind::AddrInUse`]).
 pub fn serve<D: Port + 'static>(directory: &Path, control: Arc<Control<D>>) -> io::Result<Server> {
     prepare(directory)?;
     let path = directory.join(format!("{}.sock", control.name()));
-    // A socket without a listener belongs to a killed process.
+    // A socket without a listener was left by a killed process.
     if is_dead(&path) {
         fs::remove_file(&path)?;
     }
@@ -57,10 +57,10 @@ pub fn serve<D: Port + 'static>(directory: &Path, control: Arc<Control<D>>) -> i
     let thread = std::thread::Builder::new().name("aqmkit-ctl".to_owned());
     thread.spawn(move || {
         keep_none();
-        // Older kernels ignore this.
+        // Confinement is best effort: older kernels lack seccomp.
         let _ = confine(Needs::Nothing);
         for connection in listener.incoming().flatten() {
-            // An error of a connection concerns only its client.
+            // A failed connection concerns only its client.
             let _ = converse(&connection, &control);
         }
     })?;

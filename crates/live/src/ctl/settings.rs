@@ -1,4 +1,4 @@
-//! The settings of a link other than its queue, as the options that set them.
+//! The settings of an emulated link other than its queue, as command-line options.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use aqmkit_base::wire::options;
 use aqmkit_base::{Framing, LinkLayer};
 use aqmkit_packets::shaper::Setup;
 
-/// The settings that differ from a link without delay, losses and framing: options without their dashes, and values.
+/// The options that differ from a link without delay, loss and framing: names without dashes, and values.
 pub(super) fn of(setup: &Setup) -> BTreeMap<String, String> {
     let Setup { delay, wire, framing, trace, .. } = setup;
     let Framing { overhead, mpu, linklayer } = framing;

@@ -1,25 +1,25 @@
-//! Which queue disciplines of `tc` this machine has: the kernel's module, and the word in `tc`.
+//! Which of `tc`'s queue disciplines are available: as a kernel module, and in `tc` itself.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What is known of a discipline on this machine.
+/// Availability of a discipline on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Whether the kernel has it, built in or as a module; `None` if that cannot be found out.
+    /// Whether the kernel has it, built in or as a module; `None` if unknown.
     pub kernel: Option<bool>,
-    /// Whether `tc` knows the word; `None` without `tc`.
+    /// Whether `tc` supports it; `None` without `tc`.
     pub tc: Option<bool>,
 }
 
 impl Known {
-    /// What is known of the discipline that `tc` calls `name`.
+    /// Looks up a discipline by its `tc` name.
     #[must_use]
     pub fn of(name: &str) -> Known {
         Known { kernel: in_kernel(name), tc: in_tc(name) }
     }
 
-    /// What is missing, as a sentence; empty if nothing is known to be.
+    /// A sentence saying what is missing; empty if nothing is known to be.
     #[must_use]
     pub fn missing(self, name: &str) -> String {
         let release = release().unwrap_or_else(|| "of this machine".to_owned());
@@ -36,9 +36,9 @@ fn release() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|text| text.trim().to_owned())
 }
 
-/// Looks for `sch_NAME` among what is loaded, what is built in and the modules on the disk.
+/// Looks for `sch_NAME` among loaded, built-in and installed modules.
 fn in_kernel(name: &str) -> Option<bool> {
-    // A FIFO is part of every kernel that schedules packets.
+    // FIFOs are part of every kernel with CONFIG_NET_SCHED.
     if ["pfifo", "bfifo"].contains(&name) {
         return Some(true);
     }
@@ -49,12 +49,12 @@ fn in_kernel(name: &str) -> Option<bool> {
     let directory = Path::new("/lib/modules").join(release()?);
     let lists = ["modules.builtin", "modules.dep"].map(|list| std::fs::read_to_string(directory.join(list)).ok());
     let found = lists.iter().flatten().any(|text| text.contains(&format!("/{module}.ko")));
-    // Without both lists nothing is known: a container has none of its host's.
+    // Without both lists nothing is known: a container does not see its host's modules.
     (found || lists.iter().all(Option::is_some)).then_some(found)
 }
 
-/// Asks `tc` to put it on a device that is not there, with a word that no discipline has: of a discipline that it knows it asks what that is, and of
-/// another one it says that it cannot read options.
+/// Asks `tc` to add the discipline to a nonexistent device with an option that no discipline has: if `tc` supports the
+/// discipline, it rejects the option; otherwise it complains that it cannot parse options of this kind.
 fn in_tc(name: &str) -> Option<bool> {
     let words = ["qdisc", "replace", "dev", "aqmkit-no-device", "root", name, "aqmkit-no-word"];
     let output = Command::new("tc").args(words).output().ok()?;
@@ -74,7 +74,7 @@ mod tests {
         assert!(known(Some(false), Some(true)).missing("dualpi2").ends_with("has no dualpi2."));
     }
 
-    /// A FIFO is everywhere, and a name that nobody has is nowhere where that can be told.
+    /// Every machine has a FIFO; an unknown name is missing wherever that can be told.
     #[test]
     fn this_machine_has_a_fifo_and_not_everything() {
         assert_eq!(Known::of("pfifo").kernel, Some(true));

@@ -1,4 +1,4 @@
-//! The log of a classifier's decisions, from which the queue behind it is measured.
+//! The classifier's log of decisions, from which the queue behind it is measured.
 
 use std::io;
 
@@ -8,23 +8,23 @@ use aya::maps::{MapData, RingBuf};
 
 use super::maps::lacking;
 
-/// Bytes of a packet that are written down: `HEADERS` of `crates/kernel/bpf/classifier.bpf.c`.
+/// Bytes of a packet that are logged: `HEADERS` in `crates/kernel/bpf/classifier.bpf.c`.
 pub(crate) const HEADERS: usize = 64;
 const GAUGES: usize = aqmkit_kernel::GAUGES;
-/// Bytes of a decision there.
+/// Size of a log entry (`struct decision` there), in bytes.
 const DECISION: usize = 8 + 4 * 4 + 8 * GAUGES + HEADERS;
 
-/// What was decided about a packet.
+/// One log entry: the decision about a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decision {
-    /// When it came, on the kernel's monotonic clock, in nanoseconds.
+    /// Arrival time in nanoseconds (`CLOCK_MONOTONIC`).
     pub(crate) now: u64,
-    /// Its bytes.
+    /// Length of the packet in bytes.
     pub(crate) bytes: u32,
-    /// As `Verdict::code` of `aqmkit_kernel_laws` has it.
+    /// As encoded by `Verdict::code` of `aqmkit_kernel_laws`.
     verdict: u32,
     gauges: [u64; GAUGES],
-    /// The packet from its network header on, and zeros behind its end.
+    /// The packet from its network header on, zero-padded.
     pub(crate) headers: [u8; HEADERS],
 }
 
@@ -39,18 +39,18 @@ impl Decision {
         Some(Decision { now: word(0), bytes: half(8), verdict: half(16), gauges, headers })
     }
 
-    /// 0 for pass, 1 for a mark, 2 for a drop; and why.
+    /// 0 for pass, 1 for mark, 2 for drop; and the reason.
     pub(crate) fn verdict(&self) -> (u32, Why) {
         let why = Why::ALL.get((self.verdict >> 8) as usize).copied().unwrap_or(Why::Overflow);
         (self.verdict & 255, why)
     }
 }
 
-/// Where a classifier writes its decisions.
+/// The reader of a classifier's log.
 pub(crate) struct Decisions {
     ring: RingBuf<MapData>,
     classifier: &'static Classifier,
-    /// Why a packet does not come out of the queue that the classifier let through.
+    /// The reason recorded for a packet that the classifier passed but that never leaves the queue.
     pub(super) lost: Why,
 }
 
@@ -61,19 +61,19 @@ impl std::fmt::Debug for Decisions {
 }
 
 impl Decisions {
-    /// Those of a program whose map of decisions this is.
+    /// A reader of the program's `decisions` map.
     pub(super) fn of(map: MapData, classifier: &'static Classifier, lost: Why) -> io::Result<Decisions> {
         let ring = RingBuf::try_from(aya::maps::Map::RingBuf(map)).map_err(|_| lacking("decisions"))?;
         Ok(Decisions { ring, classifier, lost })
     }
 
-    /// The next one, if there is one.
+    /// The next decision; `None` if the log is empty.
     pub(crate) fn next(&mut self) -> Option<Decision> {
-        // What has another length is none of ours.
+        // Entries of another length were not written by this version.
         self.ring.next().and_then(|item| Decision::read(&item))
     }
 
-    /// The law's gauges after a decision, with their names.
+    /// The discipline's gauges after a decision, by name.
     pub(crate) fn gauges(&self, decision: &Decision) -> impl Iterator<Item = (&'static str, f64)> {
         self.classifier.read_gauges(decision.gauges)
     }

@@ -1,4 +1,4 @@
-//! What this kernel can do for disciplines inside it.
+//! Checks this kernel's support for in-kernel disciplines.
 
 use std::{fs, io};
 
@@ -13,18 +13,18 @@ use crate::capabilities::may_make_links;
 use crate::netns::Netns;
 use crate::tun::Tun;
 
-/// The finding about one thing: available, or the reason why not.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What.
+    /// What was checked.
     pub name: &'static str,
     /// What was found, or what is missing.
     pub what: Result<String, String>,
-    /// What would help.
+    /// The remedy.
     pub right: &'static str,
 }
 
-/// Tries everything that `aqmkit kernel` needs, in a namespace where it disturbs nobody.
+/// Checks everything that `aqmkit kernel` needs, in a separate namespace.
 #[must_use]
 pub fn examine() -> Vec<Found> {
     let types = fs::metadata("/sys/kernel/btf/vmlinux").map(|m| format!("available, {} KiB", m.len() / 1024));
@@ -48,7 +48,7 @@ pub fn examine() -> Vec<Found> {
     ]
 }
 
-/// What the setting of the compiler of BPF programs means.
+/// The meaning of `net.core.bpf_jit_enable`.
 fn jit(setting: &io::Result<String>) -> Result<String, String> {
     match setting.as_deref().map(str::trim) {
         Ok("0") => Err("off: each decision takes several times as long".to_owned()),
@@ -60,7 +60,8 @@ fn jit(setting: &io::Result<String>) -> Result<String, String> {
     }
 }
 
-/// What the machine or the user's rights lack for any classifier, if anything; refusals of single programs are not included.
+/// What is missing for any classifier at all, in the kernel or in permissions. Rejections of a single program are not
+/// covered.
 #[must_use]
 pub fn lacking() -> Option<String> {
     if !may_make_links() {
@@ -79,7 +80,7 @@ pub fn lacking() -> Option<String> {
     tried.err().map(|e| e.to_string())
 }
 
-/// Whether our queue discipline can be installed. Where the kernel has none in BPF nothing is wrong: the classifier needs none.
+/// Whether aqmkit's BPF qdisc can be installed. A kernel without BPF qdiscs is fine: the classifier does not need one.
 fn queue_discipline() -> Found {
     let what = match lacks_queues() {
         None => installs(Place::Queue).map(|()| format!("works: {}", names())),
@@ -89,7 +90,7 @@ fn queue_discipline() -> Found {
     Found { name: "kernel queue", what, right }
 }
 
-/// What the kernel lacks for queue disciplines in BPF, if anything: its types have a name for them where it has them.
+/// What the kernel lacks for BPF qdiscs, if anything, judging by its BTF.
 #[must_use]
 pub fn lacks_queues() -> Option<String> {
     let name = [b"\0", WRAPPER.as_bytes(), b"\0"].concat();
@@ -98,13 +99,13 @@ pub fn lacks_queues() -> Option<String> {
     (!has).then(|| "this kernel has no queue disciplines in BPF (Linux 6.16, NET_SCH_BPF)".to_owned())
 }
 
-/// What was tried can run these, and of the others with one queue it cannot run those whose pages say why.
+/// The disciplines that can run in the kernel, and those with a single queue that cannot, with a pointer to the reason.
 fn names() -> String {
     let names = CLASSIFIERS.iter().map(|c| c.name).collect::<Vec<_>>().join(", ");
     format!("{names}; not choke and red-pd: aqmkit describe choke")
 }
 
-/// Installs RED on a device of a namespace of its own, and removes it.
+/// Installs RED on a device of a separate namespace, and removes it.
 fn installs(place: Place) -> Result<(), String> {
     let namespace = Netns::create().map_err(|e| e.to_string())?;
     let tried = namespace.inside(|| {
@@ -123,7 +124,7 @@ fn installs(place: Place) -> Result<(), String> {
     tried.map_err(|e| e.to_string())
 }
 
-/// What is missing. The advice of the error is to look here.
+/// The error without its advice, which is to run doctor.
 fn without_advice(error: LiveError) -> String {
     match error {
         LiveError::Lacks { what, .. } => what,
@@ -131,10 +132,10 @@ fn without_advice(error: LiveError) -> String {
     }
 }
 
-/// Whether the kernel verifies a discipline's program.
+/// Checks whether the verifier accepts a discipline's program.
 ///
 /// # Errors
-/// When the kernel refuses; the error gives its reason.
+/// The verifier's reason for the rejection.
 pub fn verifies(name: &str) -> Result<(), LiveError> {
     let classifier = aqmkit_kernel::classifier(name)
         .map_err(|error| LiveError::Parameter { direction: "kernel".to_owned(), error })?;
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(unknown(io::ErrorKind::PermissionDenied), "unknown here: permission denied");
     }
 
-    /// That of an error of `aqmkit kernel` is to run doctor, which prints this.
+    /// Errors of `aqmkit kernel` advise running doctor, which prints this.
     #[test]
     fn what_is_missing_is_told_without_the_advice_to_look_here() {
         let error = LiveError::lacks("the program cannot be loaded: no", "root; aqmkit doctor says what is there");

@@ -1,10 +1,11 @@
-//! Lets programs call functions of the kernel (kfuncs), which `aya` does not resolve.
+//! Links calls of kernel functions (kfuncs), which `aya` does not resolve.
 
 use std::collections::BTreeMap;
 
 use crate::bpf::kernel_types::Btf;
 
-/// What a program has in the place of a call, and the function: as in `bpf/classifier.bpf.c` (the first one, since Linux 6.2) and `bpf/queue.bpf.c`.
+/// Placeholder immediates of calls in `bpf/classifier.bpf.c` (the first, Linux 6.2) and `bpf/queue.bpf.c`, and the
+/// kfuncs they stand for.
 const FUNCTIONS: [(i32, &str); 8] = [
     (4_279_121, "bpf_cast_to_kern_ctx"),
     (4_279_124, "bpf_qdisc_skb_drop"),
@@ -15,23 +16,24 @@ const FUNCTIONS: [(i32, &str); 8] = [
     (4_279_129, "bpf_iter_num_next"),
     (4_279_130, "bpf_iter_num_destroy"),
 ];
-/// What a classifier has in the place of whether there is the first of them: `HAS_CAST`.
+/// Placeholder for 1 if the kernel has the first of them, else 0: `HAS_CAST` in the classifier.
 const HAS_CAST: i32 = 4_279_122;
 
-/// `call`, and that what is called is a function of the kernel.
+/// `BPF_JMP | BPF_CALL`; `BPF_PSEUDO_KFUNC_CALL` in the source register marks a kfunc.
 const CALL: u8 = 0x85;
 const OF_KERNEL: u8 = 2 << 4;
-/// A register is set to a number, of 64 bits or of 32.
+/// `BPF_MOV` of an immediate, in 64 or 32 bits.
 const SET: [u8; 2] = [0xb7, 0xb4];
 
-/// The object with the functions of the running kernel, or with the knowledge that there is none.
+/// The object with all placeholders resolved for the running kernel.
 pub(super) fn for_this_kernel(object: &[u8]) -> Vec<u8> {
     let kernel = Btf::of_kernel().ok();
     let there = FUNCTIONS.iter().filter_map(|(place, name)| Some((*place, kernel.as_ref()?.function(name)?)));
     with_functions(object, &there.collect())
 }
 
-/// Instructions stand at multiples of their eight bytes.
+/// Resolves the placeholders, given the BTF ids of the kfuncs that exist. Instructions are aligned to eight bytes in
+/// the file.
 fn with_functions(object: &[u8], there: &BTreeMap<i32, u32>) -> Vec<u8> {
     let mut object = object.to_vec();
     for instruction in object.as_chunks_mut::<8>().0 {
@@ -71,7 +73,7 @@ mod tests {
         assert_eq!(without, [CALLED, [0xb7, 3, 0, 0, 0, 0, 0, 0], OTHER].concat());
     }
 
-    /// Kernels before 6.2 do not have it.
+    /// Kernels before 6.2 lack the kfunc.
     #[test]
     fn programs_are_accepted_without_it() {
         if super::super::examine::lacking().is_some() {
@@ -93,7 +95,7 @@ mod tests {
         }
     }
 
-    /// The queue disciplines call every other function.
+    /// The qdisc program calls all the other kfuncs.
     #[test]
     fn the_queue_calls_the_others() {
         let all = FUNCTIONS.iter().map(|(place, _)| (*place, 7)).collect();

@@ -1,4 +1,4 @@
-//! The maps of a program: its settings and its counters.
+//! A program's maps: settings, counters, record of the installation.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,55 +14,55 @@ use std::os::fd::AsFd;
 
 use crate::bpf::{look_up, update};
 
-/// Bytes that a program holds for [`super::About`]: as in `crates/kernel/bpf/classifier.bpf.c`.
+/// Size of the `about` map in bytes, which holds [`super::About`]: as in `crates/kernel/bpf/classifier.bpf.c`.
 pub(super) const ABOUT: usize = 4096;
-/// 64-bit words of its statistics: counters, marks and drops for each reason, gauges.
+/// 64-bit words of `struct statistics`: counters, marks and drops by reason, gauges.
 const WORDS: usize = FIRST_REASON + 2 * Why::COUNT + GAUGES;
-/// The first word of the marks.
+/// Index of the first mark counter.
 const FIRST_REASON: usize = 7;
 const GAUGES: usize = aqmkit_kernel::GAUGES;
 
-/// The counters of a program since it was installed, and the state of its law.
+/// A program's counters since installation, and its law's gauges.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Statistics {
-    /// Packets that came.
+    /// Packets that arrived.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes that arrived.
     pub bytes: u64,
-    /// Packets that were let through without a mark.
+    /// Packets passed unmarked.
     pub passed: u64,
-    /// Packets that waited behind when the last one came.
+    /// Queue length in packets, as seen by the last arrival.
     pub waiting_packets: u64,
-    /// Bytes that waited then.
+    /// Queue length in bytes, as seen by the last arrival.
     pub waiting_bytes: u64,
-    /// How long packets that were not dropped waited on average, in seconds: with our own queue discipline those that have left, as they left;
-    /// before a stock one, what they found waiting over the rate of that time. Nothing before the first packet.
+    /// Mean sojourn time in seconds of packets not dropped: with aqmkit's qdisc, of departed packets; with a stock
+    /// qdisc, the backlog on arrival over the rate at that time. `None` before the first packet.
     pub mean_wait_s: Option<f64>,
-    /// Packets that were let through without a decision, because another processor did not finish its own for some 100 microseconds.
+    /// Packets passed without a decision, because another CPU held the lock for some 100 microseconds.
     pub undecided: u64,
     /// Marks, by reason.
     pub marks: BTreeMap<&'static str, u64>,
     /// Drops, by reason.
     pub drops: BTreeMap<&'static str, u64>,
-    /// The law's inner state: averages, probabilities, sizes of tables.
+    /// The law's state: averages, probabilities, table sizes.
     pub gauges: BTreeMap<&'static str, f64>,
 }
 
 impl Statistics {
-    /// Packets that were dropped.
+    /// Packets dropped, for any reason.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.drops.values().sum()
     }
 
-    /// The same as a duration.
+    /// [`Statistics::mean_wait_s`] as a duration.
     #[must_use]
     pub fn mean_wait(&self) -> Option<Duration> {
         self.mean_wait_s.map(Duration::from_secs_f64)
     }
 }
 
-/// 64-bit words of the state of our queue discipline (`struct queue` in `crates/kernel/bpf/queue.h`), and those that are read here.
+/// 64-bit words of `struct queue` (`crates/kernel/bpf/queue.h`), and the indices of those read here.
 const QUEUE_WORDS: usize = 12 + GAUGES;
 const WAITING_PACKETS: usize = 0;
 const WAITING_BYTES: usize = 1;
@@ -71,14 +71,14 @@ const WAITED: usize = 7;
 const OVERFLOWED: usize = 8;
 const DROPPED_AT_HEAD: usize = 11;
 
-/// The maps of a program.
+/// File descriptors of a program's maps.
 #[derive(Debug)]
 pub(super) struct Maps {
     pub(super) settings: MapData,
     pub(super) active: MapData,
     statistics: MapData,
     about: MapData,
-    /// The state of our queue discipline behind the classifier, and its rate; unused where there is none.
+    /// State and rate of aqmkit's qdisc behind the classifier; unused with a stock qdisc.
     pub(super) queue: MapData,
     pub(super) pace: MapData,
     decisions: Option<MapData>,
@@ -89,7 +89,7 @@ pub(super) fn lacking(name: &str) -> io::Error {
 }
 
 impl Maps {
-    /// Those of an object that was loaded just now.
+    /// The maps of a freshly loaded object.
     pub(super) fn of(loaded: &mut Ebpf) -> io::Result<Maps> {
         let mut take = |name: &str| match loaded.take_map(name) {
             Some(Map::Array(data)) => Ok(data),
@@ -109,12 +109,12 @@ impl Maps {
         })
     }
 
-    /// Takes out where the decisions are written.
+    /// Takes the map of the decision log.
     pub(super) fn take_decisions(&mut self) -> io::Result<MapData> {
         self.decisions.take().ok_or_else(|| lacking("decisions"))
     }
 
-    /// Those of a program in the kernel.
+    /// The maps of an already loaded program.
     pub(super) fn of_program(id: u32) -> io::Result<Maps> {
         let program = loaded_programs().filter_map(Result::ok).find(|p| p.id() == id);
         let gone = || io::Error::other("the program is gone");
@@ -137,7 +137,8 @@ impl Maps {
         })
     }
 
-    /// Makes settings effective: they are written to the unused one of two entries, and then the program is switched to it.
+    /// Activates new settings: writes the inactive one of two entries, then switches the program to it, so that no
+    /// packet sees half of them.
     pub(super) fn write_settings(&self, words: &[u64]) -> io::Result<()> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let mut active = [0; 8];
@@ -147,19 +148,19 @@ impl Maps {
         update(self.active.fd().as_fd(), &[0; 4], &other.to_ne_bytes())
     }
 
-    /// Sets the rate of our queue discipline.
+    /// Sets the rate of aqmkit's qdisc.
     pub(super) fn write_rate(&self, rate: BitRate) -> io::Result<()> {
-        // As `SHIFT` of `crates/kernel/bpf/queue.h` has it; at 1 bit/s it fits.
+        // Nanoseconds per byte, shifted by `SHIFT` of `crates/kernel/bpf/queue.h`; fits even at 1 bit/s.
         let nanoseconds = 1e9 / rate.bytes_per_sec() * f64::from(1 << 20);
         update(self.pace.fd().as_fd(), &[0; 4], &(nanoseconds.round() as u64).to_ne_bytes())
     }
 
-    /// Writes the record of the installation.
+    /// Writes the installation record.
     pub(super) fn write_about(&self, text: &[u8]) -> io::Result<()> {
         update(self.about.fd().as_fd(), &[0; 4], text)
     }
 
-    /// The record of the installation.
+    /// Reads the installation record.
     pub(super) fn about(&self) -> io::Result<Vec<u8>> {
         let mut text = vec![0; ABOUT];
         look_up(self.about.fd().as_fd(), 0, &mut text)?;
@@ -167,7 +168,7 @@ impl Maps {
         Ok(text)
     }
 
-    /// Counters, and gauges under their names; those of our own queue discipline where it is behind.
+    /// Counters and gauges, including those of aqmkit's qdisc if it is installed.
     pub(super) fn statistics(&self, classifier: Option<&Classifier>, queued: bool) -> io::Result<Statistics> {
         let mut counted = self.decided(classifier)?;
         if queued {
@@ -180,13 +181,13 @@ impl Maps {
             if queue[DROPPED_AT_HEAD] > 0 {
                 *counted.drops.entry(Why::Sojourn.name()).or_default() += queue[DROPPED_AT_HEAD];
             }
-            // The classifier had let them through.
+            // The classifier has counted them as passed.
             counted.passed = counted.passed.saturating_sub(queue[OVERFLOWED] + queue[DROPPED_AT_HEAD]);
         }
         Ok(counted)
     }
 
-    /// What the classifier counted.
+    /// The classifier's counters.
     fn decided(&self, classifier: Option<&Classifier>) -> io::Result<Statistics> {
         let all = words::<WORDS>(&self.statistics)?;
         let by_reason = |from: usize| -> BTreeMap<&'static str, u64> {
@@ -211,7 +212,7 @@ impl Maps {
     }
 }
 
-/// The only value of a map, as words.
+/// The only element of an array map, as 64-bit words.
 fn words<const COUNT: usize>(map: &MapData) -> io::Result<[u64; COUNT]> {
     let mut bytes = vec![0; 8 * COUNT];
     look_up(map.fd().as_fd(), 0, &mut bytes)?;
@@ -220,7 +221,7 @@ fn words<const COUNT: usize>(map: &MapData) -> io::Result<[u64; COUNT]> {
     Ok(all)
 }
 
-/// A mean of nanoseconds, in seconds.
+/// A mean of nanoseconds in seconds; `None` for no samples.
 fn mean(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64 * 1e-9)
 }

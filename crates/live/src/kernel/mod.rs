@@ -1,11 +1,11 @@
-//! Disciplines inside the kernel: a BPF classifier before a queue discipline, on one interface.
+//! In-kernel disciplines: a BPF classifier in front of a qdisc, on one interface.
 //!
-//! The classifier stands at the interface's egress (`clsact`), and behind it a shaper of the kernel (`tbf`) or our own queue discipline in BPF
-//! ([`Place`]), whose queue it reads. The kernel holds both until they are removed, with or without aqmkit: the filter holds the program, the program
-//! its maps, and one map
-//! records what was installed. Nothing else is stored, so nothing can remain after the removal.
+//! The classifier is attached to the interface's egress (`clsact`). Behind it is the kernel's `tbf` or aqmkit's own BPF
+//! qdisc ([`Place`]), whose backlog it reads. The kernel keeps both until they are removed, whether or not aqmkit is
+//! running: the filter references the program, the program its maps, and one map records what was installed. Nothing is
+//! stored elsewhere, so nothing can be left behind.
 //!
-//! [`install`], [`installed`] and [`remove`] act in the network namespace of the calling thread.
+//! [`install`], [`installed`] and [`remove`] act on the network namespace of the calling thread.
 
 mod decisions;
 pub mod examine;
@@ -39,25 +39,25 @@ use crate::LiveError;
 use crate::capabilities::may_make_links;
 use crate::netlink::Netlink;
 
-/// The record of what is installed on an interface: it is in a map of the program.
+/// The installation record, kept in a map of the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct About {
     discipline: String,
     rate_bps: u64,
     mean_packet: u64,
-    /// The parameters that the user gave.
+    /// The parameters given by the user.
     parameters: serde_json::Value,
-    /// How packets belong to classes; the default ones where an earlier version installed it.
+    /// How packets are classified; the default if an earlier version installed it.
     #[serde(default)]
     classes: Classes,
-    /// How often the settings were written.
+    /// How many times the settings were written.
     version: u64,
-    /// Whether `clsact` was not there before.
+    /// Whether the installation created `clsact`.
     added_clsact: bool,
-    /// Whether somebody reads the decisions.
+    /// Whether the decision log is read.
     #[serde(default)]
     watched: bool,
-    /// What is behind the classifier.
+    /// The qdisc behind the classifier.
     #[serde(default)]
     place: Place,
 }
@@ -66,44 +66,44 @@ struct About {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// In a classifier before the kernel's own shaper.
+    /// In a classifier, in front of the kernel's `tbf`.
     #[default]
     Classifier,
-    /// In a queue discipline of its own (Linux 6.16 with `CONFIG_NET_SCH_BPF`), which knows when each packet leaves.
+    /// In a BPF qdisc (Linux 6.16 with `CONFIG_NET_SCH_BPF`), which knows when each packet departs.
     Queue,
 }
 
-/// A discipline that an interface is to have, and the rate to which it is shaped.
+/// The discipline to install on an interface, and the rate to shape it to.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The discipline and its parameters.
+    /// Discipline and parameters.
     pub spec: Spec,
-    /// The rate of the shaper behind it.
+    /// The rate of the shaper.
     pub rate: BitRate,
-    /// The size of a typical packet, from which some parameters are derived.
+    /// The mean packet size, from which some parameters are derived.
     pub mean_packet: Bytes,
-    /// The classes of packets, for disciplines that tell them apart.
+    /// The packet classes, for disciplines that distinguish them.
     pub classes: Classes,
-    /// Where it is to run.
+    /// In front of which qdisc it runs.
     pub place: Place,
 }
 
 impl Wanted {
-    /// The link of the discipline.
+    /// The link as the discipline sees it.
     #[must_use]
     pub fn link(&self) -> Link {
         Link { mean_packet: self.mean_packet, classes: self.classes.names().to_vec(), ..Link::new(self.rate) }
     }
 
-    /// The settings of the program, in this version of their layout.
+    /// The program's settings map, in layout `version`.
     ///
     /// # Errors
-    /// When a parameter or a rule of a class cannot be used in the kernel.
+    /// When a parameter or class rule has no in-kernel equivalent.
     pub fn settings(&self, version: u64) -> Result<Vec<u64>, ParamError> {
         aqmkit_kernel::settings(&self.spec, &self.link(), &rules(&self.classes)?, version)
     }
 
-    /// Whether packets are dropped at the head of the queue, and not as they arrive.
+    /// Whether packets are dropped at the head of the queue rather than on arrival.
     fn drops_at_head(&self) -> bool {
         self.place == Place::Queue && aqmkit_kernel::at_head(&self.spec)
     }
@@ -144,7 +144,7 @@ impl Wanted {
     }
 }
 
-/// The rules of classes as a program in the kernel has them.
+/// The class rules, as the program reads them.
 fn rules(classes: &Classes) -> Result<Vec<aqmkit_kernel::Rule>, ParamError> {
     let one = |(rule, class)| {
         let matches = match rule {
@@ -163,17 +163,17 @@ fn rules(classes: &Classes) -> Result<Vec<aqmkit_kernel::Rule>, ParamError> {
     classes.rules().map(one).collect()
 }
 
-/// The word of the settings with the kind of flow, and its bits by which the program writes down its decisions and knows that our own queue
-/// discipline is behind: as in `crates/kernel/bpf/classifier.bpf.c`.
+/// Index of the settings word with the kind of flow key, and its flags: log decisions, and aqmkit's qdisc is installed
+/// behind (as in `crates/kernel/bpf/classifier.bpf.c`).
 const FLOW_KIND: usize = 3;
 const WATCHED: u64 = 256;
 const QUEUED: u64 = 512;
 
-/// The discipline that is installed on an interface.
+/// A discipline installed on an interface.
 #[derive(Debug)]
 pub struct Installed {
     device: String,
-    /// The number of the program in the kernel.
+    /// BPF program id.
     program: u32,
     about: About,
     maps: Maps,
@@ -190,7 +190,7 @@ fn allowed() -> Result<(), LiveError> {
     Err(LiveError::lacks("no permission to load BPF programs and to change queue disciplines", "run it as root"))
 }
 
-/// The number of an interface.
+/// An interface's ifindex and MTU.
 fn index(device: &str) -> Result<(u32, u32), LiveError> {
     let interfaces = Netlink::open().and_then(|mut n| n.interfaces()).map_err(failed(device))?;
     if let Some(found) = interfaces.iter().find(|i| i.name == device) {
@@ -200,17 +200,17 @@ fn index(device: &str) -> Result<(u32, u32), LiveError> {
     Err(LiveError::lacks(format!("there is no interface {device}"), format!("those that are: {}", names.join(", "))))
 }
 
-/// Installs a discipline on an interface that has none of ours and no queue discipline of its own.
+/// Installs a discipline on an interface that has neither one of aqmkit's nor a configured root qdisc.
 ///
 /// # Errors
-/// When the process may not, the interface is not free, a parameter cannot be used in the kernel, or the kernel refuses; nothing is then
-/// changed.
+/// When permission is missing, the interface is not free, a parameter has no in-kernel equivalent, or the kernel
+/// refuses; nothing is changed then.
 pub fn install(device: &str, wanted: &Wanted) -> Result<Installed, LiveError> {
     put(device, wanted, false)?;
     find(device)?.ok_or_else(|| failed(device)(io::Error::other("it was removed by somebody else")))
 }
 
-/// The same, with every decision written down for the caller.
+/// As [`install`], with every decision logged for the caller.
 ///
 /// # Errors
 /// As [`install`].
@@ -221,7 +221,7 @@ pub(crate) fn install_watched(device: &str, wanted: &Wanted) -> Result<Decisions
     Decisions::of(map, classifier, lost).map_err(failed(device))
 }
 
-/// Loads the program and puts it and the queue behind it before an interface; a kill of the process leaves all of it there, or nothing.
+/// Loads the program and attaches it and its qdisc in one request, so that a kill leaves all or nothing.
 fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classifier, Maps), LiveError> {
     allowed()?;
     let settings = wanted.words(device, 1, watched)?;
@@ -261,8 +261,8 @@ fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classif
     Ok((classifier, maps))
 }
 
-/// Our queue discipline at its rate, known to the kernel under a name until the file is closed: so nobody can put a second one of this state before
-/// another interface later.
+/// Registers aqmkit's qdisc at this rate, under a name that exists until the file is closed: afterwards nobody can
+/// attach a second qdisc sharing this state to another interface.
 fn registered(wanted: &Wanted, maps: &Maps) -> Result<(String, OwnedFd), LiveError> {
     let refused = |e: io::Error| {
         LiveError::lacks(
@@ -276,22 +276,22 @@ fn registered(wanted: &Wanted, maps: &Maps) -> Result<(String, OwnedFd), LiveErr
     let mut tries = 0..TRIES;
     loop {
         match qdisc::register(&name, aqmkit_kernel::queue(wanted.spec.name()), maps) {
-            // Another process is installing one of the same name, and is done soon.
+            // Another process is installing one of the same name and will finish soon.
             Err(e) if e.raw_os_error() == Some(libc::EEXIST) && tries.next().is_some() => thread::sleep(PAUSE),
             done => return done.map(|file| (name, file)).map_err(refused),
         }
     }
 }
 
-/// How often, and how long, an installation waits for another one of the same discipline: two seconds in all.
+/// Retries and pause while another installation of the same discipline is in progress: two seconds in all.
 const TRIES: u32 = 20;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Bytes of decisions that may wait for their reader: those of half a second at 100,000 packets a second.
+/// Size of the decision log in bytes: half a second at 100,000 packets per second.
 const DECISIONS: u32 = 1 << 23;
 
-/// Takes away a queue of ours without its program, and a `clsact` without filters beside it: what is left where somebody removed the filter
-/// alone, or killed an installation while the kernel loaded a module. True if there was any.
+/// Removes a qdisc of aqmkit's without its program, and a `clsact` without other filters: left when somebody removed
+/// only the filter, or killed an installation while the kernel was loading a module. Returns whether there was any.
 fn take_leftovers(tc: &mut Tc) -> io::Result<bool> {
     if !tc.has_our_queue()? {
         return Ok(false);
@@ -301,10 +301,10 @@ fn take_leftovers(tc: &mut Tc) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The discipline that is installed on an interface.
+/// Looks up the discipline installed on an interface.
 ///
 /// # Errors
-/// When the process may not ask, there is no such interface, or nothing of ours is on it.
+/// When permission is missing, there is no such interface, or aqmkit has nothing installed on it.
 pub fn installed(device: &str) -> Result<Installed, LiveError> {
     allowed()?;
     find(device)?.ok_or_else(|| {
@@ -326,10 +326,10 @@ fn find(device: &str) -> Result<Option<Installed>, LiveError> {
     Ok(Some(Installed { device: device.to_owned(), program: id, about, maps }))
 }
 
-/// Every interface that has a discipline of ours.
+/// All interfaces with a discipline of aqmkit's.
 ///
 /// # Errors
-/// When the process may not ask.
+/// When permission is missing.
 pub fn everywhere() -> Result<Vec<Installed>, LiveError> {
     allowed()?;
     let looking = LiveError::while_doing("listing interfaces");
@@ -338,10 +338,10 @@ pub fn everywhere() -> Result<Vec<Installed>, LiveError> {
     found.filter_map(Result::transpose).collect()
 }
 
-/// Removes what [`install`] put before an interface. The packets that wait in the shaper are lost with it.
+/// Removes what [`install`] attached. Packets queued in the shaper are lost.
 ///
 /// # Errors
-/// When there is nothing of ours, or the kernel refuses.
+/// When aqmkit has nothing installed there, or the kernel refuses.
 pub fn remove(device: &str) -> Result<(), LiveError> {
     allowed()?;
     let removing = || LiveError::while_doing(format!("removing from {device}"));
@@ -359,16 +359,16 @@ pub fn remove(device: &str) -> Result<(), LiveError> {
 }
 
 impl Installed {
-    /// The interface.
+    /// Interface name.
     #[must_use]
     pub fn device(&self) -> &str {
         &self.device
     }
 
-    /// What was asked for last.
+    /// The settings last written.
     ///
     /// # Errors
-    /// When another version of aqmkit installed it, whose parameters this one does not know.
+    /// When another version of aqmkit installed it, with parameters unknown to this one.
     pub fn wanted(&self) -> Result<Wanted, LiveError> {
         let unknown = |what: String| {
             LiveError::lacks(
@@ -387,18 +387,18 @@ impl Installed {
         })
     }
 
-    /// Counters and gauges.
+    /// Counters and gauges, read from the program's maps.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the maps cannot be read.
     pub fn statistics(&self) -> Result<Statistics, LiveError> {
         let classifier = aqmkit_kernel::classifier(&self.about.discipline).ok();
         let queued = self.about.place == Place::Queue;
         self.maps.statistics(classifier, queued).map_err(LiveError::while_doing(format!("asking {}", self.device)))
     }
 
-    /// How long the program took for a packet on average, in nanoseconds, with reading its headers and the queue. The kernel measures
-    /// that only while `kernel.bpf_stats_enabled` is 1.
+    /// The program's mean run time per packet in nanoseconds, including parsing headers and reading the backlog. The
+    /// kernel measures it only while `kernel.bpf_stats_enabled` is 1.
     #[must_use]
     pub fn mean_run(&self) -> Option<f64> {
         let program = loaded_programs().filter_map(Result::ok).find(|p| p.id() == self.program)?;
@@ -406,10 +406,10 @@ impl Installed {
         (runs > 0).then(|| program.run_time().as_secs_f64() * 1e9 / runs as f64)
     }
 
-    /// Changes parameters and rate while packets flow. No packet is lost by it, unless the limit becomes less than what waits.
+    /// Changes parameters and rate while packets flow. No packet is lost, unless the new limit is below the backlog.
     ///
     /// # Errors
-    /// When the discipline is another, a parameter cannot be used in the kernel, or the kernel refuses.
+    /// When the discipline differs, a parameter has no in-kernel equivalent, or the kernel refuses.
     pub fn change(&mut self, wanted: &Wanted) -> Result<(), LiveError> {
         let version = self.about.version + 1;
         let changing = || LiveError::while_doing(format!("changing {}", self.device));

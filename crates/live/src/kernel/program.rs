@@ -1,4 +1,4 @@
-//! Loading a program into the kernel.
+//! Loads programs into the kernel.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -8,24 +8,24 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use super::functions::for_this_kernel;
 use crate::LiveError;
 
-/// How large the maps are whose size depends on what a program is for; as small as possible where it is left out.
+/// Sizes of maps that depend on the program's use; minimal if unset.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Room {
-    /// Arrivals that a replay holds.
+    /// Arrivals that a replay holds at a time.
     pub(super) events: Option<u32>,
-    /// Bytes of decisions that wait for their reader, a power of two.
+    /// Size of the decision log in bytes, a power of two.
     pub(super) decisions: Option<u32>,
 }
 
-/// The maps and instructions of an object, with the offsets of the running kernel.
+/// Creates an object's maps and relocates its instructions for the running kernel.
 ///
 /// # Errors
-/// When the kernel has no type information, or does not let the process.
+/// When the kernel has no BTF, or permission is missing.
 pub(super) fn load(object: &[u8], room: Room) -> Result<Ebpf, LiveError> {
     load_as_it_is(&for_this_kernel(object), room)
 }
 
-/// The same of an object that is meant for this kernel.
+/// As [`load`], for an object whose kfunc calls are already resolved.
 pub(super) fn load_as_it_is(object: &[u8], room: Room) -> Result<Ebpf, LiveError> {
     let types = Btf::from_sys_fs().map_err(|e| {
         LiveError::lacks(
@@ -45,10 +45,10 @@ pub(super) fn load_as_it_is(object: &[u8], room: Room) -> Result<Ebpf, LiveError
 
 const NEEDED: &str = "Linux 5.15 or later with CONFIG_BPF_SYSCALL, and root; aqmkit doctor says what is there";
 
-/// Lets the kernel verify one program of an object.
+/// Has the kernel verify one program of an object.
 ///
 /// # Errors
-/// When the kernel refuses it.
+/// When the verifier rejects it.
 pub(super) fn verified(loaded: &mut Ebpf, name: &str) -> Result<OwnedFd, LiveError> {
     let refused = |why: String| LiveError::lacks(format!("the kernel refuses the program: {why}"), NEEDED);
     let program = loaded.program_mut(name).ok_or_else(|| refused(format!("there is no {name} in it")))?;
@@ -58,7 +58,7 @@ pub(super) fn verified(loaded: &mut Ebpf, name: &str) -> Result<OwnedFd, LiveErr
     file.as_fd().try_clone_to_owned().map_err(|e| refused(e.to_string()))
 }
 
-/// An error with what caused it; of a long log, the last lines.
+/// An error with its sources; of a long verifier log, only the last lines.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! Registers our queue discipline (`crates/kernel/bpf/queue.bpf.c`) with the kernel.
+//! Registers aqmkit's qdisc (`crates/kernel/bpf/queue.bpf.c`) with the kernel.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -14,29 +14,31 @@ use crate::bpf::kernel_types::Btf as KernelTypes;
 use crate::bpf::load_types;
 use crate::bpf::struct_ops::Table;
 
-/// The kernel's table of functions of a queue discipline, and what it wraps around one in BPF.
+/// The kernel's struct of qdisc operations, and its struct_ops wrapper.
 const TABLE: &str = "Qdisc_ops";
 pub(super) const WRAPPER: &str = "bpf_struct_ops_Qdisc_ops";
-/// The members that are filled in: the programs have their names.
+/// The members to set; the programs have the same names.
 const MEMBERS: [&str; 5] = ["enqueue", "dequeue", "init", "reset", "destroy"];
 
-/// How the names of our queue disciplines begin, as `tc qdisc show` has them.
+/// Prefix of aqmkit's qdisc names in `tc qdisc show`.
 pub(super) const PREFIX: &str = "aqmkit_";
 
-/// The name of the queue discipline; the kernel has room for 15 bytes.
+/// The qdisc's name; the kernel allows 15 bytes.
 pub(super) fn name(discipline: &str) -> String {
     format!("{PREFIX}{discipline}").chars().take(15).collect()
 }
 
-/// Registers a queue discipline, an ELF file, under a name; its state is in the maps of a classifier. It can be put before a device until the file is
-/// closed; there it stays afterwards, and all of it goes when it is removed from the device.
+/// Registers the qdisc in this ELF object under a name, sharing its state with a classifier's maps. It can be attached
+/// to a device until the file is closed; once attached it stays, and everything is freed when it is removed from the
+/// device.
 ///
 /// # Errors
-/// When the kernel lacks support or refuses the programs, one of this name is registered (`EEXIST`), or permission is missing.
+/// When the kernel lacks BPF qdiscs, the verifier rejects the programs, the name is taken (`EEXIST`), or permission is
+/// missing.
 pub(super) fn register(name: &str, object: &[u8], maps: &Maps) -> io::Result<OwnedFd> {
     let kernel = KernelTypes::of_kernel()?;
     let mut table = Table::new(&kernel, TABLE, WRAPPER)?;
-    // The programs hold their maps once they are loaded.
+    // Loaded programs hold references to their maps.
     let (object, _own) = linked(object, maps)?;
     for member in MEMBERS {
         table.add(member, &code(&object, member)?)?;
@@ -45,11 +47,11 @@ pub(super) fn register(name: &str, object: &[u8], maps: &Maps) -> io::Result<Own
     table.register()
 }
 
-/// The object with the maps of the classifier and the offsets of the running kernel, and maps of its own: for the packets that wait, and for the state of
-/// a law at the head of the queue.
+/// The object relocated for the running kernel, using the classifier's maps plus maps of its own for the queued packets
+/// and the state of a law that drops at the head.
 fn linked(object: &[u8], maps: &Maps) -> io::Result<(Object, Vec<(String, MapData)>)> {
     let mut object = Object::parse(&for_this_kernel(object)).map_err(io::Error::other)?;
-    // Every kernel that has queue disciplines in BPF has all kinds of types.
+    // Any kernel with BPF qdiscs supports every kind of BTF type.
     let features = BtfFeatures::new(true, true, true, true, true, true, true, true);
     let types = object.fixup_and_sanitize_btf(&features).map_err(io::Error::other)?;
     let types = load_types(&types.ok_or_else(|| lacking("types"))?.to_bytes())?;
@@ -68,7 +70,7 @@ fn linked(object: &[u8], maps: &Maps) -> io::Result<(Object, Vec<(String, MapDat
     Ok((object, own))
 }
 
-/// The instructions of a program.
+/// The instructions of one program.
 fn code(object: &Object, name: &str) -> io::Result<Vec<u64>> {
     let program = object.programs.get(name).ok_or_else(|| lacking(name))?;
     let function = object.functions.get(&program.function_key()).ok_or_else(|| lacking(name))?;

@@ -1,7 +1,7 @@
-//! Measures a queue inside the kernel packet by packet, as a [`Meter`] measures a queue of this process.
+//! Measures an in-kernel queue packet by packet, as [`Meter`] measures a queue of this process.
 //!
-//! The classifier logs each decision with the time of the arrival. The shaper behind it keeps the order of packets and sends to a
-//! TUN device, so a packet read from this device is the oldest one that the classifier passed.
+//! The classifier logs each decision with its arrival time. The shaper behind it preserves order and sends to a TUN
+//! device, so a packet read from that device is the oldest one that the classifier passed.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use aqmkit_packets::wire::View;
 use super::decisions::{Decision, Decisions, HEADERS};
 use crate::timing::Clock;
 
-/// A queue inside the kernel as it is seen from here.
+/// An in-kernel queue, as reconstructed from the decision log and the packets that come out.
 pub(crate) struct KernelQueue {
     decisions: Decisions,
     reader: Reader,
@@ -26,15 +26,15 @@ pub(crate) struct KernelQueue {
     carry: u64,
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
-    /// When a link that sends packet by packet would have sent all that came out, no earlier than it came out.
+    /// When a packet-by-packet transmitter would have finished sending what has come out, but not before it came out.
     sent_at: Instant,
     gauges: Vec<(String, f64)>,
-    /// The time of the last event: the meter takes events in their order.
+    /// Time of the last event: the meter requires events in order.
     last: Instant,
     unknown: u64,
 }
 
-/// A packet that was let through, and has not come out yet.
+/// A packet passed by the classifier that has not come out yet.
 struct Waiting {
     frame: Frame,
     headers: [u8; HEADERS],
@@ -42,7 +42,7 @@ struct Waiting {
 }
 
 impl KernelQueue {
-    /// A queue that is empty, behind a shaper of this rate.
+    /// An empty queue behind a shaper of this rate.
     pub(crate) fn new(
         decisions: Decisions,
         reader: Reader,
@@ -68,7 +68,7 @@ impl KernelQueue {
         }
     }
 
-    /// Takes in what has been decided until `now`.
+    /// Processes the decisions logged up to `now`.
     pub(crate) fn advance(&mut self, now: Instant) {
         while let Some(decision) = self.decisions.next() {
             self.arrived(&decision);
@@ -99,15 +99,17 @@ impl KernelQueue {
         Watch::<Frame>::queue(&mut self.meter, backlog, at);
     }
 
-    /// A packet has come out of the queue. When it did: what is read later than a link that sends packet by packet would have sent it, left by
-    /// then, as the shaper may be ahead of such a link but not behind.
+    /// Records a packet that came out of the queue, and returns its departure time: the read time, or the time at which
+    /// a packet-by-packet transmitter would have sent it if that is earlier. (The shaper may run ahead of such a
+    /// transmitter, but not behind.)
     pub(crate) fn departed(&mut self, packet: &[u8], now: Instant) -> Instant {
         self.advance(now);
         let Some(place) = self.waiting.iter().position(|waiting| waiting.is(packet)) else {
             self.unknown += 1;
             return now;
         };
-        // What waited before it was lost behind the classifier: where the shaper or the device had no room, or dropped at the head of the queue.
+        // Earlier packets were lost behind the classifier: the shaper or device was full, or they were dropped at the
+        // head.
         for lost in self.waiting.drain(..place).collect::<Vec<_>>() {
             self.waiting_bytes -= u64::from(lost.frame.len());
             self.meter.dropped(lost.frame, self.decisions.lost, lost.arrived, now);
@@ -126,12 +128,12 @@ impl KernelQueue {
         left
     }
 
-    /// What waits.
+    /// The queue's backlog.
     pub(crate) fn backlog(&self) -> Backlog {
         Backlog { packets: self.waiting.len() as u64, bytes: self.waiting_bytes }
     }
 
-    /// The law's gauges after the last arrival.
+    /// The law's gauges after the last arrival, by name.
     pub(crate) fn gauges(&self) -> &[(String, f64)] {
         &self.gauges
     }
@@ -144,22 +146,22 @@ impl KernelQueue {
         &mut self.meter
     }
 
-    /// Packets that came out of the queue and that no decision was known about.
+    /// Packets that came out without a logged decision.
     pub(crate) fn unknown(&self) -> u64 {
         self.unknown
     }
 }
 
 impl Waiting {
-    /// Whether a packet that came out is this one. What changes on the way is left out: ECN bits, and checksums that are filled in
-    /// last.
+    /// Whether a packet that came out is this one. Fields that change on the way are ignored: the ECN field, and
+    /// checksums filled in last.
     fn is(&self, packet: &[u8]) -> bool {
         let unchanged = |from: usize, to: usize| {
             let end = to.min(packet.len());
             packet.get(from..end) == self.headers.get(from..end)
         };
         let same = match packet.first().map(|b| b >> 4) {
-            // Identification; addresses, ports, and half of the sequence number.
+            // IP identification; addresses, ports, and the upper half of the sequence number.
             Some(4) => unchanged(4, 6) && unchanged(12, 26),
             Some(6) => unchanged(6, 46),
             _ => true,

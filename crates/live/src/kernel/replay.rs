@@ -1,4 +1,4 @@
-//! Runs the verified program on given arrivals without a device: its decisions and their duration.
+//! Runs a verified program on given arrivals without a device: its decisions and their cost.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,31 +13,31 @@ use super::program::{self, Room};
 use crate::LiveError;
 use crate::bpf::{look_up, test_run, update};
 
-/// A program in the kernel whose arrivals come from this process (`BPF_PROG_TEST_RUN`).
+/// A loaded program fed with arrivals by this process (`BPF_PROG_TEST_RUN`).
 #[derive(Debug)]
 pub struct Replay {
     program: OwnedFd,
     events: MapData,
     next: MapData,
-    /// They go with the program otherwise.
+    /// Keeps the maps alive.
     _loaded: Ebpf,
     maps: Maps,
 }
 
-/// Decisions of a program.
+/// The decisions of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
-    /// 0 for pass; else 1 for a mark or 2 for a drop, plus 256 times the reason.
+    /// 0 for pass; otherwise 1 for mark or 2 for drop, plus 256 times the reason.
     pub verdicts: Vec<u32>,
-    /// Nanoseconds for each, with looking up the maps.
+    /// Mean nanoseconds per decision, including map lookups.
     pub nanoseconds: u32,
 }
 
 impl Replay {
-    /// Loads the program of a discipline with these settings, for this many arrivals at a time.
+    /// Loads a discipline's program with these settings, for up to `arrivals` arrivals per run.
     ///
     /// # Errors
-    /// When the process may not, or the kernel refuses the program.
+    /// When permission is missing, or the verifier rejects the program.
     pub fn new(classifier: &Classifier, settings: &[u64], arrivals: u32) -> Result<Replay, LiveError> {
         super::allowed()?;
         let preparing = || LiveError::while_doing("preparing a replay in the kernel");
@@ -53,7 +53,7 @@ impl Replay {
         Ok(Replay { program, events, next, _loaded: loaded, maps })
     }
 
-    /// Lets the program decide about arrivals, not more than there is room for.
+    /// Replays arrivals, at most as many as there is room for.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -63,7 +63,7 @@ impl Replay {
         Ok(Decided { verdicts: self.verdicts(arrivals)?, nanoseconds })
     }
 
-    /// The same on so many processors at once: each takes the next arrival, whichever that is, until all are taken.
+    /// As [`Replay::run`], on this many CPUs concurrently: each takes the next arrival until none are left.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -72,7 +72,7 @@ impl Replay {
         let ready = AtomicUsize::new(0);
         let runs = || {
             ready.fetch_add(1, Ordering::SeqCst);
-            // Not asleep, so that all start within less than a millisecond.
+            // Busy-wait rather than sleep, so that all start within a millisecond.
             while ready.load(Ordering::SeqCst) < processors {
                 hint::spin_loop();
             }
@@ -88,10 +88,10 @@ impl Replay {
         self.verdicts(arrivals)
     }
 
-    /// What the program has counted, and the state of its law.
+    /// The program's counters and gauges.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the maps cannot be read.
     pub fn statistics(&self) -> Result<Statistics, LiveError> {
         self.maps.statistics(None, false).map_err(running())
     }
@@ -103,9 +103,9 @@ impl Replay {
         update(self.next.fd().as_fd(), &[0; 4], &[0; 8]).map_err(running())
     }
 
-    /// Runs the program so often; the nanoseconds for each time.
+    /// Runs the program this many times; returns the mean nanoseconds per run.
     fn repeat(&self, times: u32) -> Result<u32, LiveError> {
-        // Long enough to pass for a packet.
+        // Long enough to be accepted as a packet.
         test_run(self.program.as_fd(), &[0; 64], times).map_err(running())
     }
 

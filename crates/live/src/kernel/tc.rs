@@ -1,4 +1,4 @@
-//! Traffic control of one interface over rtnetlink: the queue discipline at its root, and the filter at its egress.
+//! Traffic control of one interface over rtnetlink: its root qdisc and egress filter.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,31 +13,31 @@ use netlink_packet_route::tc::{TcAttribute, TcBpfFlags, TcFilterBpfOption, TcHan
 use super::qdisc::PREFIX;
 use crate::netlink::Netlink;
 
-/// The name under which `tc filter show` has the program, by which it is found again.
+/// The filter's name in `tc filter show`, by which it is recognised.
 const NAME: &str = "aqmkit";
-/// The handle of the queue discipline: a7d0: in `tc`.
+/// The root qdisc's handle, a7d0: in `tc`.
 const QUEUE: TcHandle = TcHandle { major: 0xa7d0, minor: 0 };
-/// The priority of the filter, and all protocols (`ETH_P_ALL` in network order).
+/// `tcm_info` of the filter: priority 10, all protocols (`ETH_P_ALL`, big-endian).
 const FILTER: u32 = 10 << 16 | 0x0300;
 const EGRESS: TcHandle = TcHandle { major: 0xffff, minor: 0xfff3 };
 const INGRESS: TcHandle = TcHandle { major: 0xffff, minor: 0xfff2 };
-/// Longest packets of Ethernet beside their IP packet: header and one VLAN tag.
+/// Ethernet header and one VLAN tag, in bytes.
 const FRAMING: u32 = 18;
 
 /// The parameters of the kernel's `tbf` (`net/sched/sch_tbf.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shaper {
     rate: BitRate,
-    /// Bytes that may leave at once.
+    /// Token bucket depth, in bytes.
     burst: u32,
-    /// Bytes that may wait.
+    /// Queue limit, in bytes.
     limit: u32,
 }
 
 impl Shaper {
-    /// A shaper in whose queue the discipline's limit fits. Its burst is three packets, or what the link sends in 200
-    /// microseconds: with less the rate of a slow link suffers from late timers, and a fast link needs too many of them. The kernel cuts
-    /// what is longer into packets.
+    /// A `tbf` whose queue holds the discipline's limit. The burst is three packets or 200 microseconds at the link
+    /// rate, whichever is more: less would cost a slow link rate when timers are late, and a fast link would need too
+    /// many timers. The kernel segments GSO packets larger than the burst.
     pub(super) fn new(rate: BitRate, mtu: u32, spec: &Spec, link: &Link) -> Shaper {
         let packet = mtu + FRAMING;
         let burst = (rate.bytes_per_sec() * 200e-6) as u32;
@@ -48,7 +48,7 @@ impl Shaper {
             Some(most) => most.value() * f64::from(packet),
             None => 1000.0 * f64::from(packet),
         };
-        // A packet that arrives as many finds room even where the discipline counts it in other units.
+        // Room for a GSO packet even if the discipline's limit is in other units.
         let limit = (bytes + 2.0 * 65_536.0).min(f64::from(u32::MAX)) as u32;
         Shaper { rate, burst: burst.max(3 * packet), limit }
     }
@@ -73,16 +73,16 @@ impl Shaper {
     }
 }
 
-/// What stands behind the program.
+/// The qdisc behind the classifier.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Behind<'a> {
-    /// The kernel's shaper.
+    /// The kernel's `tbf`.
     Shaper(Shaper),
-    /// Our own queue discipline, under the name by which the kernel knows it.
+    /// aqmkit's BPF qdisc, by its registered name.
     Queue(&'a str),
 }
 
-/// The traffic control of one interface.
+/// Traffic control state of one interface.
 #[derive(Debug)]
 pub(super) struct Tc {
     netlink: Netlink,
@@ -133,7 +133,7 @@ impl Tc {
         let mut question = TcMessage::with_index(self.index);
         question.header.parent = parent;
         let answers = match self.netlink.ask(RouteNetlinkMessage::GetTrafficFilter(question), NLM_F_DUMP) {
-            // Where there is no clsact there are no filters.
+            // Without clsact there are no filters.
             Err(e) if [Some(libc::EINVAL), Some(libc::ENOENT)].contains(&e.raw_os_error()) => return Ok(Vec::new()),
             answers => answers?,
         };
@@ -144,7 +144,7 @@ impl Tc {
         Ok(filters.collect())
     }
 
-    /// The number of our program at the egress, if it is there.
+    /// The id of aqmkit's program at egress, if attached.
     pub(super) fn our_program(&mut self) -> io::Result<Option<u32>> {
         let named = |m: &&TcMessage| filter_options(m).any(|o| *o == TcFilterBpfOption::ProgName(NAME.to_owned()));
         let number = |m: &TcMessage| {
@@ -156,14 +156,14 @@ impl Tc {
         Ok(self.filters(EGRESS)?.iter().find(named).and_then(number))
     }
 
-    /// Whether `clsact` has filters beside ours.
+    /// Whether `clsact` has filters besides aqmkit's.
     pub(super) fn has_other_filters(&mut self) -> io::Result<bool> {
-        // All filters of a priority are announced by a message with the handle 0.
+        // The kernel announces each priority with a message of handle 0.
         let ours = |m: &TcMessage| m.header.info == FILTER && m.header.handle.major == 0 && m.header.handle.minor <= 1;
         Ok(!self.filters(EGRESS)?.iter().all(ours) || !self.filters(INGRESS)?.is_empty())
     }
 
-    /// The root queue discipline that somebody has configured, if any: those of the kernel's own choice have no number.
+    /// The kind of a configured root qdisc, if any; the kernel's default qdiscs have handle 0.
     pub(super) fn configured_root(&mut self) -> io::Result<Option<String>> {
         let all = self.queue_disciplines()?;
         let root = all.iter().find(|m| m.header.parent == TcHandle::ROOT && m.header.handle.major != 0);
@@ -202,7 +202,7 @@ impl Tc {
         message
     }
 
-    /// Puts the queue discipline and the program before the interface, with `clsact` where it is not there: all or, with an error, nothing.
+    /// Attaches qdisc and program, and `clsact` if missing: all of them, or none on error.
     pub(super) fn put(&mut self, behind: Behind<'_>, program: &OwnedFd, clsact: bool) -> io::Result<()> {
         const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
         let mut filter = self.filter();
@@ -217,7 +217,7 @@ impl Tc {
         }
         parts.push((RouteNetlinkMessage::NewTrafficFilter(filter), NEW));
         self.netlink.change(parts).map_err(|error| {
-            // What was there before is not ours, and what is not there cannot be removed.
+            // Best effort: what existed before was not ours, and what does not exist cannot be removed.
             let _ = self.take(Parts { filter: true, clsact, queue: true });
             match error.raw_os_error() {
                 Some(libc::ENOENT | libc::EOPNOTSUPP) => io::Error::new(io::ErrorKind::Unsupported, LACKING),
@@ -226,40 +226,40 @@ impl Tc {
         })
     }
 
-    /// Takes parts away.
+    /// Removes these parts.
     pub(super) fn take(&mut self, parts: Parts) -> io::Result<()> {
         let filter = parts.filter.then(|| RouteNetlinkMessage::DelTrafficFilter(self.filter()));
         let clsact = parts.clsact.then(|| RouteNetlinkMessage::DelQueueDiscipline(self.clsact()));
         let mut queue = self.message(TcHandle::ROOT, QUEUE, "");
-        // Whichever kind it is of.
+        // Of any kind.
         queue.attributes.clear();
         let queue = parts.queue.then_some(RouteNetlinkMessage::DelQueueDiscipline(queue));
         self.netlink.change([filter, clsact, queue].into_iter().flatten().map(|part| (part, 0)).collect())
     }
 
-    /// Changes the shaper; what waits in it stays.
+    /// Changes the `tbf` without dropping its backlog.
     pub(super) fn change_shaper(&mut self, shaper: Shaper) -> io::Result<()> {
         self.netlink.change(vec![(self.queue(Behind::Shaper(shaper)), 0)])
     }
 
-    /// Tries whether the kernel has `clsact`.
+    /// Tests whether the kernel has `clsact`.
     pub(super) fn try_clsact(&mut self) -> io::Result<()> {
         let clsact = RouteNetlinkMessage::NewQueueDiscipline(self.clsact());
         self.netlink.change(vec![(clsact, NLM_F_CREATE | NLM_F_EXCL)])
     }
 }
 
-/// Parts of what is put before an interface.
+/// The parts attached to an interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
-    /// The program.
+    /// The egress filter with the program.
     pub(super) filter: bool,
-    /// The place of programs.
+    /// The `clsact` qdisc.
     pub(super) clsact: bool,
-    /// The queue discipline.
+    /// The root qdisc.
     pub(super) queue: bool,
 }
 
-/// The error for a kernel without a queue discipline or filter.
+/// The error for a kernel that lacks a qdisc or filter.
 const LACKING: &str = "the kernel lacks tbf (CONFIG_NET_SCH_TBF; modprobe sch_tbf), clsact (CONFIG_NET_SCH_INGRESS; modprobe sch_ingress) or \
                        bpf filters (CONFIG_NET_CLS_BPF; modprobe cls_bpf)";

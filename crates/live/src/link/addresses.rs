@@ -1,9 +1,9 @@
-//! The addresses of links, and where routes lead.
+//! Addressing and routing of links.
 //!
-//! `N` is 0 for the outermost link. A link inside link `N` has a number from the block of `N`, which starts at `N` and
-//! has the size of the lowest set bit of `N`, or 256 for 0. The first link inside has the upper half of the block, the
-//! next one the upper half of the rest, and so on. Therefore one route per address family, to the block of the link,
-//! leads to all links behind it.
+//! `N` is 0 for the outermost link. A link inside link `N` gets a number from the block of `N`, which starts at `N` and
+//! has the size of the lowest set bit of `N`, or 256 for 0. The first nested link takes the upper half of the block,
+//! the next one the upper half of the rest, and so on. A single route per address family, to the link's block,
+//! therefore reaches all links nested in it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,12 +12,12 @@ use netlink_packet_route::AddressFamily;
 
 use crate::netlink::{Destination, Netlink};
 
-/// The addresses of the two ends.
+/// The addresses of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Addresses {
-    /// Of the server's side.
+    /// IPv4 and IPv6 address of the server's side.
     pub server: [IpAddr; 2],
-    /// Of the client's side.
+    /// IPv4 and IPv6 address of the client's side.
     pub client: [IpAddr; 2],
 }
 
@@ -29,11 +29,12 @@ impl Addresses {
     }
 }
 
-/// The last part of the addresses of the server's side, and of the client's.
+/// Host part of the addresses of the server's side and the client's side.
 const SERVER: u8 = 1;
 const CLIENT: u8 = 2;
 
-/// The addresses of an end of link `n`, from the block for benchmarks (RFC 2544) and a unique local prefix (RFC 4193).
+/// The IPv4 and IPv6 address of host part `host` on link `n`, from the benchmarking block 198.18.0.0/15 (RFC 2544) and
+/// a unique local prefix (RFC 4193).
 pub(super) fn addresses_of(n: u8, host: u8) -> [IpAddr; 2] {
     let v4 = Ipv4Addr::new(198, 18, n, host);
     let v6 = Ipv6Addr::new(0xfd61, 0x716d, 0x6b69, n.into(), 0, 0, 0, host.into());
@@ -57,7 +58,7 @@ pub(super) fn free_number() -> io::Result<u8> {
     })
 }
 
-/// The number of the next link inside link `within`, where the numbers in `taken` are in use.
+/// The number of the next link inside link `within`, given the numbers in use.
 fn next_number(within: Option<u8>, taken: &[u8]) -> Option<u8> {
     let Some(outer) = within else { return (!taken.contains(&0)).then_some(0) };
     // The largest free half of its block.
@@ -65,24 +66,24 @@ fn next_number(within: Option<u8>, taken: &[u8]) -> Option<u8> {
     halves.into_iter().find(|number| !taken.contains(number))
 }
 
-/// The destinations reached through a device, besides the other end.
+/// What is reachable through a device, besides its peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Behind {
-    /// Everything.
+    /// The default route.
     Everything,
-    /// The links inside the link of this number.
+    /// The block of link `N`: all links nested in it.
     Block(u8),
 }
 
 impl Behind {
-    /// The destination, in the family of an address of the link.
+    /// The route's destination, in the address family of `of`.
     pub(super) fn destination(self, of: IpAddr) -> Destination {
         match (self, of) {
             (Behind::Everything, IpAddr::V4(_)) => Destination::Everything(AddressFamily::Inet),
             (Behind::Everything, IpAddr::V6(_)) => Destination::Everything(AddressFamily::Inet6),
             (Behind::Block(number), _) => {
                 let [v4, v6] = addresses_of(number, 0);
-                // The size of a block is the lowest set bit of its first number.
+                // A block's size is the lowest set bit of its number.
                 let free = number.trailing_zeros() as u8;
                 if of.is_ipv4() { Destination::Network(v4, 24 - free) } else { Destination::Network(v6, 64 - free) }
             }

@@ -1,5 +1,5 @@
-//! A link whose discipline is inside the kernel: a router stands in front of the server's side, and its device has the classifier and the
-//! queue behind it.
+//! A link whose discipline runs inside the kernel: on a router in front of the server's side, whose egress device has
+//! the classifier and the qdisc.
 //!
 //! ```text
 //!   client namespace            this process           router's namespace             server namespace
@@ -7,8 +7,9 @@
 //!                        ◀── delay alone ──  aqmkitM  ◀ tbf ◀ classifier ◀ server  ◀──
 //! ```
 //!
-//! Without the router, the kernel would report each drop to the server's TCP at once, and TCP would send large packets (GSO). A pair of
-//! Ethernet devices without offloads connects the two, so that the router receives single packets, as from a network.
+//! Without the router, the server's kernel would report each qdisc drop to its TCP at once (local congestion, not
+//! loss), and TCP would send GSO packets. A veth pair without offloads connects the two, so that the router receives
+//! single packets as from a network.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -32,22 +33,22 @@ use crate::netns::{Netns, sysctl_path};
 use crate::offload::{OFFLOADS, switch};
 use crate::timing::Clock;
 
-/// The last part of the router's addresses.
+/// Host part of the router's addresses.
 const ROUTER: u8 = 3;
-/// The rate of what only delays.
+/// The shaper rate of a direction that only adds delay.
 const FREE: BitRate = BitRate::from_mbps(10_000);
-/// The device of the server's side, and the router's at the other end of it.
+/// The veth pair: the server's end and the router's end.
 const PAIR: [&str; 2] = ["aqmkit0", "server"];
 
-/// The addresses of the router of link `number`, the same at both of its devices.
+/// The router's addresses on link `number`, shared by both of its devices.
 pub(super) fn addresses(number: u8) -> [IpAddr; 2] {
     addresses_of(number, ROUTER)
 }
 
-/// The classifier and the rate of a direction.
+/// What to install in the kernel for a direction.
 ///
 /// # Errors
-/// When the discipline or a parameter cannot be used inside the kernel, or the direction has what the kernel's shaper does not do.
+/// When the discipline or a parameter has no in-kernel equivalent, or the direction has features `tbf` lacks.
 pub fn wanted(down: &Setup, classes: &Classes, place: Place) -> Result<Wanted, LiveError> {
     let refuse = |field: &str, what: &str| {
         let error = ParamError::sentence(field, what, "leave it out, or use a live link without the kernel");
@@ -72,25 +73,25 @@ pub fn wanted(down: &Setup, classes: &Classes, place: Place) -> Result<Wanted, L
     }
 }
 
-/// The direction as this process sees it behind the kernel's queue: its delay and its wire, and no queue.
+/// The same direction with its delay and wire only: the queue is in the kernel.
 pub(super) fn delay_only(down: &Setup) -> Setup {
     let aqm = Spec::named("fifo").unwrap_or_else(|| down.aqm.clone());
     Setup { rate: FREE, aqm, ..down.clone() }
 }
 
-/// The queue inside the kernel, as it is measured here.
+/// Measures the in-kernel queue.
 pub(super) fn queue(link: &LinkSetup, decisions: Decisions, reader: Reader, clock: Clock) -> KernelQueue {
     KernelQueue::new(decisions, reader, link.down.aqm.flow(), clock, link.down.rate, meter(link))
 }
 
-/// The server's side behind a router, and the decisions of the classifier there.
+/// The server's side behind a router, and the router's decision log.
 pub(super) struct Put {
     pub(super) sender: Side,
     pub(super) decisions: Decisions,
 }
 
-/// Makes a namespace for the server's side, joins it to what was the server's side and is the router now, and installs the classifier at the
-/// router's device.
+/// Creates a namespace for the server's side, connects it to the previous server namespace, which becomes the router,
+/// and installs the classifier on the router's egress device.
 pub(super) fn put_before(
     router: &Side,
     link: &Addresses,
@@ -126,9 +127,9 @@ pub(super) fn put_before(
     Ok(Put { sender: Side { namespace, device: PAIR[0].to_owned(), netlink, orphans }, decisions })
 }
 
-/// Lets one device of the pair carry single packets; its number.
+/// Disables segmentation and receive offloads on an end of the veth pair; returns its ifindex.
 fn end_of_pair(netlink: &mut Netlink, name: &str, mtu: u32) -> std::io::Result<u32> {
-    // A device that does not have one of them does not join packets by it.
+    // A device without one of these offloads does not merge packets by it.
     OFFLOADS.iter().for_each(|offload| drop(switch(name, offload, false)));
     let index = netlink.interface(name)?.index;
     netlink.set_up(index, Some(mtu), None)?;

@@ -1,4 +1,4 @@
-//! A side of a link: a namespace with a TUN device.
+//! One side of a link: a namespace with a TUN device.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,17 +11,16 @@ use crate::netlink::{Destination, Netlink};
 use crate::netns::{Netns, set_sysctl};
 use crate::tun::{QUEUE, Tun};
 
-/// A side of the link.
+/// One side of a link.
 #[derive(Debug)]
 pub struct Side {
     /// Its namespace.
     pub namespace: Netns,
-    /// Its device.
+    /// Name of its TUN device.
     pub device: String,
-    /// The netlink socket of its namespace, which remains usable without capabilities.
+    /// A netlink socket in its namespace, usable after capabilities are dropped.
     pub(super) netlink: Netlink,
-    /// The sysctl with the number of retransmissions of orphaned connections, if the namespace was created for this
-    /// link.
+    /// `net.ipv4.tcp_orphan_retries`, if the namespace was created for this link.
     pub(super) orphans: Option<File>,
 }
 
@@ -32,39 +31,40 @@ impl Drop for Side {
 }
 
 impl Side {
-    /// Makes orphaned connections end with their next timeout, because nobody answers them at the end of the link.
-    /// Otherwise they would keep the namespace, and the congestion control loaded for them, for two minutes.
+    /// Makes orphaned TCP connections give up at their next RTO, because no peer will answer. Otherwise they would keep
+    /// the namespace, and the congestion control module, alive for two minutes.
     pub(super) fn give_up_orphans(&mut self) {
         if let Some(file) = &mut self.orphans {
-            // If this fails, they end later.
+            // Best effort: otherwise they end later.
             let _ = file.write_all(b"1");
         }
     }
 
-    /// Packets that the kernel dropped before the device, not the discipline.
+    /// Packets that the kernel dropped on the device, before the discipline.
     pub(super) fn dropped_before(&mut self) -> u64 {
         self.netlink.interface(&self.device).map_or(0, |i| i.tx_dropped)
     }
 }
 
-/// Configures a new namespace, from inside.
+/// Configures a new namespace; called inside it.
 pub(super) fn prepare(ecn: Option<bool>) -> io::Result<()> {
-    // Disables the kernel's own IPv6 traffic on the link, such as link-local addresses. A kernel without IPv6 has none.
+    // No link-local addresses, so that the kernel's own IPv6 traffic stays off the link. A kernel without IPv6 has no
+    // such sysctl.
     let _ = set_sysctl("net.ipv6.conf.default.addr_gen_mode", "1");
     Netlink::open()?.set_up(1, None, None)?;
-    // The client's side forwards packets for links inside it.
+    // The client's side routes packets for links nested in it.
     set_sysctl("net.ipv4.ip_forward", "1")?;
     let _ = set_sysctl("net.ipv6.conf.all.forwarding", "1");
-    // Path metrics of earlier connections must not affect later ones.
+    // Otherwise cached metrics (ssthresh, RTT) of earlier connections would affect later ones.
     set_sysctl("net.ipv4.tcp_no_metrics_save", "1")?;
     if let Some(on) = ecn {
-        // With 1 TCP requests and accepts ECN; with 0 it does neither.
+        // 1: request and accept ECN; 0: neither.
         set_sysctl("net.ipv4.tcp_ecn", if on { "1" } else { "0" })?;
     }
     Ok(())
 }
 
-/// Creates the device of a side, with its addresses and routes.
+/// Creates the TUN device of a side, with addresses and routes.
 pub(super) fn side(
     namespace: Netns,
     name: &str,
@@ -75,12 +75,13 @@ pub(super) fn side(
 ) -> Result<(Tun, Side), LiveError> {
     let create = || {
         let mut tun = Tun::create(name)?;
-        // Without /proc, what the kernel drops before the device is not known.
+        // Without /proc, drops before the device remain uncounted.
         let _ = tun.count_dropped();
         Ok(tun)
     };
     let tun = namespace.inside(create).map_err(no_tun)?;
-    // A queue inside the kernel is measured packet by packet. Where a device refuses, the kernel cuts super-packets before they are read.
+    // An in-kernel queue is measured packet by packet. If the device rejects offloads, the kernel segments before
+    // `read`.
     if setup.in_kernel.is_none() {
         let _ = tun.accept_super_packets();
     }
@@ -96,7 +97,7 @@ pub(super) fn side(
                 netlink.add_route(index, behind.destination(own), setup.cc.as_deref())
             };
             match routes() {
-                // Without IPv6 in the kernel, the link is IPv4 only.
+                // Without IPv6 in the kernel, the link is IPv4-only.
                 Err(_) if own.is_ipv6() => continue,
                 result => result?,
             }
@@ -108,8 +109,8 @@ pub(super) fn side(
     Ok((tun, Side { namespace, device, netlink, orphans: None }))
 }
 
-/// Waits until the calling thread's namespace can use its new address: the kernel enables IPv6 addresses in the
-/// background. A connection opened earlier would use another source address and never get an answer.
+/// Waits until the calling thread's namespace can use its new address: the kernel assigns IPv6 addresses asynchronously
+/// (duplicate address detection). A connection opened earlier would pick another source address and never get a reply.
 pub(super) fn await_address(own: IpAddr) {
     const TRIES: u32 = 100;
     let round = || -> io::Result<()> {
@@ -119,7 +120,7 @@ pub(super) fn await_address(own: IpAddr) {
         socket.recv(&mut [0]).map(|_| ())
     };
     for _ in 0..TRIES {
-        // A datagram to itself arrives once the address and its route exist.
+        // A datagram to itself arrives once address and local route exist.
         if round().is_ok() {
             return;
         }
@@ -127,5 +128,5 @@ pub(super) fn await_address(own: IpAddr) {
     }
 }
 
-/// The interval of checks whether an address is ready.
+/// Polling interval.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);

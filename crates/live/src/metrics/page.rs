@@ -1,4 +1,4 @@
-//! The page that Prometheus reads, in the `OpenMetrics` text format.
+//! The metrics page in the `OpenMetrics` text format.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::ctl::{Counted, DirectionReport, Report};
 use aqmkit_packets::Buckets;
 
-/// The page of a report.
+/// Renders a report as a page.
 ///
 /// # Errors
-/// Never in practice: writing into a text does not fail.
+/// Never in practice: formatting into a `String` cannot fail.
 pub fn page(report: Report) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("aqmkit");
     registry.register_collector(Box::new(Page(report)));
@@ -34,8 +34,8 @@ impl Page {
         self.0.directions.iter().map(|d| (vec![("name", self.0.name.as_str()), ("direction", &d.name)], d))
     }
 
-    /// The discipline of each direction. Nothing else has it as a label: a counter counts on when `aqmkit ctl` replaces the discipline, and
-    /// under another label its packets would seem to be those of the new one.
+    /// The discipline of each direction, as an info metric. It is no label of other metrics: counters continue when
+    /// `aqmkit ctl` replaces the discipline, and a label would attribute earlier packets to the new one.
     fn disciplines(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut family = encoder.encode_descriptor("discipline", "The present discipline", None, MetricType::Info)?;
         for (labels, direction) in self.directions() {
@@ -44,7 +44,7 @@ impl Page {
         Ok(())
     }
 
-    /// Each class of each direction.
+    /// Every class of every direction, with its labels.
     fn classes(&self) -> impl Iterator<Item = (Labels<'_>, &Counted)> {
         self.directions().flat_map(|(labels, direction)| {
             direction.classes.iter().map(move |(name, counted)| {
@@ -87,7 +87,7 @@ impl Page {
         Ok(())
     }
 
-    /// The device counters of each direction: packets that never reached the discipline.
+    /// A counter per direction of packets that never reached the discipline.
     fn direction(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
@@ -102,7 +102,7 @@ impl Page {
         Ok(())
     }
 
-    /// Metrics of both directions.
+    /// A counter for the bottleneck as a whole.
     fn whole(&self, encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         ConstCounter::new(value).encode(family.encode_family(&vec![("name", self.0.name.as_str())])?)
@@ -144,7 +144,7 @@ fn histogram(times: &Buckets, mut encoder: prometheus_client::encoding::MetricEn
             (end, here)
         })
         .collect();
-    // The last bucket contains everything, as `OpenMetrics` and `histogram_quantile` require.
+    // The `+Inf` bucket, which `OpenMetrics` and `histogram_quantile` require.
     buckets.push((f64::INFINITY, times.count() - below));
     encoder.encode_histogram::<NoLabelSet>(times.sum_s(), times.count(), &buckets, None)
 }
@@ -192,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// Packets of an earlier discipline must not seem to be those of the present one.
+    /// Packets of a replaced discipline must not be attributed to its successor.
     #[test]
     fn the_discipline_is_a_metric_of_its_own() {
         let counted = BTreeMap::from([("tcp".to_owned(), Counted { sent_packets: 7, ..Counted::default() })]);

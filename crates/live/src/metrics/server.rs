@@ -1,8 +1,8 @@
-//! Serves one page over HTTP, in one thread with bounded memory.
+//! Serves one page over HTTP on one thread with bounded memory.
 //!
-//! Anyone who reaches the address may connect, so each connection has little memory and little time: a request has at
-//! most [`LONGEST`] bytes, and the request and its answer must be complete within [`PATIENCE`]. No more than [`MOST`]
-//! connections are open; the oldest makes room for a new one. Every answer closes its connection.
+//! Anyone who can reach the address may connect, so each connection is limited: a request has at most [`LONGEST`]
+//! bytes, and request and response must complete within [`PATIENCE`]. At most [`MOST`] connections are open; a new one
+//! evicts the oldest. Every response closes its connection.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,19 +19,19 @@ use crate::confinement::{Needs, confine};
 use crate::ctl::Report;
 use crate::timing::{Clock, wait};
 
-/// The content type of the format.
+/// `Content-Type` of the page.
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Connections that are open at the same time.
+/// Maximum number of open connections.
 const MOST: usize = 32;
 
-/// The longest request with its headers, in bytes.
+/// Maximum length of a request with headers, in bytes.
 const LONGEST: usize = 8192;
 
-/// The timeout of a connection, from its start to the end of its answer.
+/// Timeout of a connection, from accept to the end of the response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A server that runs until this value is dropped.
+/// A running server, stopped on drop.
 pub struct MetricsServer {
     stop: Arc<OwnedFd>,
     address: SocketAddr,
@@ -47,15 +47,15 @@ impl MetricsServer {
 
 impl Drop for MetricsServer {
     fn drop(&mut self) {
-        // A counter that cannot be raised has been raised.
+        // This fails only if the counter is already at its maximum, hence readable.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
     }
 }
 
-/// Serves `/metrics` at `address`, in its own thread.
+/// Serves `/metrics` at `address`, on its own thread.
 ///
 /// # Errors
-/// When the address cannot be listened at.
+/// When binding to the address fails.
 pub fn serve(address: SocketAddr, report: impl Fn() -> Report + Send + 'static) -> io::Result<MetricsServer> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
@@ -64,19 +64,19 @@ pub fn serve(address: SocketAddr, report: impl Fn() -> Report + Send + 'static) 
     let ours = Arc::clone(&stop);
     let thread = std::thread::Builder::new().name("aqmkit-metrics".to_owned());
     thread.spawn(move || {
-        // Requests come from anywhere, so the thread that reads them gets no rights.
+        // Requests are untrusted, so the thread parsing them gives up its capabilities.
         keep_none();
-        // Older kernels ignore this.
+        // Confinement is best effort: older kernels lack seccomp.
         let _ = confine(Needs::Nothing);
         Listening { listener, connections: VecDeque::new(), clock: Clock::start() }.run(&ours, report);
     })?;
     Ok(MetricsServer { stop, address: bound })
 }
 
-/// The state of the server's thread.
+/// State of the server thread.
 struct Listening {
     listener: TcpListener,
-    /// The oldest first.
+    /// Oldest first.
     connections: VecDeque<Connection>,
     clock: Clock,
 }
@@ -88,7 +88,7 @@ impl Listening {
             let until = self.connections.front().map_or(Instant::FAR_FUTURE, |first| first.until);
             let mut files = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
             files.extend(self.connections.iter().map(Connection::awaited));
-            // If the system call fails, the thread pauses instead of looping without end.
+            // If poll(2) fails, pause rather than spin.
             if wait(&mut files, &self.clock, until).is_err() {
                 std::thread::sleep(std::time::Duration::from_millis(100));
             }
@@ -106,7 +106,7 @@ impl Listening {
         }
     }
 
-    /// Accepts new connections. Others wait in the kernel.
+    /// Accepts pending connections. Further ones wait in the listen backlog.
     fn accept(&mut self, now: Instant) {
         for _ in 0..MOST {
             match self.listener.accept() {
@@ -121,7 +121,7 @@ impl Listening {
                         until: now + PATIENCE,
                     });
                 }
-                // The client has closed it.
+                // The client closed it.
                 Ok(_) => {}
                 Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(_) => return,
@@ -130,11 +130,11 @@ impl Listening {
     }
 }
 
-/// A connection from its request to its answer.
+/// One connection, from request to response.
 struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
-    /// The rest of the answer, once the request is complete.
+    /// The unsent rest of the response, once the request is complete.
     answer: Option<VecDeque<u8>>,
     until: Instant,
 }
@@ -144,7 +144,7 @@ impl Connection {
         PollFd::new(&self.stream, if self.answer.is_some() { PollFlags::OUT } else { PollFlags::IN })
     }
 
-    /// Reads available data, or sends as much as possible. False when the connection has ended.
+    /// Reads or writes as much as possible. Returns false when the connection is done.
     fn go_on(&mut self, report: impl Fn() -> Report) -> bool {
         match &mut self.answer {
             None => self.read(report),
@@ -169,13 +169,13 @@ impl Connection {
     }
 }
 
-/// Sends as much as possible. False when everything is sent or the connection has ended.
+/// Writes as much as possible. Returns false when everything is sent or the connection is closed.
 fn send(stream: &mut TcpStream, rest: &mut VecDeque<u8>) -> bool {
     match stream.write(rest.make_contiguous()) {
         Ok(n) => {
             rest.drain(..n);
             if rest.is_empty() {
-                // The client may close the connection first.
+                // The client may have closed the connection first.
                 let _ = stream.shutdown(std::net::Shutdown::Write);
             }
             n > 0 && !rest.is_empty()
@@ -184,7 +184,7 @@ fn send(stream: &mut TcpStream, rest: &mut VecDeque<u8>) -> bool {
     }
 }
 
-/// The answer to a request; `None` while its headers are incomplete.
+/// The response to a request; `None` while its headers are incomplete.
 fn answered(request: &[u8], report: impl Fn() -> Report) -> Option<String> {
     let whole = request.windows(4).any(|w| w == b"\r\n\r\n") || request.windows(2).any(|w| w == b"\n\n");
     if !whole {

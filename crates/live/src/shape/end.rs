@@ -1,4 +1,4 @@
-//! Where the frames of an interface's queues come from, and where they leave: this machine and the network.
+//! Sources and sinks of the shaped frames: the network and this machine.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,16 +19,16 @@ use crate::port::{Counts, Port, Shared, refuse_all};
 use crate::timing::Clock;
 use crate::tun::{QUEUE, Tun};
 
-/// The interval of checks whether the interface exists.
+/// Interval at which the interface's existence is checked.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The largest MTU of a TAP device: the frames of any interface fit.
+/// Maximum MTU of a TAP device, so that the frames of any interface fit.
 const LARGEST: u32 = 65_521;
 
-/// Where the frames of a direction come from: a device to which programs redirect them.
+/// The source of one direction: a TAP device to which tcx programs redirect frames.
 #[derive(Debug)]
 pub struct End {
-    /// Watches over the interface, at the end that does. Its programs are detached before the device goes.
+    /// Monitors the interface; present at one of the two ends. Its programs are detached before the device is closed.
     watch: Option<Watch>,
     device: Tun,
     netlink: Netlink,
@@ -36,35 +36,35 @@ pub struct End {
     vanished: Arc<AtomicU64>,
 }
 
-/// Where frames leave, also from another thread than the one of their end.
+/// The sink of one direction; may be used on another thread than its source.
 #[derive(Debug)]
 pub enum Outlet {
-    /// The network: the interface, while it exists.
+    /// The network: sends on the interface, while it exists.
     Network(Interface),
-    /// This machine: a device from which the kernel takes them.
+    /// This machine: writes to a TAP device, from which the kernel receives.
     Machine(Tun),
 }
 
-/// What sends at the interface.
+/// The sending side of the interface.
 #[derive(Clone, Debug, Default)]
 pub struct Interface(Shared<Sender>);
 
-/// Redirects the frames of an interface, which may disappear and return.
+/// Redirects an interface's frames; the interface may disappear and return.
 #[derive(Debug)]
 struct Watch {
     interface: String,
-    /// The number of the interface; `None` while it is absent.
+    /// ifindex; `None` while the interface is absent.
     index: Option<u32>,
-    /// What leads its frames to the devices.
+    /// The tcx programs that redirect its frames.
     programs: Vec<Attached>,
     devices: Devices,
-    /// What sends there.
+    /// The sending side of the interface.
     outlet: Interface,
     clock: Clock,
     next_look: Instant,
 }
 
-/// The numbers of the TAP devices.
+/// ifindexes of the TAP devices.
 #[derive(Clone, Copy, Debug)]
 struct Devices {
     egress: u32,
@@ -72,7 +72,7 @@ struct Devices {
 }
 
 impl Devices {
-    /// Leads the frames of the interface to the devices.
+    /// Attaches the programs that redirect the interface's frames to the devices.
     fn attach(self, interface: u32) -> io::Result<Vec<Attached>> {
         let mut programs = Vec::new();
         if let Some(device) = self.ingress {
@@ -84,11 +84,11 @@ impl Devices {
     }
 }
 
-/// The ends of an interface and the outlet of each: of what leaves, and, with `ingress`, of what arrives. Its frames take the way
-/// through them from then on.
+/// Source and sink of each direction of an interface: egress and, with `ingress`, ingress. From then on its frames are
+/// redirected.
 ///
 /// # Errors
-/// When there is no such interface, it is not Ethernet or down, the kernel is too old, or the process may not.
+/// When the interface is missing, down or not Ethernet, the kernel is too old, or permission is missing.
 pub(super) fn ends(name: &str, ingress: bool, clock: Clock) -> Result<Vec<(End, Outlet)>, LiveError> {
     let cannot = |error| LiveError::System { doing: format!("cannot open {name}"), error };
     let number = suitable(name)?;
@@ -108,7 +108,7 @@ pub(super) fn ends(name: &str, ingress: bool, clock: Clock) -> Result<Vec<(End, 
         }
         None => None,
     };
-    // Comes last: frames take the way of the programs at once.
+    // Last, because redirection starts immediately.
     let programs = devices.attach(number).map_err(|e| tcx::refused(e, "aqmkit shape"))?;
     let (interface, next_look) = (name.to_owned(), clock.now() + LOOK);
     let watch = Watch { interface, index: Some(number), programs, devices, outlet: outlet.clone(), clock, next_look };
@@ -116,7 +116,7 @@ pub(super) fn ends(name: &str, ingress: bool, clock: Clock) -> Result<Vec<(End, 
     Ok(std::iter::once(leaving).chain(arriving).collect())
 }
 
-/// The number of an interface that can be shaped.
+/// Checks that an interface can be shaped; returns its ifindex.
 fn suitable(name: &str) -> Result<u32, LiveError> {
     let denied = |error: io::Error| match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
@@ -149,10 +149,10 @@ fn suitable(name: &str) -> Result<u32, LiveError> {
     index(socket, name).map_err(denied)
 }
 
-/// A TAP device that sends nothing by itself, and its number.
+/// A TAP device that sends nothing itself, and its ifindex.
 fn device(name: &str) -> io::Result<(Tun, u32)> {
     let device = Tun::create_ethernet(name)?;
-    // Where the kernel refuses, it cuts super-packets before they are read.
+    // If refused, the kernel segments packets before `read`.
     let _ = device.accept_super_packets();
     // A kernel without IPv6 has no such file.
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", device.name()), "1");
@@ -175,7 +175,7 @@ fn no_device(error: io::Error) -> LiveError {
     }
 }
 
-/// What sends frames at an interface, past the programs there, and super-packets with what is left to its card.
+/// A sender that bypasses the egress programs and passes GSO packets on to the NIC.
 fn sender(name: &str, number: u32) -> io::Result<Sender> {
     let socket = packet_socket::open()?;
     let on: libc::c_int = 1;
@@ -186,7 +186,8 @@ fn sender(name: &str, number: u32) -> io::Result<Sender> {
 }
 
 impl Watch {
-    /// Lets go of an interface that is gone, and takes one that has returned. Returns whether it has gone since the last time.
+    /// Releases the interface if it is gone, and takes it over again if it has returned. Returns whether it has
+    /// disappeared since the last call.
     fn look(&mut self, netlink: &mut Netlink) -> bool {
         let now = self.clock.now();
         if now < self.next_look {
@@ -211,7 +212,7 @@ impl Watch {
         gone
     }
 
-    /// Takes an interface that has returned, if it can be.
+    /// Takes over an interface that has returned, if possible.
     fn take(&mut self, number: u32) {
         let taken = sender(&self.interface, number).and_then(|new| {
             self.outlet.0.put(Some(new));
@@ -246,7 +247,7 @@ impl Port for End {
         self.device.poll_fd()
     }
 
-    /// Only the devices of this process can be gone for good: the interface may return.
+    /// The interface may return; only this process's own devices can be gone for good.
     fn is_gone(&self, error: &io::Error) -> bool {
         Port::is_gone(&self.device, error)
     }

@@ -1,16 +1,16 @@
-//! A queue in front of an interface of this machine, for what leaves it and, if asked, for what arrives.
+//! Shapes an interface of this machine: its egress and, on request, its ingress.
 //!
 //! ```text
 //!   egress of IF ──▶ program ──▶ aqm-egress0 ──▶ egress: Shaper ──▶ packet socket at IF
 //!   ingress of IF ──▶ program ──▶ aqm-ingress0 ──▶ ingress: Shaper ──▶ aqm-ingress0 ──▶ program ──▶ ingress of IF, marked
 //! ```
 //!
-//! Traffic control programs redirect the frames of the interface to TAP devices, which this process reads. What it sends at the
-//! interface goes past the programs (`PACKET_QDISC_BYPASS`). What arrives returns to the kernel as if the interface had
-//! received it only now: a second program marks it, so that the first one lets it pass.
+//! tcx programs redirect the interface's frames to TAP devices, which this process reads. Egress frames are sent with
+//! `PACKET_QDISC_BYPASS`, past the programs. Ingress frames are returned to the kernel as if the interface had just
+//! received them: a second program marks them (skb mark), so that the first one lets them pass.
 //!
-//! Programs and devices are files of this process. However it ends, the kernel removes them, and the interface is as before:
-//! frames pass without a queue of ours from then on, and there is nothing to clean up.
+//! Programs and devices are file descriptors of this process. However it ends, the kernel removes them: frames then
+//! pass unshaped, and there is nothing to clean up.
 
 mod end;
 mod programs;
@@ -29,28 +29,28 @@ use crate::timing::Clock;
 pub use end::{End, Outlet};
 pub(crate) use programs::can_attach;
 
-/// The settings of the queues of an interface.
+/// The settings of a shaped interface.
 #[derive(Clone, Debug)]
 pub struct ShapeSetup {
-    /// The interface.
+    /// Interface name.
     pub interface: String,
-    /// The queue of what leaves.
+    /// The egress direction.
     pub egress: Setup,
-    /// The queue of what arrives; `None` to leave that alone.
+    /// The ingress direction; `None` to leave it alone.
     pub ingress: Option<Setup>,
     /// The threads that move packets.
     pub threads: Threads,
-    /// The classification of packets.
+    /// How packets are assigned to classes.
     pub classes: Classes,
-    /// The random salt of flow keys.
+    /// Random salt of the flow hash.
     pub salt: u64,
 }
 
-/// Opens the devices, starts the threads between them, and has the interface's frames pass through them. `name` is that of its
-/// reports.
+/// Opens the devices, starts the threads, and redirects the interface's frames through them. `name` appears in reports.
 ///
 /// # Errors
-/// When a parameter cannot be used, the interface is not there or not Ethernet, the kernel is too old, or the process may not.
+/// When a parameter is invalid, the interface is missing or not Ethernet, the kernel is too old, or permission is
+/// missing.
 pub fn open(setup: &ShapeSetup, name: &str) -> Result<Running<End>, LiveError> {
     let classes = setup.classes.names();
     let with_classes = |s: &Setup| Setup { classes: classes.to_vec(), ..s.clone() };
@@ -63,7 +63,7 @@ pub fn open(setup: &ShapeSetup, name: &str) -> Result<Running<End>, LiveError> {
         reader: Reader::new(Encapsulation::Ethernet, setup.classes.clone(), setup.salt),
         clock,
         plan: None,
-        // The rights to take the interface again when it returns.
+        // Enough to take the interface over again when it returns.
         keep: keep_only_packets,
         needs: Needs::Bpf,
     };

@@ -1,14 +1,14 @@
-//! The programs that lead the frames of an interface through this process.
+//! The tcx programs that redirect an interface's frames through this process.
 
 use std::io;
 
 use crate::bpf::code::{Code, Reg, Size, When};
 use crate::bpf::tcx::{Attached, Hook, MARK, NEXT, RECEIVED, REDIRECT};
 
-/// The mark of frames that have passed the queue: `aqmk`. Frames from the network have none when they arrive.
+/// skb mark of frames that have passed the queue (`aqmk` in ASCII). Frames arriving from the network have mark 0.
 const PASSED: i32 = 0x6171_6d6b;
 
-/// Redirects what leaves the interface to the TAP device `to`.
+/// Redirects egress frames of the interface to the TAP device `to`.
 ///
 /// # Errors
 /// As [`Attached::to`].
@@ -18,7 +18,7 @@ pub(super) fn at_egress(interface: u32, to: u32) -> io::Result<Attached> {
     Attached::to(interface, Hook::Egress, code)
 }
 
-/// Redirects what arrives at the interface to the TAP device `to`, but what has been there.
+/// Redirects ingress frames of the interface to the TAP device `to`, except those already marked as passed.
 ///
 /// # Errors
 /// As [`Attached::to`].
@@ -36,7 +36,7 @@ pub(super) fn at_ingress(interface: u32, to: u32) -> io::Result<Attached> {
     Attached::to(interface, Hook::Ingress, code)
 }
 
-/// Has what this process writes to the TAP device `from` arrive at the interface.
+/// Redirects what this process writes to the TAP device `from` to the interface's ingress.
 ///
 /// # Errors
 /// As [`Attached::to`].
@@ -48,7 +48,7 @@ pub(super) fn back_to(interface: u32, from: u32) -> io::Result<Attached> {
     Attached::to(from, Hook::Ingress, code)
 }
 
-/// Whether a program can be attached to an interface; one that changes nothing is attached for a moment.
+/// Tests whether a tcx program can be attached to an interface, by attaching a no-op briefly.
 ///
 /// # Errors
 /// As [`Attached::to`].

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 
-/// Where the socket of these tests has its fields.
+/// Offsets of the socket's fields in these tests.
 const FIELDS: Socket = Socket {
     snd_cwnd: 0,
     snd_ssthresh: 4,
@@ -18,10 +18,10 @@ const FIELDS: Socket = Socket {
     private: 32,
 };
 
-/// The arguments of the function, then the socket.
+/// Offset of the socket, behind the function's arguments.
 const SOCKET_AT: usize = 16;
 
-/// The acknowledgement that was sent last: up to where.
+/// `rcv_nxt` of the last ACK sent.
 static ACKNOWLEDGED: Mutex<Option<u64>> = Mutex::new(None);
 
 fn acknowledge(_socket: u64, up_to: u64, _: u64, _: u64, _: u64) -> u64 {
@@ -52,7 +52,7 @@ impl Memory {
         &mut self.0[SOCKET_AT + field as usize]
     }
 
-    /// Runs a function with an argument beside the socket. What it gives back.
+    /// Runs a function on the socket and one more argument; returns its result.
     fn run(&mut self, code: &[u64], argument: u64) -> u64 {
         let socket = self.0.as_ptr() as u64 + SOCKET_AT as u64;
         self.0[..8].copy_from_slice(&socket.to_le_bytes());
@@ -89,14 +89,14 @@ fn estimate(alpha: u32, marked: u32, delivered: u32) -> u32 {
     memory.get(state().alpha)
 }
 
-/// Equation of step 7, in 1/1024 and with g = 1/16.
+/// RFC 8257, section 3.3, step 7, in units of 1/1024 with g = 1/16.
 #[test]
 fn the_estimate_follows_the_share_of_marks() {
     // 15/16 + 1/16 * 5/10 = 0.96875.
     assert_eq!(estimate(1024, 5, 10), 992);
     assert_eq!(estimate(1024, 10, 10), 1024);
     assert_eq!(estimate(512, 0, 10), 480);
-    // What is left below 1/64 goes at once.
+    // Below 1/64 alpha goes to zero at once.
     assert_eq!(estimate(15, 0, 10), 0);
     assert_eq!(estimate(0, 1, 100), 0);
     assert_eq!(estimate(0, 2, 100), 1);
@@ -133,7 +133,8 @@ fn marks_take_off_half_of_the_estimate_and_losses_half_of_the_window() {
     }
 }
 
-/// Figure 1 of section 3.2: where the mark changes, what is owed is acknowledged as it was, and the new packet at once.
+/// RFC 8257, section 3.2, figure 1: when the CE state changes, the pending ACK is sent with the old state, then the new
+/// packet is ACKed immediately.
 #[test]
 fn a_change_of_marks_is_told_at_once() {
     let (marked, not_marked) = (EVENT_MARKED as u64, EVENT_NOT_MARKED as u64);
@@ -145,14 +146,14 @@ fn a_change_of_marks_is_told_at_once() {
     assert_eq!((*memory.byte(FIELDS.ecn_flags), *memory.byte(FIELDS.ack_pending)), (1 | 4, 2 | 16));
     assert_eq!((memory.get(state().ce_state), memory.get(state().prior_rcv_nxt)), (1, 3000));
 
-    // The next marked one changes nothing.
+    // A second marked packet changes nothing.
     *memory.byte(FIELDS.ack_pending) = ACK_TIMER as u8;
     memory.set(FIELDS.rcv_nxt, 4000);
     memory.run(&dctcp().cwnd_event(), marked);
     assert_eq!((ACKNOWLEDGED.lock().unwrap().take(), *memory.byte(FIELDS.ack_pending)), (None, 2));
     assert_eq!(memory.get(state().prior_rcv_nxt), 4000);
 
-    // One without a mark, and nothing owed.
+    // An unmarked packet with no ACK pending.
     *memory.byte(FIELDS.ack_pending) = 0;
     memory.run(&dctcp().cwnd_event(), not_marked);
     assert_eq!(ACKNOWLEDGED.lock().unwrap().take(), None);
