@@ -21,7 +21,7 @@ use aqmkit_live::netlink::Netlink;
 use aqmkit_live::netns::Netns;
 use aqmkit_live::offload::{OFFLOADS, switch};
 use aqmkit_live::port::{Outlet as _, Port};
-use aqmkit_live::timing::{Clock, be_punctual, cpu_time};
+use aqmkit_live::timing::{Clock, cpu_time, request_realtime};
 use aqmkit_live::tun::Tun;
 use aqmkit_packets::outgoing::Outgoing;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -123,7 +123,7 @@ where
 }
 
 fn forward<D: Port>([(mut a, mut to_a), (mut b, mut to_b)]: [(D, D::Outlet); 2], done: &[AtomicU64; 2]) {
-    let _ = be_punctual();
+    let _ = request_realtime();
     loop {
         let mut packets = 0;
         loop {

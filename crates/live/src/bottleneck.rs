@@ -13,7 +13,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::kernel::queue::KernelQueue;
-use crate::measured::{DirectionLook, Look, Measured, Trouble};
+use crate::measured::{DirectionSnapshot, Measured, Snapshot, Trouble};
 use crate::port::{Outlet, Port};
 use crate::timing::{Clock, Granted, wait};
 use crate::tun::Tun;
@@ -42,7 +42,7 @@ const GATHERED: Duration = Duration::from_micros(50);
 const MOST_DIRECTIONS: usize = 2;
 
 /// Interval between published snapshots. All threads publish at the same multiples of it.
-const LOOK: Duration = Duration::from_millis(100);
+const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One direction: input device, bottleneck, output.
 pub struct Direction<D: Port = Tun> {
@@ -92,8 +92,8 @@ impl<D: Port> Direction<D> {
     }
 
     /// A snapshot of counters, backlog and gauges.
-    pub(crate) fn look(&mut self) -> DirectionLook {
-        DirectionLook {
+    pub(crate) fn snapshot(&mut self) -> DirectionSnapshot {
+        DirectionSnapshot {
             counters: self.meter().so_far(),
             backlog: self.backlog(),
             classes: self.meter().classes_so_far(),
@@ -129,7 +129,7 @@ pub struct Bottleneck<D: Port = Tun> {
     /// The clock shared by all directions.
     pub clock: Clock,
     /// Where snapshots are published.
-    pub look: Arc<Mutex<Look>>,
+    pub snapshot: Arc<Mutex<Snapshot>>,
     /// The measurement plan of the time series, whose links are the directions; `None` to record no time series.
     pub plan: Option<Plan>,
     /// The real-time properties that the thread obtained.
@@ -140,10 +140,10 @@ pub struct Bottleneck<D: Port = Tun> {
 struct Run {
     late: Times,
     latest: Duration,
-    handed_on: Buckets,
+    late_histogram: Buckets,
     trouble: Trouble,
     next_sample: Instant,
-    next_look: Instant,
+    next_snapshot: Instant,
     vanished: Option<String>,
     due: Vec<Released<Frame>>,
     /// Per direction, the earliest time of the next send ([`GATHERED`]).
@@ -177,7 +177,7 @@ impl Run {
             for released in &self.due[first..done] {
                 let late = now.since(released.due);
                 self.late.record(late);
-                self.handed_on.record(late);
+                self.late_histogram.record(late);
                 self.latest = self.latest.max(late);
             }
         }
@@ -192,30 +192,30 @@ impl<D: Port> Bottleneck<D> {
         let mut run = Run {
             late: Times::default(),
             latest: Duration::ZERO,
-            handed_on: Buckets::default(),
+            late_histogram: Buckets::default(),
             trouble: Trouble::default(),
             next_sample: self.plan.as_ref().map_or(Instant::FAR_FUTURE, |plan| plan.origin),
-            next_look: Instant::ZERO,
+            next_snapshot: Instant::ZERO,
             vanished: None,
             due: Vec::with_capacity(MOST_AT_ONCE),
             next_send: [Instant::ZERO; MOST_DIRECTIONS],
         };
         loop {
-            self.hand_on(&mut run);
-            let came = self.admit(&mut run);
-            let shown = self.show(&mut run);
-            if run.vanished.is_some() || (!came && self.sleep(&mut run, &stop)) {
+            self.send_due(&mut run);
+            let received_any = self.receive(&mut run);
+            let published = self.publish(&mut run);
+            if run.vanished.is_some() || (!received_any && self.sleep(&mut run, &stop)) {
                 break;
             }
             // Under continuous arrivals the loop never sleeps, so `stop` is also checked at every snapshot.
-            if came && shown && stopped(&stop) {
+            if received_any && published && stopped(&stop) {
                 break;
             }
         }
         self.finish(run)
     }
 
-    fn hand_on(&mut self, run: &mut Run) {
+    fn send_due(&mut self, run: &mut Run) {
         for (place, direction) in self.directions.iter_mut().enumerate() {
             let now = self.clock.now();
             let Direction { name, shaper, outlet, .. } = direction;
@@ -237,8 +237,8 @@ impl<D: Port> Bottleneck<D> {
     }
 
     /// Reads arrived packets. Returns false if there were none.
-    fn admit(&mut self, run: &mut Run) -> bool {
-        let mut came = false;
+    fn receive(&mut self, run: &mut Run) -> bool {
+        let mut received_any = false;
         for direction in &mut self.directions {
             let mut admitted = 0;
             while admitted < BATCH {
@@ -252,7 +252,7 @@ impl<D: Port> Bottleneck<D> {
                             direction.device.count_too_long();
                         }
                         admitted += segments.max(1);
-                        came = true;
+                        received_any = true;
                     }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -268,14 +268,14 @@ impl<D: Port> Bottleneck<D> {
                 }
             }
         }
-        came
+        received_any
     }
 
     /// Waits for a packet or the next timer. Returns true when `stop` is readable.
     fn sleep(&mut self, run: &mut Run, stop: &impl AsFd) -> bool {
         let sends = self.directions.iter().zip(run.next_send);
         let wakeups = sends.filter_map(|(direction, next)| direction.shaper.wakeup().map(|at| at.max(next)));
-        let until = wakeups.min().unwrap_or(Instant::FAR_FUTURE).min(run.next_sample).min(run.next_look);
+        let until = wakeups.min().unwrap_or(Instant::FAR_FUTURE).min(run.next_sample).min(run.next_snapshot);
         let mut files = [(); MOST_DIRECTIONS + 1].map(|()| PollFd::new(stop, PollFlags::IN));
         for (file, direction) in files[1..].iter_mut().zip(&self.directions) {
             *file = PollFd::from_borrowed_fd(direction.device.poll_fd(), PollFlags::IN);
@@ -286,7 +286,7 @@ impl<D: Port> Bottleneck<D> {
         let ended = files[0].revents().contains(PollFlags::IN);
         let events = [files[1].revents(), files[2].revents()];
         for (direction, event) in self.directions.iter_mut().zip(events) {
-            if event.contains(PollFlags::ERR) && direction.device.look_after() {
+            if event.contains(PollFlags::ERR) && direction.device.on_poll_error() {
                 run.vanished = Some(direction.input());
             }
         }
@@ -294,44 +294,44 @@ impl<D: Port> Bottleneck<D> {
     }
 
     /// Runs pending requests. When due, ends a time-series interval and publishes a snapshot; returns true if it did.
-    fn show(&mut self, run: &mut Run) -> bool {
+    fn publish(&mut self, run: &mut Run) -> bool {
         let now = self.clock.now();
         for request in self.requests.try_iter() {
             request(&mut self.directions, now);
         }
-        if now < run.next_look.min(run.next_sample) {
+        if now < run.next_snapshot.min(run.next_sample) {
             return false;
         }
-        let look = self.look_at(now, run);
+        let snapshot = self.snapshot(now, run);
         if now >= run.next_sample {
-            self.end_interval(now, &look.directions);
+            self.end_interval(now, &snapshot.directions);
             run.next_sample += self.plan.as_ref().map_or(Duration::MAX, |plan| plan.interval);
         }
-        let looks = now.since(Instant::ZERO).whole(LOOK);
-        run.next_look = Instant::from_nanos((looks + 1) * LOOK.as_nanos());
+        let intervals = now.since(Instant::ZERO).whole(SNAPSHOT_INTERVAL);
+        run.next_snapshot = Instant::from_nanos((intervals + 1) * SNAPSHOT_INTERVAL.as_nanos());
         // Readers hold the lock briefly, but this thread must not block: on contention the next iteration retries.
-        if let Ok(mut shared) = self.look.try_lock() {
-            *shared = look;
+        if let Ok(mut shared) = self.snapshot.try_lock() {
+            *shared = snapshot;
         }
         true
     }
 
-    fn end_interval(&mut self, now: Instant, looks: &[DirectionLook]) {
+    fn end_interval(&mut self, now: Instant, snapshots: &[DirectionSnapshot]) {
         let Some(plan) = &self.plan else { return };
-        for (place, (direction, look)) in self.directions.iter_mut().zip(looks).enumerate() {
+        for (place, (direction, snapshot)) in self.directions.iter_mut().zip(snapshots).enumerate() {
             direction.advance(now);
             let link = self.before + place;
-            let reported = if link == plan.measured { &look.gauges[..] } else { &[][..] };
+            let reported = if link == plan.measured { &snapshot.gauges[..] } else { &[][..] };
             direction.meter_mut().recorder_mut().interval(now, plan, link, reported);
         }
     }
 
-    fn look_at(&mut self, at: Instant, run: &Run) -> Look {
-        Look {
+    fn snapshot(&mut self, at: Instant, run: &Run) -> Snapshot {
+        Snapshot {
             at,
-            directions: self.directions.iter_mut().map(Direction::look).collect(),
+            directions: self.directions.iter_mut().map(Direction::snapshot).collect(),
             latest: run.latest,
-            late: run.handed_on,
+            late: run.late_histogram,
             trouble: run.trouble,
         }
     }

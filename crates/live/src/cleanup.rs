@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::ctl::{is_dead, is_safe, prepare, title};
 use crate::handover;
 use crate::netns::{Netns, processes};
-use crate::offload::SwitchedOff;
+use crate::offload::DisabledOffload;
 
 /// What other processes need to know about a running link or bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,12 +36,12 @@ pub struct Record {
     /// The rates in bit/s: down, up.
     pub rates_bps: Vec<u64>,
     /// For a bridge: the interfaces it uses and the settings it changed.
-    pub bridge: Option<Taken>,
+    pub bridge: Option<BridgeState>,
 }
 
 /// The interfaces that a bridge or a shaper uses, and the settings it changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
+pub struct BridgeState {
     /// Its name for `aqmkit ctl`.
     pub name: String,
     /// The cookie of its network namespace; zero if the kernel does not report one.
@@ -49,7 +49,7 @@ pub struct Taken {
     /// Interface names: two for a bridge, one for a shaper.
     pub interfaces: Vec<String>,
     /// The offloads it disabled.
-    pub off: Vec<SwitchedOff>,
+    pub off: Vec<DisabledOffload>,
     /// Whether a kernel bridge forwards between the interfaces once the process ends.
     pub fail_open: bool,
 }
@@ -58,7 +58,7 @@ impl Record {
     /// Its name for `aqmkit ctl`.
     #[must_use]
     pub fn name(&self) -> String {
-        self.bridge.as_ref().map_or_else(|| format!("link-{}", self.pid), |taken| taken.name.clone())
+        self.bridge.as_ref().map_or_else(|| format!("link-{}", self.pid), |state| state.name.clone())
     }
 }
 
@@ -106,7 +106,7 @@ impl Held {
 
     /// The file beside the record that holds the link's latest snapshot.
     #[must_use]
-    pub fn look_path(&self) -> PathBuf {
+    pub fn snapshot_path(&self) -> PathBuf {
         self.path.with_extension("look")
     }
 }
@@ -114,7 +114,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         // A file that cannot be removed now is removed at the next start.
-        let _ = std::fs::remove_file(self.look_path());
+        let _ = std::fs::remove_file(self.snapshot_path());
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -162,15 +162,16 @@ pub(crate) fn short(file: &File) -> io::Result<Vec<u8>> {
 #[must_use]
 pub fn bridge_at(directory: &Path, place: u64, interfaces: &[String]) -> Option<(String, Record)> {
     let running = records(directory).into_iter().filter(|f| f.running).map(|f| f.record);
-    running.filter(|r| r.bridge.as_ref().is_some_and(|taken| place != 0 && taken.place == place)).find_map(|record| {
-        let taken = |name: &&String| record.bridge.as_ref().is_some_and(|t| t.interfaces.contains(name));
-        interfaces.iter().find(taken).cloned().map(|name| (name, record))
+    running.filter(|r| r.bridge.as_ref().is_some_and(|state| place != 0 && state.place == place)).find_map(|record| {
+        let used = |name: &&String| record.bridge.as_ref().is_some_and(|t| t.interfaces.contains(name));
+        interfaces.iter().find(used).cloned().map(|name| (name, record))
     })
 }
 
 /// Removes records of killed processes that used one of these interfaces, because another process uses them now.
 pub fn forget(directory: &Path, place: u64, interfaces: &[String]) {
-    let same = |taken: &Taken| taken.place == place && taken.interfaces.iter().any(|name| interfaces.contains(name));
+    let same =
+        |state: &BridgeState| state.place == place && state.interfaces.iter().any(|name| interfaces.contains(name));
     for found in records(directory).into_iter().filter(|f| !f.running && f.record.bridge.as_ref().is_some_and(same)) {
         // Another process may have removed it first.
         let _ = std::fs::remove_file(found.path);
@@ -183,18 +184,18 @@ pub fn forget(directory: &Path, place: u64, interfaces: &[String]) {
 pub fn leftovers(directory: &Path) -> Vec<String> {
     let all = records(directory);
     let forwarding = handover::forwarding(&all);
-    let forwarded = |taken: &Taken| forwarding.iter().any(|device| device.is_between(taken));
+    let forwarded = |state: &BridgeState| forwarding.iter().any(|device| device.is_between(state));
     let left = |record: &Record| match &record.bridge {
-        Some(taken) if taken.off.is_empty() && forwarded(taken) => None,
-        Some(taken) => {
-            let off = taken.off.iter().map(|o| format!("{} of {}", o.offload, o.interface)).collect::<Vec<_>>();
+        Some(state) if state.off.is_empty() && forwarded(state) => None,
+        Some(state) => {
+            let off = state.off.iter().map(|o| format!("{} of {}", o.offload, o.interface)).collect::<Vec<_>>();
             let (off, right) = match off.is_empty() {
                 true => ("nothing but its record".to_owned(), "removes that"),
                 false => (format!("{} switched off", off.join(", ")), "switches them on again"),
             };
             Some(format!(
                 "the {} was killed and left {off}; aqmkit link --cleanup {right}",
-                title(&taken.name, &taken.interfaces)
+                title(&state.name, &state.interfaces)
             ))
         }
         None => {
@@ -206,7 +207,7 @@ pub fn leftovers(directory: &Path) -> Vec<String> {
         }
     };
     let killed = all.iter().filter(|f| !f.running).filter_map(|f| left(&f.record));
-    killed.chain(forwarding.iter().filter_map(handover::Forwarding::told)).collect()
+    killed.chain(forwarding.iter().filter_map(handover::Forwarding::warning)).collect()
 }
 
 /// A count with its noun in the right number.
@@ -251,8 +252,9 @@ pub fn clean(directory: &Path) -> Cleaned {
     let forwarding = handover::forwarding(&all);
     for found in all.into_iter().filter(|f| !f.running) {
         cleaned.processes += end_processes(&found.record.cookies);
-        cleaned.offloads += found.record.bridge.as_ref().map_or(0, switch_on_again);
-        let stays = |taken: &Taken| forwarding.iter().any(|device| device.made_here() && device.is_between(taken));
+        cleaned.offloads += found.record.bridge.as_ref().map_or(0, restore_offloads);
+        let stays =
+            |state: &BridgeState| forwarding.iter().any(|device| device.made_here() && device.is_between(state));
         if found.record.bridge.as_ref().is_some_and(stays) {
             keep_without_offloads(&found);
             continue;
@@ -272,8 +274,8 @@ pub fn clean(directory: &Path) -> Cleaned {
 /// Removes the offloads from a record, once they are restored.
 fn keep_without_offloads(found: &Found) {
     let mut record = found.record.clone();
-    let Some(taken) = record.bridge.as_mut().filter(|taken| !taken.off.is_empty()) else { return };
-    taken.off.clear();
+    let Some(state) = record.bridge.as_mut().filter(|state| !state.off.is_empty()) else { return };
+    state.off.clear();
     // If this fails, they are enabled once more at the next start.
     let _ = serde_json::to_vec(&record).map(|text| std::fs::write(&found.path, text));
 }
@@ -293,12 +295,12 @@ fn remove_dead_sockets(directory: &Path) {
 }
 
 /// Re-enables the offloads that a bridge disabled, unless the interface or namespace is gone. Returns their number.
-fn switch_on_again(taken: &Taken) -> usize {
-    if taken.off.is_empty() {
+fn restore_offloads(state: &BridgeState) -> usize {
+    if state.off.is_empty() {
         return 0;
     }
-    let place = Netns::find(taken.place);
-    let undone = place.and_then(|n| n.inside(|| Ok(taken.off.iter().filter(|o| o.undo().is_ok()).count())).ok());
+    let place = Netns::find(state.place);
+    let undone = place.and_then(|n| n.inside(|| Ok(state.off.iter().filter(|o| o.undo().is_ok()).count())).ok());
     undone.unwrap_or(0)
 }
 
@@ -339,17 +341,21 @@ mod tests {
     #[test]
     fn a_bridge_is_found_by_its_interfaces_while_it_runs() {
         let dir = tempfile::tempdir().unwrap();
-        let mut taken =
-            Taken { name: "wan".into(), place: 7, interfaces: vec!["a".into(), "b".into()], ..Taken::default() };
-        let record = |bridge: &Taken| Record { pid: 9, bridge: Some(bridge.clone()), ..Record::default() };
-        let mut held = Held::new(dir.path(), &record(&taken)).unwrap();
+        let mut state = BridgeState {
+            name: "wan".into(),
+            place: 7,
+            interfaces: vec!["a".into(), "b".into()],
+            ..BridgeState::default()
+        };
+        let record = |bridge: &BridgeState| Record { pid: 9, bridge: Some(bridge.clone()), ..Record::default() };
+        let mut held = Held::new(dir.path(), &record(&state)).unwrap();
         let at =
             |place, names: [&str; 2]| bridge_at(dir.path(), place, &names.map(str::to_owned)).map(|(n, r)| (n, r.pid));
         assert_eq!(at(7, ["c", "b"]), Some(("b".to_owned(), 9)));
         assert_eq!((at(7, ["c", "d"]), at(8, ["a", "b"])), (None, None));
-        taken.off = vec![SwitchedOff { interface: "b".into(), index: 1, offload: "gro".into() }];
-        held.update(&record(&taken)).unwrap();
-        assert_eq!(records(dir.path())[0].record, record(&taken));
+        state.off = vec![DisabledOffload { interface: "b".into(), index: 1, offload: "gro".into() }];
+        held.update(&record(&state)).unwrap();
+        assert_eq!(records(dir.path())[0].record, record(&state));
         assert!(leftovers(dir.path()).is_empty());
         // The state after a kill: the record exists, unlocked.
         let path = held.path.clone();
@@ -369,8 +375,9 @@ mod tests {
     #[test]
     fn what_has_one_interface_is_called_a_shaper() {
         let dir = tempfile::tempdir().unwrap();
-        let taken = Taken { name: "shape".into(), place: 7, interfaces: vec!["eth0".into()], ..Taken::default() };
-        let held = Held::new(dir.path(), &Record { pid: 9, bridge: Some(taken), ..Record::default() }).unwrap();
+        let state =
+            BridgeState { name: "shape".into(), place: 7, interfaces: vec!["eth0".into()], ..BridgeState::default() };
+        let held = Held::new(dir.path(), &Record { pid: 9, bridge: Some(state), ..Record::default() }).unwrap();
         let text = std::fs::read(&held.path).unwrap();
         let path = held.path.clone();
         drop(held);

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 
 use crate::LiveError;
-use crate::bpf::kernel_types::tells_types;
+use crate::bpf::kernel_types::has_btf;
 use crate::bpf::tcp::{OURS, register};
 use crate::capabilities::may_load_programs;
 use crate::netns::sysctl;
@@ -24,7 +24,7 @@ pub fn controls() -> Vec<String> {
 #[must_use]
 pub fn addable() -> Vec<&'static str> {
     let known = controls();
-    let can = may_load_programs() && tells_types();
+    let can = may_load_programs() && has_btf();
     OURS.into_iter().filter(|name| can && !known.iter().any(|k| k == name)).collect()
 }
 

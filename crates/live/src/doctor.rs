@@ -13,12 +13,12 @@ use crate::capabilities::may_make_links;
 use crate::cleanup::{Record, records, short};
 use crate::congestion;
 use crate::kernel;
-use crate::measured::{DirectionLook, LATEST, Look, loses_too_much};
+use crate::measured::{DirectionSnapshot, LATEST, Snapshot, loses_too_much};
 use crate::netlink::Netlink;
 use crate::netns::{Netns, set_sysctl, sysctl};
 use crate::offload::{OFFLOADS, is_on};
 use crate::rootless::{self, Refused, Step};
-use crate::timing::{Clock, Granted, be_punctual, wait};
+use crate::timing::{Clock, Granted, request_realtime, wait};
 use crate::tun::Tun;
 use aqmkit_measure::Times;
 use aqmkit_measure::output::Summary;
@@ -254,7 +254,7 @@ fn punctuality() -> Vec<Check> {
 
 /// Timer lateness of a real-time thread: a timer every 300 µs for one second.
 fn measure_timers() -> (Granted, Summary) {
-    let granted = be_punctual();
+    let granted = request_realtime();
     let clock = Clock::start();
     let mut late = Times::default();
     for i in 1..3333 {
@@ -281,7 +281,7 @@ fn irreversible(name: &str) -> Check {
 
 /// One direction of a running link over the last second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PulseDirection {
+pub struct DirectionActivity {
     /// Departure rate in bit/s.
     pub bps: f64,
     /// Arrival rate in bit/s.
@@ -299,34 +299,34 @@ pub struct PulseDirection {
 
 /// A running link over the last second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Pulse {
+pub struct LinkActivity {
     /// Seconds since the start of the link.
     pub at_s: f64,
     /// The directions: down, up.
-    pub directions: Vec<PulseDirection>,
+    pub directions: Vec<DirectionActivity>,
     /// Maximum lateness of a departure since the start, in milliseconds.
     pub latest_ms: f64,
 }
 
-impl Pulse {
+impl LinkActivity {
     /// The difference of two snapshots, taken a second apart.
     #[must_use]
-    pub fn between(before: &Look, now: &Look) -> Self {
+    pub fn between(before: &Snapshot, now: &Snapshot) -> Self {
         let seconds = now.at.since(before.at).as_secs_f64().max(1e-9);
-        let one = |(i, look): (usize, &DirectionLook)| {
-            let counters = look.counters.traffic;
+        let one = |(i, snapshot): (usize, &DirectionSnapshot)| {
+            let counters = snapshot.counters.traffic;
             let was = before.directions.get(i);
             let earlier = was.map(|d| d.counters.traffic).unwrap_or_default();
-            PulseDirection {
+            DirectionActivity {
                 bps: (counters.sent_bytes - earlier.sent_bytes) as f64 * 8.0 / seconds,
                 offered_bps: (counters.offered_bytes - earlier.offered_bytes) as f64 * 8.0 / seconds,
-                waiting_packets: look.backlog.packets,
+                waiting_packets: snapshot.backlog.packets,
                 drops: counters.drops() - earlier.drops(),
                 marks: counters.marks() - earlier.marks(),
-                overrun: look.device.overrun.saturating_sub(was.map_or(0, |d| d.device.overrun)),
+                overrun: snapshot.device.overrun.saturating_sub(was.map_or(0, |d| d.device.overrun)),
             }
         };
-        Pulse {
+        LinkActivity {
             at_s: now.at.as_secs_f64(),
             directions: now.directions.iter().enumerate().map(one).collect(),
             latest_ms: now.latest.as_millis_f64(),
@@ -336,7 +336,7 @@ impl Pulse {
 
 /// A running link and its diagnosis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Patient {
+pub struct Diagnosis {
     /// Process id.
     pub pid: u32,
     /// A short description of its command.
@@ -347,17 +347,17 @@ pub struct Patient {
 
 /// Diagnoses every running link.
 #[must_use]
-pub fn patients(directory: &Path) -> Vec<Patient> {
+pub fn diagnoses(directory: &Path) -> Vec<Diagnosis> {
     let running = records(directory).into_iter().filter(|f| f.running && f.record.bridge.is_none());
     let one = |found: crate::cleanup::Found| {
         let text = File::open(found.path.with_extension("look")).and_then(|file| short(&file)).ok();
-        let pulse = text.and_then(|t| serde_json::from_slice::<Pulse>(&t).ok());
-        let mut findings = match pulse {
-            Some(pulse) => diagnose(&found.record, &pulse),
+        let activity = text.and_then(|t| serde_json::from_slice::<LinkActivity>(&t).ok());
+        let mut findings = match activity {
+            Some(activity) => diagnose(&found.record, &activity),
             None => vec!["it began less than two seconds ago".to_owned()],
         };
         findings.extend(lost_before(&found.record));
-        Patient { pid: found.record.pid, title: found.record.title, findings }
+        Diagnosis { pid: found.record.pid, title: found.record.title, findings }
     };
     running.map(one).collect()
 }
@@ -365,16 +365,16 @@ pub fn patients(directory: &Path) -> Vec<Patient> {
 /// Below this utilisation a link is not the bottleneck.
 const BUSY: f64 = 0.9;
 
-fn diagnose(record: &Record, pulse: &Pulse) -> Vec<String> {
-    let directions = ["down", "up"].into_iter().zip(&pulse.directions).zip(&record.rates_bps);
+fn diagnose(record: &Record, activity: &LinkActivity) -> Vec<String> {
+    let directions = ["down", "up"].into_iter().zip(&activity.directions).zip(&record.rates_bps);
     let mut findings: Vec<String> = directions.map(|((name, d), rate)| judge(name, d, *rate)).collect();
-    if pulse.latest_ms > 10.0 * LATEST.as_millis_f64() {
-        findings.push(format!("the machine delayed a packet by {:.0} ms", pulse.latest_ms));
+    if activity.latest_ms > 10.0 * LATEST.as_millis_f64() {
+        findings.push(format!("the machine delayed a packet by {:.0} ms", activity.latest_ms));
     }
     findings
 }
 
-fn judge(name: &str, d: &PulseDirection, rate: u64) -> String {
+fn judge(name: &str, d: &DirectionActivity, rate: u64) -> String {
     let busy = d.bps / rate.max(1) as f64;
     let share = format!("{:.0} % busy, {} packets wait", busy * 100.0, d.waiting_packets);
     if d.bps == 0.0 && d.offered_bps == 0.0 {
@@ -434,12 +434,12 @@ mod tests {
     #[test]
     fn the_bottleneck_is_where_the_link_is_busy() {
         let busy =
-            PulseDirection { bps: 9.6e6, offered_bps: 10e6, waiting_packets: 12, drops: 1, marks: 0, overrun: 0 };
-        let said = |d: PulseDirection| judge("down", &d, 10_000_000);
+            DirectionActivity { bps: 9.6e6, offered_bps: 10e6, waiting_packets: 12, drops: 1, marks: 0, overrun: 0 };
+        let said = |d: DirectionActivity| judge("down", &d, 10_000_000);
         assert!(said(busy).contains("is here (96 % busy, 12 packets wait)"));
-        let starved = PulseDirection { bps: 4e6, waiting_packets: 0, ..busy };
+        let starved = DirectionActivity { bps: 4e6, waiting_packets: 0, ..busy };
         assert!(said(starved).contains("elsewhere"));
-        assert!(said(PulseDirection { waiting_packets: 3, ..starved }).contains("bursty"));
-        assert!(said(PulseDirection::default()).contains("nothing is sent"));
+        assert!(said(DirectionActivity { waiting_packets: 3, ..starved }).contains("bursty"));
+        assert!(said(DirectionActivity::default()).contains("nothing is sent"));
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::bridge::{KernelDevice, kernel_bridges, remove_kernel_bridge};
-use crate::cleanup::{Found, Taken, records};
+use crate::cleanup::{BridgeState, Found, records};
 use crate::netns::{Netns, cookie};
 
 /// A kernel bridge that no process supervises: it forwards frames without a queue.
@@ -28,14 +28,14 @@ impl Forwarding {
     }
 
     /// Whether its ports include the interfaces of a bridge's record.
-    pub(crate) fn is_between(&self, taken: &Taken) -> bool {
+    pub(crate) fn is_between(&self, state: &BridgeState) -> bool {
         let joined =
-            !taken.interfaces.is_empty() && taken.interfaces.iter().all(|name| self.device.ports.contains(name));
-        self.place == taken.place && joined
+            !state.interfaces.is_empty() && state.interfaces.iter().all(|name| self.device.ports.contains(name));
+        self.place == state.place && joined
     }
 
     /// A warning with the remedy; `None` if the bridge has fewer than two ports and so does not forward.
-    pub(crate) fn told(&self) -> Option<String> {
+    pub(crate) fn warning(&self) -> Option<String> {
         let KernelDevice { name, made_here, ports } = &self.device;
         let between = ports.join(" and ");
         let right = match made_here {
@@ -50,7 +50,7 @@ impl Forwarding {
     /// # Errors
     /// When the device or its namespace is gone, or permission is missing.
     pub fn remove(&self) -> io::Result<()> {
-        if self.place == here() {
+        if self.place == current_cookie() {
             return remove_kernel_bridge(self.name());
         }
         let place = Netns::find(self.place).ok_or(io::ErrorKind::NotFound)?;
@@ -59,7 +59,7 @@ impl Forwarding {
 }
 
 /// Cookie of the calling thread's network namespace; zero if the kernel does not report one.
-fn here() -> u64 {
+fn current_cookie() -> u64 {
     cookie().unwrap_or_default()
 }
 
@@ -74,13 +74,13 @@ pub fn all(directory: &std::path::Path) -> Vec<Forwarding> {
 pub(crate) fn forwarding(records: &[Found]) -> Vec<Forwarding> {
     let bridges =
         |running: bool| records.iter().filter(move |f| f.running == running).filter_map(|f| f.record.bridge.as_ref());
-    let killed: Vec<&Taken> = bridges(false).filter(|taken| taken.fail_open).collect();
-    let in_use: Vec<&Taken> = bridges(true).collect();
-    let own = here();
+    let killed: Vec<&BridgeState> = bridges(false).filter(|state| state.fail_open).collect();
+    let in_use: Vec<&BridgeState> = bridges(true).collect();
+    let own = current_cookie();
     let devices = kernel_bridges().unwrap_or_default();
     let mut found = unattended(devices, own, &killed, &in_use, |device| device.made_here);
     let mut others: Vec<u64> =
-        killed.iter().map(|taken| taken.place).filter(|place| *place != own && *place != 0).collect();
+        killed.iter().map(|state| state.place).filter(|place| *place != own && *place != 0).collect();
     others.sort_unstable();
     others.dedup();
     for place in others {
@@ -95,15 +95,16 @@ pub(crate) fn forwarding(records: &[Found]) -> Vec<Forwarding> {
 fn unattended(
     devices: Vec<KernelDevice>,
     place: u64,
-    killed: &[&Taken],
-    in_use: &[&Taken],
+    killed: &[&BridgeState],
+    in_use: &[&BridgeState],
     ours: impl Fn(&KernelDevice) -> bool,
 ) -> Vec<Forwarding> {
-    let uses =
-        |taken: &Taken, ports: &[String]| taken.place == place && taken.interfaces.iter().any(|i| ports.contains(i));
-    let attended = |ports: &[String]| in_use.iter().any(|taken| uses(taken, ports));
+    let uses = |state: &BridgeState, ports: &[String]| {
+        state.place == place && state.interfaces.iter().any(|i| ports.contains(i))
+    };
+    let attended = |ports: &[String]| in_use.iter().any(|state| uses(state, ports));
     let all = devices.into_iter().map(|device| Forwarding { device, place });
-    let left = all.filter(|f| ours(&f.device) || killed.iter().any(|taken| f.is_between(taken)));
+    let left = all.filter(|f| ours(&f.device) || killed.iter().any(|state| f.is_between(state)));
     left.filter(|f| !attended(&f.device.ports)).collect()
 }
 
@@ -116,26 +117,30 @@ mod tests {
         KernelDevice { name: name.into(), made_here: name.starts_with("aqmkit-"), ports }
     }
 
-    fn taken(place: u64, interfaces: [&str; 2]) -> Taken {
+    fn state(place: u64, interfaces: [&str; 2]) -> BridgeState {
         let interfaces = interfaces.map(str::to_owned).to_vec();
-        Taken { name: "bridge".into(), place, interfaces, fail_open: true, ..Taken::default() }
+        BridgeState { name: "bridge".into(), place, interfaces, fail_open: true, ..BridgeState::default() }
     }
 
     #[test]
     fn a_device_that_nobody_attends_is_told_of_with_what_ends_it() {
         let devices =
             || vec![device("aqmkit-2", &["l1", "r1"]), device("br0", &["l2", "r2"]), device("br1", &["l3", "r3"])];
-        let (first, second) = (taken(7, ["l1", "r1"]), taken(7, ["l2", "r2"]));
-        let told = |killed: &[&Taken], in_use: &[&Taken], own: bool| -> Vec<String> {
+        let (first, second) = (state(7, ["l1", "r1"]), state(7, ["l2", "r2"]));
+        let warnings = |killed: &[&BridgeState], in_use: &[&BridgeState], own: bool| -> Vec<String> {
             let found = unattended(devices(), 7, killed, in_use, |device| own && device.made_here);
-            found.iter().filter_map(Forwarding::told).collect()
+            found.iter().filter_map(Forwarding::warning).collect()
         };
         let ours = "the kernel forwards between l1 and r1 without a queue (aqmkit-2); start the bridge again, or aqmkit bridge --cleanup \
                     removes it, which cuts the connection";
         let users = "the kernel forwards between l2 and r2 without a queue (br0); start the bridge again";
-        assert_eq!(told(&[], &[], true), [ours], "it is found without a record, too");
-        assert_eq!(told(&[&first, &second], &[], false), [ours, users]);
-        assert_eq!(told(&[&first], &[&first], true), [""; 0], "the next bridge attends it");
-        assert_eq!(told(&[&taken(8, ["l1", "r1"])], &[], false), [""; 0], "those are interfaces of another namespace");
+        assert_eq!(warnings(&[], &[], true), [ours], "it is found without a record, too");
+        assert_eq!(warnings(&[&first, &second], &[], false), [ours, users]);
+        assert_eq!(warnings(&[&first], &[&first], true), [""; 0], "the next bridge attends it");
+        assert_eq!(
+            warnings(&[&state(8, ["l1", "r1"])], &[], false),
+            [""; 0],
+            "those are interfaces of another namespace"
+        );
     }
 }

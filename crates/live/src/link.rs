@@ -146,7 +146,7 @@ impl Link {
         (server.orphans, client.orphans) = (of_outer, of_inner);
         let (mut router, mut decisions) = (None, None);
         if let Some(in_kernel) = setup.in_kernel {
-            let made = router::put_before(&server, &addresses, number, setup, in_kernel)?;
+            let made = router::insert_router(&server, &addresses, number, setup, in_kernel)?;
             router = Some(std::mem::replace(&mut server, made.sender));
             decisions = Some(made.decisions);
         }
@@ -189,7 +189,7 @@ impl Link {
     /// When a thread does not answer.
     pub fn begin(&self) -> Result<(), LiveError> {
         let at = self.clock.now() + HEARD;
-        self.told(move |direction, _| direction.meter_mut().begin(at))?;
+        self.on_each_direction(move |direction, _| direction.meter_mut().begin(at))?;
         let failed = "cannot wait for the start of the measurement";
         while self.clock.now() < at {
             // A signal may interrupt the wait: retry.
@@ -204,7 +204,7 @@ impl Link {
     /// When a thread does not answer, so that the measurement has no end.
     pub fn finish(&self) -> Result<(), LiveError> {
         let at = self.clock.now();
-        self.told(move |direction, _| {
+        self.on_each_direction(move |direction, _| {
             // First process departures that are due by then.
             direction.advance(at);
             direction.meter_mut().end(at);
@@ -212,7 +212,10 @@ impl Link {
     }
 
     /// Runs a closure on every direction. Not an error if the link has ended.
-    fn told(&self, act: impl Fn(&mut Direction, Instant) + Clone + Send + 'static) -> Result<(), LiveError> {
+    fn on_each_direction(
+        &self,
+        act: impl Fn(&mut Direction, Instant) + Clone + Send + 'static,
+    ) -> Result<(), LiveError> {
         if self.control.ask_all(act).is_some() || !self.is_up() {
             return Ok(());
         }

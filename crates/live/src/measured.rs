@@ -29,7 +29,7 @@ impl Trouble {
 
 /// A snapshot of one direction.
 #[derive(Clone, Debug, Default)]
-pub struct DirectionLook {
+pub struct DirectionSnapshot {
     /// Counters since the start.
     pub counters: Counters,
     /// The queue's backlog.
@@ -46,11 +46,11 @@ pub struct DirectionLook {
 
 /// A snapshot of a running bottleneck.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
+pub struct Snapshot {
     /// When it was taken.
     pub at: Instant,
     /// In order: first to second side, then back.
-    pub directions: Vec<DirectionLook>,
+    pub directions: Vec<DirectionSnapshot>,
     /// Maximum lateness of a departure so far.
     pub latest: Duration,
     /// Histogram of the lateness of departures.
@@ -59,14 +59,14 @@ pub struct Look {
     pub trouble: Trouble,
 }
 
-impl Look {
+impl Snapshot {
     /// Merges the snapshots of two threads, `self` having the first directions. The time is the earlier of the two, so
     /// that it stands still when one thread hangs.
     #[must_use]
-    pub(crate) fn and(mut self, other: Look) -> Look {
+    pub(crate) fn and(mut self, other: Snapshot) -> Snapshot {
         self.directions.extend(other.directions);
         self.late.add(&other.late);
-        Look {
+        Snapshot {
             at: self.at.min(other.at),
             latest: self.latest.max(other.latest),
             trouble: self.trouble.and(other.trouble),
@@ -217,14 +217,17 @@ mod tests {
     #[test]
     fn two_threads_make_one_snapshot() {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let look = |now, lost: &[u64], late, trouble| {
-            let mut look = Look { at: at(now), latest: Duration::from_micros(late), trouble, ..Look::default() };
-            look.late.record(look.latest);
-            look.directions.extend(lost.iter().map(|lost| DirectionLook { lost: *lost, ..DirectionLook::default() }));
-            look
+        let snapshot = |now, lost: &[u64], late, trouble| {
+            let mut snapshot =
+                Snapshot { at: at(now), latest: Duration::from_micros(late), trouble, ..Snapshot::default() };
+            snapshot.late.record(snapshot.latest);
+            snapshot
+                .directions
+                .extend(lost.iter().map(|lost| DirectionSnapshot { lost: *lost, ..DirectionSnapshot::default() }));
+            snapshot
         };
-        let first = look(1300, &[1], 7, Trouble { refused: 2, failed_reads: 0 });
-        let second = look(1200, &[2], 900, Trouble { refused: 3, failed_reads: 1 });
+        let first = snapshot(1300, &[1], 7, Trouble { refused: 2, failed_reads: 0 });
+        let second = snapshot(1200, &[2], 900, Trouble { refused: 3, failed_reads: 1 });
         let both = first.and(second);
         assert_eq!((both.at, both.latest), (at(1200), Duration::from_micros(900)));
         assert_eq!(both.directions.iter().map(|d| d.lost).collect::<Vec<_>>(), [1, 2]);

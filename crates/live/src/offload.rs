@@ -16,14 +16,14 @@ use crate::netlink::Netlink;
 pub struct Offload {
     /// Its name for `ethtool -K`.
     pub name: &'static str,
-    way: Way,
+    access: Access,
 }
 
 /// How an offload is read and set (`linux/ethtool.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Access {
     /// By a pair of commands, `ETHTOOL_G*` and `ETHTOOL_S*`.
-    Own { ask: u32, set: u32 },
+    Commands { get: u32, set: u32 },
     /// By a bit of `ETHTOOL_GFLAGS` and `ETHTOOL_SFLAGS`.
     Flag(u32),
 }
@@ -34,14 +34,14 @@ const GET_CHANNELS: u32 = 0x3c;
 
 /// The offloads that merge packets.
 pub const OFFLOADS: [Offload; 4] = [
-    Offload { name: "tso", way: Way::Own { ask: 0x1e, set: 0x1f } },
-    Offload { name: "gso", way: Way::Own { ask: 0x23, set: 0x24 } },
-    Offload { name: "gro", way: Way::Own { ask: 0x2b, set: 0x2c } },
-    Offload { name: "lro", way: Way::Flag(1 << 15) },
+    Offload { name: "tso", access: Access::Commands { get: 0x1e, set: 0x1f } },
+    Offload { name: "gso", access: Access::Commands { get: 0x23, set: 0x24 } },
+    Offload { name: "gro", access: Access::Commands { get: 0x2b, set: 0x2c } },
+    Offload { name: "lro", access: Access::Flag(1 << 15) },
 ];
 
 /// VLAN stripping: removes VLAN tags from received frames.
-pub const TAGS: Offload = Offload { name: "rxvlan", way: Way::Flag(1 << 8) };
+pub const TAGS: Offload = Offload { name: "rxvlan", access: Access::Flag(1 << 8) };
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -52,7 +52,7 @@ struct Value {
 
 /// An offload that was disabled on an interface, to be restored later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SwitchedOff {
+pub struct DisabledOffload {
     /// Interface name.
     pub interface: String,
     /// Its ifindex, because another interface may get the name later.
@@ -64,32 +64,32 @@ pub struct SwitchedOff {
 /// A callback invoked with each offload before it is disabled, to record what must be restored if this process is
 /// killed.
 #[derive(Clone)]
-pub struct WriteDown(Arc<dyn Fn(&SwitchedOff) + Send + Sync>);
+pub struct OffloadLog(Arc<dyn Fn(&DisabledOffload) + Send + Sync>);
 
-impl WriteDown {
+impl OffloadLog {
     /// Invokes this function.
-    pub fn with(note: impl Fn(&SwitchedOff) + Send + Sync + 'static) -> Self {
-        WriteDown(Arc::new(note))
+    pub fn new(note: impl Fn(&DisabledOffload) + Send + Sync + 'static) -> Self {
+        OffloadLog(Arc::new(note))
     }
 
     /// Records nothing.
     #[must_use]
-    pub fn nowhere() -> Self {
-        WriteDown::with(|_| ())
+    pub fn none() -> Self {
+        OffloadLog::new(|_| ())
     }
 
-    pub(crate) fn note(&self, off: &SwitchedOff) {
+    pub(crate) fn note(&self, off: &DisabledOffload) {
         (self.0)(off);
     }
 }
 
-impl std::fmt::Debug for WriteDown {
+impl std::fmt::Debug for OffloadLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WriteDown")
+        f.write_str("OffloadLog")
     }
 }
 
-impl SwitchedOff {
+impl DisabledOffload {
     /// Enables the offload again, in the calling thread's namespace.
     ///
     /// # Errors
@@ -109,11 +109,11 @@ impl SwitchedOff {
 /// # Errors
 /// When there is no such interface, or the driver does not report it.
 pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
-    let (ask, bits) = match offload.way {
-        Way::Own { ask, .. } => (ask, u32::MAX),
-        Way::Flag(bit) => (GET_FLAGS, bit),
+    let (get, bits) = match offload.access {
+        Access::Commands { get, .. } => (get, u32::MAX),
+        Access::Flag(bit) => (GET_FLAGS, bit),
     };
-    let mut value = Value { command: ask, data: 0 };
+    let mut value = Value { command: get, data: 0 };
     ethtool(interface, &mut value)?;
     Ok(value.data & bits != 0)
 }
@@ -123,9 +123,9 @@ pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
 /// # Errors
 /// When there is no such interface, its driver refuses, or `CAP_NET_ADMIN` is missing.
 pub fn switch(interface: &str, offload: &Offload, on: bool) -> io::Result<()> {
-    let mut value = match offload.way {
-        Way::Own { set, .. } => Value { command: set, data: on.into() },
-        Way::Flag(bit) => {
+    let mut value = match offload.access {
+        Access::Commands { set, .. } => Value { command: set, data: on.into() },
+        Access::Flag(bit) => {
             let mut flags = Value { command: GET_FLAGS, data: 0 };
             ethtool(interface, &mut flags)?;
             let data = if on { flags.data | bit } else { flags.data & !bit };

@@ -44,7 +44,7 @@ pub trait Port {
     fn counts(&mut self) -> Counts;
 
     /// Called when polling reports an error. Returns whether the device is gone for good.
-    fn look_after(&mut self) -> bool {
+    fn on_poll_error(&mut self) -> bool {
         true
     }
 }
@@ -111,18 +111,18 @@ pub(crate) fn refuse_all(packets: &[Outgoing<'_>], refused: &mut dyn FnMut(usize
 pub(crate) const LONGEST: usize = 65_536 + 14 + 8;
 
 /// The same with the `virtio_net_hdr` in front.
-const ROOM: usize = LONGEST + HEADER;
+const BUFFER: usize = LONGEST + HEADER;
 
 /// Shorter packets are copied out of the buffer, so that they take no more memory than they need.
 const SHORT: usize = 4096;
 
 /// A receive buffer for a packet behind its `virtio_net_hdr`.
 #[derive(Debug)]
-pub(crate) struct Room(Vec<u8>);
+pub(crate) struct ReceiveBuffer(Vec<u8>);
 
-impl Room {
-    pub(crate) fn new() -> Room {
-        Room(Vec::with_capacity(ROOM))
+impl ReceiveBuffer {
+    pub(crate) fn new() -> ReceiveBuffer {
+        ReceiveBuffer(Vec::with_capacity(BUFFER))
     }
 
     /// Takes the packet that `read` appends to the empty buffer. An empty read counts as no packet.
@@ -136,7 +136,7 @@ impl Room {
         if self.0.len() <= SHORT {
             return received(self.0.clone(), tag);
         }
-        let mut bytes = std::mem::replace(&mut self.0, Vec::with_capacity(ROOM));
+        let mut bytes = std::mem::replace(&mut self.0, Vec::with_capacity(BUFFER));
         bytes.shrink_to_fit();
         received(bytes, tag)
     }
@@ -173,7 +173,7 @@ mod tests {
             into.extend_from_slice(packet);
             Ok(())
         };
-        Room::new().take(tag, with_header).unwrap()
+        ReceiveBuffer::new().take(tag, with_header).unwrap()
     }
 
     #[test]
@@ -190,12 +190,12 @@ mod tests {
 
     #[test]
     fn nothing_and_the_unknown_are_errors() {
-        let mut room = Room::new();
-        assert_eq!(room.take(None, |_| Ok(())).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let mut buffer = ReceiveBuffer::new();
+        assert_eq!(buffer.take(None, |_| Ok(())).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         let unknown = |into: &mut Vec<u8>| {
             into.extend_from_slice(&[0, 77, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
             Ok(())
         };
-        assert_eq!(room.take(None, unknown).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(buffer.take(None, unknown).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }

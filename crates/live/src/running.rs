@@ -17,12 +17,12 @@ use crate::bottleneck::{Bottleneck, Direction, Request};
 use crate::bounds;
 use crate::confinement::{Needs, confine};
 use crate::ctl::Control;
-use crate::ctl::control::{OfThread, Shown};
+use crate::ctl::control::{Shown, ThreadHandle};
 use crate::error::LiveError;
 use crate::kernel::queue::KernelQueue;
-use crate::measured::{Look, Measured};
+use crate::measured::{Measured, Snapshot};
 use crate::port::Port;
-use crate::timing::{Clock, be_punctual};
+use crate::timing::{Clock, request_realtime};
 use crate::tun::Tun;
 
 /// The number of forwarding threads.
@@ -118,10 +118,10 @@ where
             let rest = directions.split_off(of_each.min(directions.len()));
             let own = std::mem::replace(&mut directions, rest);
             let (sender, requests) = channel();
-            let look = Arc::new(Mutex::new(Look::default()));
-            reached.push(OfThread { requests: sender, look: Arc::clone(&look), directions: own.len() });
+            let snapshot = Arc::new(Mutex::new(Snapshot::default()));
+            reached.push(ThreadHandle { requests: sender, snapshot: Arc::clone(&snapshot), directions: own.len() });
             let (common, count) = (common.clone(), own.len());
-            joined.begin(move || bottleneck(own, before, common, requests, look))?;
+            joined.begin(move || bottleneck(own, before, common, requests, snapshot))?;
             before += count;
         }
         let control = Arc::new(Control::new(shown, setups, reached));
@@ -151,21 +151,21 @@ fn bottleneck<D: Port>(
     before: usize,
     common: Common,
     requests: Receiver<Request<D>>,
-    look: Arc<Mutex<Look>>,
+    snapshot: Arc<Mutex<Snapshot>>,
 ) -> Result<Bottleneck<D>, LiveError> {
     let Common { reader, clock, plan, keep, needs } = common;
     let mut directions: Vec<_> = directions.into_iter().map(Unbuilt::build).collect::<Result<_, _>>()?;
-    let granted = be_punctual();
+    let granted = request_realtime();
     // Packets are untrusted, so the thread parsing them keeps only the capabilities it needs.
     keep();
     // Confinement is best effort: older kernels lack seccomp.
     let _ = confine(needs);
     // Publish a first snapshot, so that every direction is visible from the start.
-    if let Ok(mut shared) = look.lock() {
-        let directions = directions.iter_mut().map(Direction::look).collect();
-        *shared = Look { at: clock.now(), directions, ..Look::default() };
+    if let Ok(mut shared) = snapshot.lock() {
+        let directions = directions.iter_mut().map(Direction::snapshot).collect();
+        *shared = Snapshot { at: clock.now(), directions, ..Snapshot::default() };
     }
-    Ok(Bottleneck { directions, before, requests, reader, clock, look, plan, granted })
+    Ok(Bottleneck { directions, before, requests, reader, clock, snapshot, plan, granted })
 }
 
 /// The forwarding threads, in the order of their directions. They stop together.

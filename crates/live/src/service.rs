@@ -41,7 +41,7 @@ impl Manager {
 
     /// The interval at which to send keep-alives: half of `WATCHDOG_USEC`. `None` if the watchdog is off.
     #[must_use]
-    pub fn pulse(&self) -> Option<Duration> {
+    pub fn watchdog_interval(&self) -> Option<Duration> {
         self.patience.map(|patience| patience / 2)
     }
 
@@ -79,7 +79,7 @@ mod tests {
         let hidden = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         for (place, socket) in [(path.into_os_string(), listener), (format!("@{name}").into(), hidden)] {
             let manager = Manager::at(&place, Some(Duration::from_secs(4))).unwrap();
-            assert_eq!(manager.pulse(), Some(Duration::from_secs(2)));
+            assert_eq!(manager.watchdog_interval(), Some(Duration::from_secs(2)));
             manager.ready();
             manager.alive();
             manager.stopping();

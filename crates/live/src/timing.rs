@@ -68,7 +68,7 @@ impl Granted {
 
 /// Requests real-time scheduling for the calling thread; returns what was granted.
 #[must_use]
-pub fn be_punctual() -> Granted {
+pub fn request_realtime() -> Granted {
     // The kernel's `sched_param` is just the priority. The raw system call, because musl's function is a stub.
     let parameter: libc::c_int = PRIORITY;
     // SAFETY: the parameter outlives the call, and zero means the calling thread.

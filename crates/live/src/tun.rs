@@ -14,7 +14,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{IntegerSetter, Ioctl, IoctlOutput, Opcode, ioctl};
 
-use crate::port::{Counts, Outlet, Port, Room};
+use crate::port::{Counts, Outlet, Port, ReceiveBuffer};
 
 /// The device file.
 pub const DEVICE: &str = "/dev/net/tun";
@@ -28,7 +28,7 @@ pub(crate) const QUEUE: u32 = 2000;
 pub struct Tun {
     file: OwnedFd,
     name: String,
-    room: Room,
+    buffer: ReceiveBuffer,
     /// Super-packets that cannot be segmented.
     too_long: u64,
     /// Drops on the device, if they are counted.
@@ -58,14 +58,20 @@ impl Tun {
     /// # Errors
     /// When file descriptors are exhausted.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Tun { file: self.file.try_clone()?, name: self.name.clone(), room: Room::new(), too_long: 0, dropped: None })
+        Ok(Tun {
+            file: self.file.try_clone()?,
+            name: self.name.clone(),
+            buffer: ReceiveBuffer::new(),
+            too_long: 0,
+            dropped: None,
+        })
     }
 
     fn of_kind(name: &str, kind: libc::c_int) -> io::Result<Self> {
         let file = open()?;
         let mut request = Request::new(name, kind)?;
         attach(&file, &mut request)?;
-        Ok(Tun { file, name: request.name(), room: Room::new(), too_long: 0, dropped: None })
+        Ok(Tun { file, name: request.name(), buffer: ReceiveBuffer::new(), too_long: 0, dropped: None })
     }
 
     /// Starts counting drops on the device, in the calling thread's network namespace, which must be the device's.
@@ -111,7 +117,7 @@ impl Port for Tun {
             rustix::io::read(file, spare_capacity(into))?;
             Ok(())
         };
-        self.room.take(None, read)
+        self.buffer.take(None, read)
     }
 
     fn count_too_long(&mut self) {

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aqmkit_aqm::Catalogue;
 use aqmkit_live::LiveError;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Io, kernel_bridge_of, remove_kernel_bridge};
-use aqmkit_live::cleanup::{self, Cleaned, Taken};
+use aqmkit_live::cleanup::{self, BridgeState, Cleaned};
 use aqmkit_live::ctl;
 use aqmkit_live::handover;
 use aqmkit_live::netns::cookie;
-use aqmkit_live::offload::WriteDown;
+use aqmkit_live::offload::OffloadLog;
 use aqmkit_packets::shaper::Setup;
 
 use super::args::wire;
@@ -43,17 +43,17 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
     }
     // The bridge restores the interfaces at its end; a second Ctrl-C must not prevent this.
     stop::listen_once()?;
-    let taken = Taken {
+    let state = BridgeState {
         name: args.name.clone(),
         place,
         interfaces: setup.interfaces.to_vec(),
         fail_open: setup.fail_open,
         off: Vec::new(),
     };
-    let ledger = Arc::new(Mutex::new(Ledger::open(&directory, taken, talk)));
+    let ledger = Arc::new(Mutex::new(Ledger::open(&directory, state, talk)));
     let noting = {
         let ledger = Arc::clone(&ledger);
-        WriteDown::with(move |off| ledger.lock().unwrap_or_else(PoisonError::into_inner).add(off))
+        OffloadLog::new(move |off| ledger.lock().unwrap_or_else(PoisonError::into_inner).add(off))
     };
     let bridge = Bridge::open_noting(&setup, &args.name, noting)?;
     let [a, b] = &setup.interfaces;

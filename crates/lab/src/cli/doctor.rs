@@ -3,7 +3,7 @@
 use aqmkit_advise::install::names_in_tc;
 use aqmkit_live::cleanup;
 use aqmkit_live::ctl;
-use aqmkit_live::doctor::{Check, Patient, State, examine, patients};
+use aqmkit_live::doctor::{Check, Diagnosis, State, diagnoses, examine};
 use aqmkit_report::terminal::Screen;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use super::say;
 #[derive(Serialize)]
 struct Findings {
     checks: Vec<Check>,
-    links: Vec<Patient>,
+    links: Vec<Diagnosis>,
     /// Remains of killed links and bridges, and bridges of the kernel in place of ended ones.
     leftovers: Vec<String>,
 }
@@ -26,7 +26,7 @@ struct Findings {
 pub(super) fn doctor(args: &args::Doctor) -> Result<(), Failure> {
     let directory = ctl::directory();
     let checks = examine(&names_in_tc().collect::<Vec<_>>());
-    let findings = Findings { checks, links: patients(&directory), leftovers: cleanup::leftovers(&directory) };
+    let findings = Findings { checks, links: diagnoses(&directory), leftovers: cleanup::leftovers(&directory) };
     if args.json {
         say::print(&serde_json::to_string_pretty(&findings)?)?;
     } else {

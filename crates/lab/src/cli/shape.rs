@@ -1,7 +1,7 @@
 //! `shape`: a queue in front of an interface of this machine.
 
 use aqmkit_aqm::Catalogue;
-use aqmkit_live::cleanup::{self, Taken};
+use aqmkit_live::cleanup::{self, BridgeState};
 use aqmkit_live::ctl;
 use aqmkit_live::netns::cookie;
 use aqmkit_live::shape::{ShapeSetup, open};
@@ -29,8 +29,11 @@ pub(super) fn shape(args: &wire::Shape, disciplines: &Catalogue, talk: Talk) -> 
     let place = cookie().unwrap_or_default();
     standing::alone(&directory, place, &interfaces)?;
     stop::listen_once()?;
-    let _ledger =
-        Ledger::open(&directory, Taken { name: args.name.clone(), place, interfaces, ..Taken::default() }, talk);
+    let _ledger = Ledger::open(
+        &directory,
+        BridgeState { name: args.name.clone(), place, interfaces, ..BridgeState::default() },
+        talk,
+    );
     let running = open(&setup, &args.name)?;
     let what = if setup.ingress.is_some() { "what leaves and enters" } else { "what leaves" };
     let attended = Attended { directory: &directory, name: &args.name, watched: args.watched };

@@ -9,13 +9,13 @@ use std::time::Duration;
 use aqmkit_base::near::closest;
 use aqmkit_live::LiveError;
 use aqmkit_live::capabilities::keep_none;
-use aqmkit_live::cleanup::{self, Held, Record, Taken};
+use aqmkit_live::cleanup::{self, BridgeState, Held, Record};
 use aqmkit_live::confinement::{Needs, confine};
 use aqmkit_live::ctl::{self, Control, Report};
 use aqmkit_live::measured::Measured;
 use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
-use aqmkit_live::offload::SwitchedOff;
+use aqmkit_live::offload::DisabledOffload;
 use aqmkit_live::port::{Counts, Port};
 use aqmkit_live::running::{Running, Threads};
 use aqmkit_live::service::Manager;
@@ -93,7 +93,7 @@ fn wait<D: Port + 'static>(running: &Running<D>, manager: Option<&Manager>) {
     let (mut last, mut since) = (None, Duration::MAX);
     while running.is_up() && !stop::stopping() {
         if let Some(manager) = manager
-            && manager.pulse().is_some_and(|pulse| since >= pulse)
+            && manager.watchdog_interval().is_some_and(|interval| since >= interval)
         {
             let at = Some(running.control.report().at_s.to_bits());
             if at != last {
@@ -122,10 +122,10 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Writes the record, before anything is changed.
-    pub(super) fn open(directory: &Path, taken: Taken, talk: Talk) -> Self {
-        cleanup::forget(directory, taken.place, &taken.interfaces);
-        let title = taken.interfaces.join(" and ");
-        let record = Record { pid: std::process::id(), title, bridge: Some(taken), ..Record::default() };
+    pub(super) fn open(directory: &Path, state: BridgeState, talk: Talk) -> Self {
+        cleanup::forget(directory, state.place, &state.interfaces);
+        let title = state.interfaces.join(" and ");
+        let record = Record { pid: std::process::id(), title, bridge: Some(state), ..Record::default() };
         let held = Held::new(directory, &record);
         if let Err(e) = &held {
             talk.note(&format!("no record can be kept in {}: {e}", directory.display()));
@@ -134,10 +134,10 @@ impl Ledger {
     }
 
     /// Adds an offload that is about to be disabled.
-    pub(super) fn add(&mut self, off: &SwitchedOff) {
-        let (Some(held), Some(taken)) = (&mut self.held, &mut self.record.bridge) else { return };
-        if !taken.off.contains(off) {
-            taken.off.push(off.clone());
+    pub(super) fn add(&mut self, off: &DisabledOffload) {
+        let (Some(held), Some(state)) = (&mut self.held, &mut self.record.bridge) else { return };
+        if !state.off.contains(off) {
+            state.off.push(off.clone());
             if let Err(e) = held.update(&self.record) {
                 self.talk.note(&format!("{} of {} is disabled without a record: {e}", off.offload, off.interface));
             }

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use aqmkit_base::Duration;
 use aqmkit_experiment::RunSpec;
 use aqmkit_live::link::Link;
-use aqmkit_live::timing::be_punctual;
+use aqmkit_live::timing::request_realtime;
 use aqmkit_measure::join;
 use aqmkit_measure::output::Engine;
 use aqmkit_runs::run::{Stop, Work};
@@ -115,7 +115,7 @@ fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Cont
         let work = move || {
             link.client.namespace.enter()?;
             // Hosts that wait for other programs would be measured in place of the link.
-            let _ = be_punctual();
+            let _ = request_realtime();
             hosts.run(&mut |progress| {
                 // Who listens does so until this thread ends.
                 let _ = tell.send(progress);

@@ -6,7 +6,7 @@ use std::{fs, io};
 const FILE: &str = "/sys/kernel/btf/vmlinux";
 
 /// Whether the running kernel has BTF.
-pub(crate) fn tells_types() -> bool {
+pub(crate) fn has_btf() -> bool {
     fs::exists(FILE).unwrap_or(false)
 }
 

@@ -83,7 +83,7 @@ impl Attr {
     }
 
     /// Sets a pointer, which takes two words.
-    pub(crate) fn point<T: ?Sized>(&mut self, at: usize, to: *const T) {
+    pub(crate) fn set_pointer<T: ?Sized>(&mut self, at: usize, to: *const T) {
         let address = (to.cast::<u8>().addr() as u64).to_ne_bytes();
         let [a, b, c, d, e, f, g, h] = address;
         self.0[at] = u32::from_ne_bytes([a, b, c, d]);
@@ -105,7 +105,7 @@ pub(crate) unsafe fn bpf(command: Command, attr: &Attr) -> io::Result<libc::c_lo
 ///
 /// # Safety
 /// As [`bpf`]; and the command must return a file descriptor.
-pub(crate) unsafe fn make(command: Command, attr: &Attr) -> io::Result<OwnedFd> {
+pub(crate) unsafe fn bpf_fd(command: Command, attr: &Attr) -> io::Result<OwnedFd> {
     // SAFETY: by contract.
     let descriptor = unsafe { bpf(command, attr) }?;
     // SAFETY: the kernel has just returned this descriptor, which nobody else owns. Descriptors fit an `int`.
@@ -115,8 +115,8 @@ pub(crate) unsafe fn make(command: Command, attr: &Attr) -> io::Result<OwnedFd> 
 /// Updates a map element.
 pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Result<()> {
     let mut attr = Attr::new(&[(word::UPDATED_MAP, map.as_raw_fd() as u32)]);
-    attr.point(word::KEY, key.as_ptr());
-    attr.point(word::VALUE, value.as_ptr());
+    attr.set_pointer(word::KEY, key.as_ptr());
+    attr.set_pointer(word::VALUE, value.as_ptr());
     // SAFETY: key and value have the sizes of the map's, and outlive the call.
     unsafe { bpf(Command::MapUpdateElem, &attr) }.map(drop)
 }
@@ -125,8 +125,8 @@ pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Re
 pub(crate) fn look_up(map: BorrowedFd<'_>, index: u32, value: &mut [u8]) -> io::Result<()> {
     let key = index.to_ne_bytes();
     let mut attr = Attr::new(&[(word::UPDATED_MAP, map.as_raw_fd() as u32)]);
-    attr.point(word::KEY, key.as_ptr());
-    attr.point(word::VALUE, value.as_mut_ptr());
+    attr.set_pointer(word::KEY, key.as_ptr());
+    attr.set_pointer(word::VALUE, value.as_mut_ptr());
     // SAFETY: key and value have the sizes of the map's, and outlive the call.
     unsafe { bpf(Command::MapLookupElem, &attr) }.map(drop)
 }
@@ -134,9 +134,9 @@ pub(crate) fn look_up(map: BorrowedFd<'_>, index: u32, value: &mut [u8]) -> io::
 /// Loads BTF, which maps and programs can then refer to.
 pub(crate) fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
     let mut attr = Attr::new(&[(word::BTF_SIZE, types.len() as u32)]);
-    attr.point(word::BTF, types.as_ptr());
+    attr.set_pointer(word::BTF, types.as_ptr());
     // SAFETY: the types have the given size and outlive the call.
-    unsafe { make(Command::BtfLoad, &attr) }
+    unsafe { bpf_fd(Command::BtfLoad, &attr) }
 }
 
 /// Runs a `SCHED_CLS` program `repeat` times on a packet (`BPF_PROG_TEST_RUN`); returns the mean duration in
@@ -147,7 +147,7 @@ pub(crate) fn test_run(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> i
         (word::PACKET_SIZE, packet.len() as u32),
         (word::REPEAT, repeat),
     ]);
-    attr.point(word::PACKET, packet.as_ptr());
+    attr.set_pointer(word::PACKET, packet.as_ptr());
     // SAFETY: the packet has the given size and outlives the call. The kernel writes the result into `attr`, which is
     // borrowed by nothing else.
     let answer =
@@ -162,16 +162,16 @@ pub(crate) fn test_run(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> i
 pub(crate) fn load(code: &[u64], words: &[(usize, u32)]) -> io::Result<OwnedFd> {
     let mut attr = Attr::new(words);
     attr.0[word::INSTRUCTION_COUNT] = code.len() as u32;
-    attr.point(word::INSTRUCTIONS, code.as_ptr());
-    attr.point(word::LICENCE, LICENCE.as_ptr());
+    attr.set_pointer(word::INSTRUCTIONS, code.as_ptr());
+    attr.set_pointer(word::LICENCE, LICENCE.as_ptr());
     // SAFETY: the instructions have the given count, the licence is zero-terminated, and both outlive the call.
-    let first = unsafe { make(Command::ProgLoad, &attr) };
+    let first = unsafe { bpf_fd(Command::ProgLoad, &attr) };
     let Err(error) = first else { return first };
     let mut log = vec![0_u8; LOG];
     (attr.0[word::LOG_LEVEL], attr.0[word::LOG_SIZE]) = (1, LOG as u32);
-    attr.point(word::LOG, log.as_mut_ptr());
+    attr.set_pointer(word::LOG, log.as_mut_ptr());
     // SAFETY: as above, and the log has the given size.
-    match unsafe { make(Command::ProgLoad, &attr) } {
+    match unsafe { bpf_fd(Command::ProgLoad, &attr) } {
         Ok(program) => Ok(program),
         Err(_) => {
             let text = String::from_utf8_lossy(log.split(|b| *b == 0).next().unwrap_or_default()).into_owned();

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use super::kernel_types::{Btf, Structure};
-use super::{Attr, Command, load, load_types, make, update, word};
+use super::{Attr, Command, bpf_fd, load, load_types, update, word};
 
 const MAP_TYPE_STRUCT_OPS: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
@@ -86,13 +86,13 @@ impl<'a> Table<'a> {
             (word::MAP_KERNEL_TYPE, self.wrapper.id),
         ]);
         // SAFETY: the attributes contain no pointers.
-        let map = unsafe { make(Command::MapCreate, &map) }
+        let map = unsafe { bpf_fd(Command::MapCreate, &map) }
             .map_err(|e| io::Error::new(e.kind(), format!("Linux 6.4 or newer is needed ({e})")))?;
         update(map.as_fd(), &[0; 4], &self.value)?;
         let link =
             Attr::new(&[(word::LINKED_FILE, map.as_raw_fd() as u32), (word::LINK_ATTACH_TYPE, ATTACH_TYPE_STRUCT_OPS)]);
         // SAFETY: the attributes contain no pointers.
-        unsafe { make(Command::LinkCreate, &link) }
+        unsafe { bpf_fd(Command::LinkCreate, &link) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::code::Code;
-use super::{Attr, Command, load, make, word};
+use super::{Attr, Command, bpf_fd, load, word};
 use crate::error::LiveError;
 
 const PROG_TYPE_SCHED_CLS: u32 = 3;
@@ -51,7 +51,7 @@ impl Attached {
             (word::LINK_ATTACH_TYPE, hook as u32),
         ]);
         // SAFETY: no addresses.
-        let link = unsafe { make(Command::LinkCreate, &link) }?;
+        let link = unsafe { bpf_fd(Command::LinkCreate, &link) }?;
         Ok(Attached { _link: link })
     }
 }

@@ -10,9 +10,9 @@ use super::fail_open;
 use super::ring::{self, Ring};
 use super::xdp;
 use crate::error::LiveError;
-use crate::offload::{self, OFFLOADS, Offload, SwitchedOff, WriteDown};
+use crate::offload::{self, DisabledOffload, OFFLOADS, Offload, OffloadLog};
 use crate::packet_socket::{self, BATCH, Sender, bind, flags, index, mtu, set, take_error};
-use crate::port::{Counts, Port, Room, Shared, refuse_all};
+use crate::port::{Counts, Port, ReceiveBuffer, Shared, refuse_all};
 use crate::timing::Clock;
 use aqmkit_packets::outgoing::{Joins, Outgoing};
 use aqmkit_packets::super_packet::Received;
@@ -38,7 +38,7 @@ pub struct Interface {
     next_look: Instant,
     counts: Counts,
     /// Receive buffer for super-packets.
-    room: Room,
+    buffer: ReceiveBuffer,
 }
 
 /// How to open the interface, at start and whenever it returns.
@@ -49,7 +49,7 @@ pub(super) struct Opening {
     /// ifindex of the kernel bridge that takes over when this process ends.
     pub(super) kernel_bridge: Option<u32>,
     /// Called with each offload before it is disabled.
-    pub(super) note: WriteDown,
+    pub(super) note: OffloadLog,
 }
 
 /// The I/O method of an interface.
@@ -64,7 +64,7 @@ pub enum Io {
 
 /// The receiving sockets of an [`Io`] method.
 #[derive(Debug)]
-enum Way {
+enum Receiving {
     Packet(Ring),
     Xdp {
         receiver: Box<xdp::Receiver>,
@@ -90,7 +90,7 @@ pub struct Outlet(Shared<Sending>);
 struct Open {
     /// A packet socket, which keeps the interface promiscuous; without `AF_XDP` it also carries the frames.
     socket: OwnedFd,
-    way: Way,
+    receiving: Receiving,
     index: u32,
     name: String,
     /// The MTU that the ring was allocated for, in bytes.
@@ -112,18 +112,18 @@ impl Open {
         let on: libc::c_int = 1;
         set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
         packet_socket::send_at_once(fd)?;
-        let (way, sending) = match io {
+        let (receiving, sending) = match io {
             Io::Packet => {
                 let ring = Ring::new(fd, mtu + FRAMING)?;
                 bind(fd, index, libc::ETH_P_ALL)?;
                 let sender = Sender { socket: socket.try_clone()?, joins: offload::segmentation(name) };
-                (Way::Packet(ring), Sending::Packet(sender))
+                (Receiving::Packet(ring), Sending::Packet(sender))
             }
             // A packet socket not bound to a protocol receives nothing.
             Io::Xdp => {
                 let queues = receive_queues(name);
                 let (receiver, transmitter) = xdp::open(index, queues)?;
-                (Way::Xdp { receiver: Box::new(receiver), queues }, Sending::Xdp(Box::new(transmitter)))
+                (Receiving::Xdp { receiver: Box::new(receiver), queues }, Sending::Xdp(Box::new(transmitter)))
             }
         };
         // Promiscuous mode by membership is reference-counted and ends with the socket, so other users of it are not
@@ -136,16 +136,16 @@ impl Open {
         };
         set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         let port = needs.kernel_bridge.map(|bridge| fail_open::Port::join(index, bridge)).transpose()?;
-        let off = switch_off(name, index, io, &needs.note);
-        Ok((Open { socket, way, index, name: name.to_owned(), mtu, off, _port: port }, sending))
+        let off = disable_offloads(name, index, io, &needs.note);
+        Ok((Open { socket, receiving, index, name: name.to_owned(), mtu, off, _port: port }, sending))
     }
 
     /// Whether frames may have outgrown the ring's slots, or arrive on a receive queue without a socket. `AF_XDP`
     /// chunks hold the longest frame that it allows.
     fn is_outgrown(&self) -> bool {
-        match self.way {
-            Way::Packet(_) => mtu(self.socket.as_fd(), &self.name).is_ok_and(|mtu| mtu > self.mtu),
-            Way::Xdp { queues, .. } => receive_queues(&self.name) > queues,
+        match self.receiving {
+            Receiving::Packet(_) => mtu(self.socket.as_fd(), &self.name).is_ok_and(|mtu| mtu > self.mtu),
+            Receiving::Xdp { queues, .. } => receive_queues(&self.name) > queues,
         }
     }
 
@@ -166,12 +166,12 @@ impl Drop for Open {
 
 /// Disables receive offloads that merge packets and, for sockets that do not report VLAN tags, VLAN stripping. Each
 /// change is recorded first. Sent frames are never merged.
-fn switch_off(name: &str, index: u32, io: Io, note: &WriteDown) -> Vec<Offload> {
+fn disable_offloads(name: &str, index: u32, io: Io, note: &OffloadLog) -> Vec<Offload> {
     let tags = (io == Io::Xdp).then_some(offload::TAGS);
     let spoil = OFFLOADS.into_iter().filter(|o| ["gro", "lro"].contains(&o.name)).chain(tags);
     let on = |o: &Offload| offload::is_on(name, o).unwrap_or(false);
     let switch = |o: &Offload| {
-        note.note(&SwitchedOff { interface: name.to_owned(), index, offload: o.name.to_owned() });
+        note.note(&DisabledOffload { interface: name.to_owned(), index, offload: o.name.to_owned() });
         offload::switch(name, o, false).is_ok()
     };
     spoil.filter(|o| on(o) && switch(o)).collect()
@@ -184,7 +184,7 @@ impl Interface {
     /// When it does not exist, is down or not Ethernet, or permission is missing (`CAP_NET_RAW`, and `CAP_NET_ADMIN` to
     /// disable offloads).
     pub fn open(name: &str, io: Io, clock: Clock) -> Result<Self, LiveError> {
-        Interface::open_as(name, clock, Opening { io, kernel_bridge: None, note: WriteDown::nowhere() })
+        Interface::open_as(name, clock, Opening { io, kernel_bridge: None, note: OffloadLog::none() })
     }
 
     /// As [`Interface::open`], with all settings.
@@ -218,7 +218,7 @@ impl Interface {
             clock,
             next_look: clock.now() + LOOK,
             counts: Counts::default(),
-            room: Room::new(),
+            buffer: ReceiveBuffer::new(),
         })
     }
 
@@ -242,17 +242,17 @@ impl Interface {
 
     /// The disabled offloads, which are restored at the end.
     #[must_use]
-    pub fn switched_off(&self) -> Vec<SwitchedOff> {
+    pub fn disabled_offloads(&self) -> Vec<DisabledOffload> {
         let of = |open: &Open| {
             let (interface, index) = (open.name.clone(), open.index);
-            let one = |o: &Offload| SwitchedOff { interface: interface.clone(), index, offload: o.name.to_owned() };
+            let one = |o: &Offload| DisabledOffload { interface: interface.clone(), index, offload: o.name.to_owned() };
             open.off.iter().map(one).collect()
         };
         self.open.as_ref().map(of).unwrap_or_default()
     }
 
     /// Closes the interface if it is gone, and reopens it if it has returned.
-    fn look(&mut self) {
+    fn check_presence(&mut self) {
         let now = self.clock.now();
         if now < self.next_look {
             return;
@@ -260,7 +260,7 @@ impl Interface {
         self.next_look = now + LOOK;
         match &self.open {
             Some(open) if open.is_current() && !open.is_outgrown() => {
-                if let Way::Packet(_) = open.way {
+                if let Receiving::Packet(_) = open.receiving {
                     let joins = offload::segmentation(&open.name);
                     self.outlet.0.change(|sending| {
                         if let Sending::Packet(sender) = sending {
@@ -376,10 +376,10 @@ impl Port for Interface {
     type Outlet = Outlet;
 
     fn receive(&mut self) -> io::Result<Received> {
-        let room = &mut self.room;
-        let taken = self.open.as_mut().and_then(|open| match &mut open.way {
-            Way::Packet(ring) => ring.take(open.socket.as_fd(), room),
-            Way::Xdp { receiver, .. } => receiver.take().map(|frame| Ok(with_checksum(frame))),
+        let buffer = &mut self.buffer;
+        let taken = self.open.as_mut().and_then(|open| match &mut open.receiving {
+            Receiving::Packet(ring) => ring.take(open.socket.as_fd(), buffer),
+            Receiving::Xdp { receiver, .. } => receiver.take().map(|frame| Ok(with_checksum(frame))),
         });
         match taken {
             // The socket's receive buffer was full.
@@ -389,7 +389,7 @@ impl Port for Interface {
             }
             Some(result) => result,
             None => {
-                self.look();
+                self.check_presence();
                 Err(io::ErrorKind::WouldBlock.into())
             }
         }
@@ -400,15 +400,15 @@ impl Port for Interface {
     }
 
     fn poll_fd(&self) -> BorrowedFd<'_> {
-        self.open.as_ref().map_or(self.nothing.as_fd(), |open| match &open.way {
-            Way::Packet(_) => open.socket.as_fd(),
-            Way::Xdp { receiver, .. } => receiver.fd(),
+        self.open.as_ref().map_or(self.nothing.as_fd(), |open| match &open.receiving {
+            Receiving::Packet(_) => open.socket.as_fd(),
+            Receiving::Xdp { receiver, .. } => receiver.fd(),
         })
     }
 
     fn counts(&mut self) -> Counts {
         self.counts.overrun += match &mut self.open {
-            Some(Open { way: Way::Xdp { receiver, .. }, .. }) => receiver.dropped(),
+            Some(Open { receiving: Receiving::Xdp { receiver, .. }, .. }) => receiver.dropped(),
             Some(open) => ring::dropped(open.socket.as_fd()),
             None => 0,
         };
@@ -420,13 +420,13 @@ impl Port for Interface {
         false
     }
 
-    fn look_after(&mut self) -> bool {
+    fn on_poll_error(&mut self) -> bool {
         if self.open.is_some() {
             // Poll keeps reporting the socket error until it is read.
             take_error(self.poll_fd());
         }
         self.next_look = Instant::ZERO;
-        self.look();
+        self.check_presence();
         false
     }
 }

@@ -24,7 +24,7 @@ use crate::ctl::Control;
 use crate::ctl::control::Shown;
 use crate::error::LiveError;
 use crate::measured::Measured;
-use crate::offload::{SwitchedOff, WriteDown};
+use crate::offload::{DisabledOffload, OffloadLog};
 use crate::port::Port;
 use crate::running::{self, Common, Running, Threads, Unbuilt};
 use crate::timing::Clock;
@@ -68,7 +68,7 @@ impl Bridge {
     /// # Errors
     /// When a parameter is invalid, an interface is missing, or permission is missing.
     pub fn open(setup: &BridgeSetup, name: &str) -> Result<Self, LiveError> {
-        Bridge::open_noting(setup, name, WriteDown::nowhere())
+        Bridge::open_noting(setup, name, OffloadLog::none())
     }
 
     /// As [`Bridge::open`]; `note` is called with each offload before it is disabled, at start and whenever an
@@ -76,7 +76,7 @@ impl Bridge {
     ///
     /// # Errors
     /// As [`Bridge::open`].
-    pub fn open_noting(setup: &BridgeSetup, name: &str, note: WriteDown) -> Result<Self, LiveError> {
+    pub fn open_noting(setup: &BridgeSetup, name: &str, note: OffloadLog) -> Result<Self, LiveError> {
         let classes = setup.classes.names();
         let setups = setup.directions.each_ref().map(|s| Setup { classes: classes.to_vec(), ..s.clone() });
         running::check(&setups)?;
@@ -129,8 +129,8 @@ impl Bridge {
 
     /// The offloads it has disabled, to be recorded for cleanup.
     #[must_use]
-    pub fn switched_off(&self) -> Option<Vec<SwitchedOff>> {
-        let all = self.running.control.ask_all(|direction, _| direction.device.switched_off())?;
+    pub fn disabled_offloads(&self) -> Option<Vec<DisabledOffload>> {
+        let all = self.running.control.ask_all(|direction, _| direction.device.disabled_offloads())?;
         Some(all.into_iter().flatten().collect())
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::bpf::code::{Code, Reg, Size};
-use crate::bpf::{Attr, Command, load, make, update, word};
+use crate::bpf::{Attr, Command, bpf_fd, load, update, word};
 
 const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
@@ -46,7 +46,7 @@ impl Redirect {
             (word::MAX_ENTRIES, sockets.len() as u32),
         ]);
         // SAFETY: the attributes contain no pointers.
-        let map = unsafe { make(Command::MapCreate, &map) }?;
+        let map = unsafe { bpf_fd(Command::MapCreate, &map) }?;
         for (queue, socket) in (0_u32..).zip(sockets) {
             update(map.as_fd(), &queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())?;
         }
@@ -57,7 +57,7 @@ impl Redirect {
             (word::LINK_ATTACH_TYPE, ATTACH_TYPE_XDP),
         ]);
         // SAFETY: the attributes contain no pointers.
-        let link = unsafe { make(Command::LinkCreate, &link) }?;
+        let link = unsafe { bpf_fd(Command::LinkCreate, &link) }?;
         Ok(Redirect { _link: link })
     }
 }

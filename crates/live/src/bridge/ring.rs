@@ -18,7 +18,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::RecvFlags;
 
 use crate::packet_socket;
-use crate::port::{LONGEST, Room, received};
+use crate::port::{LONGEST, ReceiveBuffer, received};
 
 /// Number of slots: 14 ms of full-size frames at 10 Gbit/s.
 const SLOTS: usize = 4096;
@@ -74,7 +74,7 @@ impl Ring {
     /// # Errors
     /// [`io::ErrorKind::OutOfMemory`] when the socket buffer had no room for a super-packet, and
     /// [`io::ErrorKind::InvalidData`] when it exceeds 64 KiB or its GSO type is unknown.
-    pub(super) fn take(&mut self, socket: BorrowedFd<'_>, room: &mut Room) -> Option<io::Result<Received>> {
+    pub(super) fn take(&mut self, socket: BorrowedFd<'_>, buffer: &mut ReceiveBuffer) -> Option<io::Result<Received>> {
         // SAFETY: `next` is below SLOTS, so the slot lies within the mapping; blocks are contiguous and hold whole
         // slots, both being powers of two.
         let slot = unsafe { self.memory.as_ptr().cast::<u8>().add(self.next * self.slot) };
@@ -94,7 +94,7 @@ impl Ring {
             [k0, k1, v0, v1]
         });
         let frame = if flags & libc::TP_STATUS_COPY != 0 {
-            let whole = room.take(tag, |into| {
+            let whole = buffer.take(tag, |into| {
                 rustix::net::recv(socket, spare_capacity(into), RecvFlags::DONTWAIT)?;
                 Ok(())
             });

@@ -160,7 +160,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
-    use crate::cleanup::{Held, Record, Taken};
+    use crate::cleanup::{BridgeState, Held, Record};
     use crate::ctl::prepare;
 
     /// A listener that never accepts, like a stopped process; eventually its backlog is full.
@@ -169,8 +169,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = dir.path().join("run");
         prepare(&run).unwrap();
-        let taken = Taken { name: "wan".into(), interfaces: vec!["a".into(), "b".into()], ..Taken::default() };
-        let _held = Held::new(&run, &Record { pid: 4711, bridge: Some(taken), ..Record::default() }).unwrap();
+        let state =
+            BridgeState { name: "wan".into(), interfaces: vec!["a".into(), "b".into()], ..BridgeState::default() };
+        let _held = Held::new(&run, &Record { pid: 4711, bridge: Some(state), ..Record::default() }).unwrap();
         let path = run.join("wan.sock");
         let listener = UnixListener::bind(&path).unwrap();
         rustix::net::listen(&listener, 2).unwrap();

@@ -13,7 +13,7 @@ use super::report::Report;
 use super::{Answer, Change, Question};
 use crate::bottleneck::{Direction, Request};
 use crate::bounds;
-use crate::measured::Look;
+use crate::measured::Snapshot;
 use crate::port::Port;
 use aqmkit_packets::shaper::Setup;
 
@@ -21,11 +21,11 @@ use aqmkit_packets::shaper::Setup;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How to reach a forwarding thread.
-pub(crate) struct OfThread<D: Port> {
+pub(crate) struct ThreadHandle<D: Port> {
     /// Its request channel.
     pub(crate) requests: Sender<Request<D>>,
     /// Its published snapshots.
-    pub(crate) look: Arc<Mutex<Look>>,
+    pub(crate) snapshot: Arc<Mutex<Snapshot>>,
     /// The number of directions it serves.
     pub(crate) directions: usize,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Shown {
 pub struct Control<D: Port> {
     shown: Shown,
     setups: Mutex<Vec<Setup>>,
-    threads: Vec<OfThread<D>>,
+    threads: Vec<ThreadHandle<D>>,
 }
 
 impl<D: Port> std::fmt::Debug for Control<D> {
@@ -58,7 +58,7 @@ impl<D: Port> std::fmt::Debug for Control<D> {
 
 impl<D: Port + 'static> Control<D> {
     /// A handle to a bottleneck with these settings, run by these threads.
-    pub(crate) fn new(shown: Shown, setups: Vec<Setup>, threads: Vec<OfThread<D>>) -> Self {
+    pub(crate) fn new(shown: Shown, setups: Vec<Setup>, threads: Vec<ThreadHandle<D>>) -> Self {
         Control { shown, setups: Mutex::new(setups), threads }
     }
 
@@ -70,16 +70,16 @@ impl<D: Port + 'static> Control<D> {
 
     /// The latest snapshot, at most 100 ms old.
     #[must_use]
-    pub fn look(&self) -> Look {
-        let of = |thread: &OfThread<D>| thread.look.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.threads.iter().map(of).reduce(Look::and).unwrap_or_default()
+    pub fn snapshot(&self) -> Snapshot {
+        let of = |thread: &ThreadHandle<D>| thread.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.threads.iter().map(of).reduce(Snapshot::and).unwrap_or_default()
     }
 
     /// The bottleneck's state, at most 100 ms old.
     #[must_use]
     pub fn report(&self) -> Report {
         let setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
-        Report::of(&self.shown, &setups, &self.look())
+        Report::of(&self.shown, &setups, &self.snapshot())
     }
 
     /// Runs a closure on the direction with index `place`, on the thread that serves it. `None` if that thread does not
@@ -104,7 +104,7 @@ impl<D: Port + 'static> Control<D> {
         &self,
         act: impl Fn(&mut Direction<D>, Instant) -> T + Clone + Send + 'static,
     ) -> Option<Vec<T>> {
-        let ask = |thread: &OfThread<D>| {
+        let ask = |thread: &ThreadHandle<D>| {
             let act = act.clone();
             thread.request(move |directions: &mut [Direction<D>], now| {
                 directions.iter_mut().map(|d| act(d, now)).collect::<Vec<T>>()
@@ -161,7 +161,7 @@ impl<D: Port + 'static> Control<D> {
     }
 }
 
-impl<D: Port> OfThread<D> {
+impl<D: Port> ThreadHandle<D> {
     /// Sends a request without waiting. `None` if the thread has ended.
     fn request<T: Send + 'static>(
         &self,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control::Shown;
 use super::settings;
-use crate::measured::{DirectionLook, Look, Trouble};
+use crate::measured::{DirectionSnapshot, Snapshot, Trouble};
 use crate::port::Counts;
 use aqmkit_measure::by_reason;
 use aqmkit_packets::Buckets;
@@ -109,18 +109,18 @@ impl From<&Counters> for Counted {
 
 impl Report {
     /// The report of a snapshot.
-    pub(super) fn of(shown: &Shown, setups: &[Setup], look: &Look) -> Report {
-        let Trouble { refused, failed_reads } = look.trouble;
-        let directions = setups.iter().zip(&shown.ways).zip(&look.directions);
+    pub(super) fn of(shown: &Shown, setups: &[Setup], snapshot: &Snapshot) -> Report {
+        let Trouble { refused, failed_reads } = snapshot.trouble;
+        let directions = setups.iter().zip(&shown.ways).zip(&snapshot.directions);
         let directions = directions.map(|((setup, way), seen)| direction(setup, way, seen)).collect();
         Report {
             kind: shown.kind.to_owned(),
             name: shown.name.clone(),
             interfaces: shown.interfaces.clone(),
             pid: std::process::id(),
-            at_s: look.at.as_secs_f64(),
+            at_s: snapshot.at.as_secs_f64(),
             directions,
-            late: look.late,
+            late: snapshot.late,
             refused,
             failed_reads,
         }
@@ -142,8 +142,8 @@ pub(crate) fn title(name: &str, interfaces: &[String]) -> String {
     }
 }
 
-fn direction(setup: &Setup, way: &str, look: &DirectionLook) -> DirectionReport {
-    let classes = setup.classes.iter().cloned().zip(look.classes.iter().map(Counted::from));
+fn direction(setup: &Setup, way: &str, snapshot: &DirectionSnapshot) -> DirectionReport {
+    let classes = setup.classes.iter().cloned().zip(snapshot.classes.iter().map(Counted::from));
     DirectionReport {
         name: setup.name.clone(),
         way: way.to_owned(),
@@ -151,13 +151,13 @@ fn direction(setup: &Setup, way: &str, look: &DirectionLook) -> DirectionReport 
         discipline: setup.aqm.name().to_owned(),
         parameters: parameters(setup),
         rate_bps: setup.rate.as_bps(),
-        backlog_packets: look.backlog.packets,
-        backlog_bytes: look.backlog.bytes,
-        total: Counted::from(&look.counters),
+        backlog_packets: snapshot.backlog.packets,
+        backlog_bytes: snapshot.backlog.bytes,
+        total: Counted::from(&snapshot.counters),
         classes: classes.collect(),
-        gauges: look.gauges.iter().filter(|gauge| gauge.1.is_finite()).cloned().collect(),
-        lost_packets: look.lost,
-        device: look.device,
+        gauges: snapshot.gauges.iter().filter(|gauge| gauge.1.is_finite()).cloned().collect(),
+        lost_packets: snapshot.lost,
+        device: snapshot.device,
     }
 }
 

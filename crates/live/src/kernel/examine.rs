@@ -139,7 +139,7 @@ fn without_advice(error: LiveError) -> String {
 pub fn verifies(name: &str) -> Result<(), LiveError> {
     let classifier = aqmkit_kernel::classifier(name)
         .map_err(|error| LiveError::Parameter { direction: "kernel".to_owned(), error })?;
-    let mut loaded = program::load(classifier.object(), program::Room::default())?;
+    let mut loaded = program::load(classifier.object(), program::MapSizes::default())?;
     program::verified(&mut loaded, "classify").map(drop)
 }
 

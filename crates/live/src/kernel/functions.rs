@@ -53,7 +53,7 @@ fn with_functions(object: &[u8], there: &BTreeMap<i32, u32>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::program::{Room, load_as_it_is, verified};
+    use super::super::program::{MapSizes, load_as_it_is, verified};
     use super::*;
 
     const CALLED: [u8; 8] = [0x85, 0, 0, 0, 0x51, 0x4b, 0x41, 0];
@@ -81,7 +81,7 @@ mod tests {
         }
         for classifier in aqmkit_kernel::CLASSIFIERS {
             let object = with_functions(classifier.object(), &BTreeMap::new());
-            let mut loaded = load_as_it_is(&object, Room::default()).expect("an object");
+            let mut loaded = load_as_it_is(&object, MapSizes::default()).expect("an object");
             assert!(verified(&mut loaded, "classify").is_ok(), "{}", classifier.name);
         }
     }

@@ -33,8 +33,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::decisions::Decisions;
 pub use self::maps::Statistics;
 use self::maps::{ABOUT, Maps};
-use self::program::Room;
-use self::tc::{Behind, Parts, Shaper, Tc};
+use self::program::MapSizes;
+use self::tc::{Parts, RootQdisc, Shaper, Tc};
 use crate::LiveError;
 use crate::capabilities::may_make_links;
 use crate::netlink::Netlink;
@@ -235,8 +235,8 @@ fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classif
     }
     let classifier = aqmkit_kernel::classifier(wanted.spec.name())
         .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
-    let room = Room { decisions: watched.then_some(DECISIONS), ..Room::default() };
-    let mut loaded = program::load(classifier.object(), room)?;
+    let sizes = MapSizes { decisions: watched.then_some(DECISIONS), ..MapSizes::default() };
+    let mut loaded = program::load(classifier.object(), sizes)?;
     let program = program::verified(&mut loaded, "classify")?;
     let maps = Maps::of(&mut loaded).map_err(failed(device))?;
     maps.write_settings(&settings).map_err(failed(device))?;
@@ -253,11 +253,11 @@ fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classif
         Place::Classifier => None,
         Place::Queue => Some(registered(wanted, &maps)?),
     };
-    let behind = match &registered {
-        None => Behind::Shaper(Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link())),
-        Some((name, _)) => Behind::Queue(name),
+    let root = match &registered {
+        None => RootQdisc::Shaper(Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link())),
+        Some((name, _)) => RootQdisc::Queue(name),
     };
-    tc.put(behind, &program, added_clsact).map_err(failed(device))?;
+    tc.put(root, &program, added_clsact).map_err(failed(device))?;
     Ok((classifier, maps))
 }
 

@@ -10,7 +10,7 @@ use crate::LiveError;
 
 /// Sizes of maps that depend on the program's use; minimal if unset.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Room {
+pub(super) struct MapSizes {
     /// Arrivals that a replay holds at a time.
     pub(super) events: Option<u32>,
     /// Size of the decision log in bytes, a power of two.
@@ -21,12 +21,12 @@ pub(super) struct Room {
 ///
 /// # Errors
 /// When the kernel has no BTF, or permission is missing.
-pub(super) fn load(object: &[u8], room: Room) -> Result<Ebpf, LiveError> {
-    load_as_it_is(&for_this_kernel(object), room)
+pub(super) fn load(object: &[u8], sizes: MapSizes) -> Result<Ebpf, LiveError> {
+    load_as_it_is(&for_this_kernel(object), sizes)
 }
 
 /// As [`load`], for an object whose kfunc calls are already resolved.
-pub(super) fn load_as_it_is(object: &[u8], room: Room) -> Result<Ebpf, LiveError> {
+pub(super) fn load_as_it_is(object: &[u8], sizes: MapSizes) -> Result<Ebpf, LiveError> {
     let types = Btf::from_sys_fs().map_err(|e| {
         LiveError::lacks(
             format!("this kernel does not tell the layout of its structures: {e}"),
@@ -35,7 +35,7 @@ pub(super) fn load_as_it_is(object: &[u8], room: Room) -> Result<Ebpf, LiveError
     })?;
     let mut loader = EbpfLoader::new();
     loader.btf(Some(&types));
-    for (map, size) in [("events", room.events), ("decisions", room.decisions)] {
+    for (map, size) in [("events", sizes.events), ("decisions", sizes.decisions)] {
         if let Some(size) = size {
             loader.map_max_entries(map, size);
         }

@@ -9,7 +9,7 @@ use aya::Ebpf;
 use aya::maps::{Map, MapData};
 
 use super::maps::{Maps, Statistics};
-use super::program::{self, Room};
+use super::program::{self, MapSizes};
 use crate::LiveError;
 use crate::bpf::{look_up, test_run, update};
 
@@ -41,7 +41,8 @@ impl Replay {
     pub fn new(classifier: &Classifier, settings: &[u64], arrivals: u32) -> Result<Replay, LiveError> {
         super::allowed()?;
         let preparing = || LiveError::while_doing("preparing a replay in the kernel");
-        let mut loaded = program::load(classifier.object(), Room { events: Some(arrivals), ..Room::default() })?;
+        let mut loaded =
+            program::load(classifier.object(), MapSizes { events: Some(arrivals), ..MapSizes::default() })?;
         let program = program::verified(&mut loaded, "replay")?;
         let maps = Maps::of(&mut loaded).map_err(preparing())?;
         maps.write_settings(settings).map_err(preparing())?;

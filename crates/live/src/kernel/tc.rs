@@ -75,7 +75,7 @@ impl Shaper {
 
 /// The qdisc behind the classifier.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Behind<'a> {
+pub(super) enum RootQdisc<'a> {
     /// The kernel's `tbf`.
     Shaper(Shaper),
     /// aqmkit's BPF qdisc, by its registered name.
@@ -180,14 +180,14 @@ impl Tc {
         Ok(self.queue_disciplines()?.iter().any(|m| kind(m) == Some("clsact")))
     }
 
-    fn queue(&self, behind: Behind<'_>) -> RouteNetlinkMessage {
-        let message = match behind {
-            Behind::Shaper(shaper) => {
+    fn queue(&self, root: RootQdisc<'_>) -> RouteNetlinkMessage {
+        let message = match root {
+            RootQdisc::Shaper(shaper) => {
                 let mut message = self.message(TcHandle::ROOT, QUEUE, "tbf");
                 message.attributes.push(TcAttribute::Options(shaper.options()));
                 message
             }
-            Behind::Queue(name) => self.message(TcHandle::ROOT, QUEUE, name),
+            RootQdisc::Queue(name) => self.message(TcHandle::ROOT, QUEUE, name),
         };
         RouteNetlinkMessage::NewQueueDiscipline(message)
     }
@@ -203,7 +203,7 @@ impl Tc {
     }
 
     /// Attaches qdisc and program, and `clsact` if missing: all of them, or none on error.
-    pub(super) fn put(&mut self, behind: Behind<'_>, program: &OwnedFd, clsact: bool) -> io::Result<()> {
+    pub(super) fn put(&mut self, root: RootQdisc<'_>, program: &OwnedFd, clsact: bool) -> io::Result<()> {
         const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
         let mut filter = self.filter();
         filter.attributes.push(TcAttribute::Options(vec![
@@ -211,7 +211,7 @@ impl Tc {
             TcOption::Bpf(TcFilterBpfOption::ProgName(NAME.to_owned())),
             TcOption::Bpf(TcFilterBpfOption::Flags(TcBpfFlags::DirectAction)),
         ]));
-        let mut parts = vec![(self.queue(behind), NEW)];
+        let mut parts = vec![(self.queue(root), NEW)];
         if clsact {
             parts.push((RouteNetlinkMessage::NewQueueDiscipline(self.clsact()), NEW));
         }
@@ -239,7 +239,7 @@ impl Tc {
 
     /// Changes the `tbf` without dropping its backlog.
     pub(super) fn change_shaper(&mut self, shaper: Shaper) -> io::Result<()> {
-        self.netlink.change(vec![(self.queue(Behind::Shaper(shaper)), 0)])
+        self.netlink.change(vec![(self.queue(RootQdisc::Shaper(shaper)), 0)])
     }
 
     /// Tests whether the kernel has `clsact`.

@@ -85,20 +85,20 @@ pub(super) fn queue(link: &LinkSetup, decisions: Decisions, reader: Reader, cloc
 }
 
 /// The server's side behind a router, and the router's decision log.
-pub(super) struct Put {
+pub(super) struct RoutedServer {
     pub(super) sender: Side,
     pub(super) decisions: Decisions,
 }
 
 /// Creates a namespace for the server's side, connects it to the previous server namespace, which becomes the router,
 /// and installs the classifier on the router's egress device.
-pub(super) fn put_before(
+pub(super) fn insert_router(
     router: &Side,
     link: &Addresses,
     number: u8,
     setup: &LinkSetup,
     place: Place,
-) -> Result<Put, LiveError> {
+) -> Result<RoutedServer, LiveError> {
     let wanted = wanted(&setup.down, &setup.classes, place)?;
     let namespace = Netns::create().map_err(no_namespace)?;
     namespace.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the server's namespace"))?;
@@ -124,7 +124,7 @@ pub(super) fn put_before(
     let decisions = installed.map_err(cannot("cannot enter the router's namespace"))??;
     let orphans = || File::options().write(true).open(sysctl_path("net.ipv4.tcp_orphan_retries"));
     let orphans = namespace.inside(orphans).ok();
-    Ok(Put { sender: Side { namespace, device: PAIR[0].to_owned(), netlink, orphans }, decisions })
+    Ok(RoutedServer { sender: Side { namespace, device: PAIR[0].to_owned(), netlink, orphans }, decisions })
 }
 
 /// Disables segmentation and receive offloads on an end of the veth pair; returns its ifindex.

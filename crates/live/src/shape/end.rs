@@ -188,7 +188,7 @@ fn sender(name: &str, number: u32) -> io::Result<Sender> {
 impl Watch {
     /// Releases the interface if it is gone, and takes it over again if it has returned. Returns whether it has
     /// disappeared since the last call.
-    fn look(&mut self, netlink: &mut Netlink) -> bool {
+    fn check_presence(&mut self, netlink: &mut Netlink) -> bool {
         let now = self.clock.now();
         if now < self.next_look {
             return false;
@@ -232,7 +232,7 @@ impl Port for End {
         let received = self.device.receive();
         if let Some(watch) = &mut self.watch
             && received.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
-            && watch.look(&mut self.netlink)
+            && watch.check_presence(&mut self.netlink)
         {
             self.vanished.fetch_add(1, Ordering::Relaxed);
         }

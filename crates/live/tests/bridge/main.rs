@@ -23,7 +23,7 @@ use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Io};
 use aqmkit_live::netns::{Netns, set_sysctl};
-use aqmkit_live::offload::{OFFLOADS, WriteDown, is_on, switch};
+use aqmkit_live::offload::{OFFLOADS, OffloadLog, is_on, switch};
 use aqmkit_live::running::Threads;
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
@@ -113,11 +113,11 @@ impl Place {
     }
 
     fn bridge_by(&self, io: Io, aqm: &str, parameters: &str, rate: BitRate) -> Result<Bridge, LiveError> {
-        self.bridge_with(io, aqm, parameters, rate, WriteDown::nowhere())
+        self.bridge_with(io, aqm, parameters, rate, OffloadLog::none())
     }
 
     /// A bridge that tells what it switches off.
-    fn bridge_noting(&self, note: WriteDown) -> Result<Bridge, LiveError> {
+    fn bridge_noting(&self, note: OffloadLog) -> Result<Bridge, LiveError> {
         self.bridge_with(Io::Packet, "fifo", "{}", BitRate::from_mbps(100), note)
     }
 
@@ -127,7 +127,7 @@ impl Place {
         aqm: &str,
         parameters: &str,
         rate: BitRate,
-        note: WriteDown,
+        note: OffloadLog,
     ) -> Result<Bridge, LiveError> {
         let table: serde_json::Value = serde_json::from_str(parameters).unwrap();
         let spec = Spec::read(aqm, table).unwrap();

@@ -3,8 +3,8 @@ use std::time::Duration;
 use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
 use aqmkit_live::bridge::Io;
-use aqmkit_live::cleanup::{Record, Taken, clean};
-use aqmkit_live::offload::{OFFLOADS, SwitchedOff, WriteDown, is_on, switch};
+use aqmkit_live::cleanup::{BridgeState, Record, clean};
+use aqmkit_live::offload::{DisabledOffload, OFFLOADS, OffloadLog, is_on, switch};
 
 use super::{Place, ip};
 
@@ -50,7 +50,7 @@ fn what_is_switched_off_is_written_down_before() {
     let gro = OFFLOADS.iter().find(|o| o.name == "gro").copied().unwrap();
     place.middle.inside(|| switch("m1", &gro, true)).unwrap();
     let (sender, notes) = std::sync::mpsc::channel();
-    let note = WriteDown::with(move |off: &SwitchedOff| {
+    let note = OffloadLog::new(move |off: &DisabledOffload| {
         let on = OFFLOADS.iter().find(|o| o.name == off.offload).and_then(|o| is_on(&off.interface, o).ok());
         sender.send((off.clone(), on)).unwrap();
     });
@@ -78,15 +78,15 @@ fn what_a_killed_bridge_has_switched_off_is_switched_on_again() {
     place.middle.inside(|| switch("m1", gro, true)).unwrap();
     place.middle.inside(|| switch("m2", gro, false)).unwrap();
     let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
-    let off = bridge.switched_off().unwrap();
+    let off = bridge.disabled_offloads().unwrap();
     assert_eq!(off.iter().map(|o| (o.interface.as_str(), o.offload.as_str())).collect::<Vec<_>>(), [("m1", "gro")]);
     drop(bridge);
     place.middle.inside(|| switch("m1", gro, false)).unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let killed = |left: Vec<SwitchedOff>| {
+    let killed = |left: Vec<DisabledOffload>| {
         let place_of = place.middle.cookie();
-        let taken = Taken { name: "test".into(), place: place_of, off: left, ..Taken::default() };
-        let record = Record { pid: 1, bridge: Some(taken), ..Record::default() };
+        let state = BridgeState { name: "test".into(), place: place_of, off: left, ..BridgeState::default() };
+        let record = Record { pid: 1, bridge: Some(state), ..Record::default() };
         std::fs::write(directory.path().join("1.json"), serde_json::to_vec(&record).unwrap()).unwrap();
     };
     // A process holds the namespace, as the one does that ran the bridge there.
@@ -96,7 +96,7 @@ fn what_a_killed_bridge_has_switched_off_is_switched_on_again() {
     let cleaned = clean(directory.path());
     assert_eq!((cleaned.bridges, cleaned.offloads, on("m1"), on("m2")), (1, 1, true, false));
     // Another interface of the name is left alone.
-    let other = off.into_iter().map(|o| SwitchedOff { index: o.index + 1000, ..o }).collect();
+    let other = off.into_iter().map(|o| DisabledOffload { index: o.index + 1000, ..o }).collect();
     place.middle.inside(|| switch("m1", gro, false)).unwrap();
     killed(other);
     assert_eq!((clean(directory.path()).offloads, on("m1")), (0, false));
