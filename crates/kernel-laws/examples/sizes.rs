@@ -1,4 +1,5 @@
-//! Prints the sizes of every law's state and parameters in 64-bit words, and what it looks at, for the BPF programs in C.
+//! Prints, for each law, the sizes of its state and parameters in 64-bit words and which packet fields it needs; read
+//! by the build of the BPF programs.
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
@@ -7,39 +8,39 @@ use aqmkit_kernel_laws::disciplines::{
 };
 use aqmkit_kernel_laws::law::{Law, Program};
 
-/// `name STATE CONFIG LOOKS`, with the sum of 1 for a law that looks at flows and 2 for one that looks at classes.
+/// `name STATE CONFIG LOOKS`, where LOOKS is 1 for a law that needs flows, plus 2 for one that needs classes.
 fn line<L: Law>(name: &str) -> String {
     let looks = u8::from(L::FLOWS) + 2 * u8::from(L::CLASSES);
     format!("{name} {} {} {looks}", size_of::<Program<L>>() / 8, size_of::<L::Config>() / 8)
 }
 
-fn tell<L: Law>(name: &str) {
+fn print_law<L: Law>(name: &str) {
     println!("{}", line::<L>(name));
 }
 
-/// The same with `HEAD SET` of a law that also runs at the head of the queue: the size of that state, and the place of the parameter that puts it in
-/// force.
-fn tell_with<L: Law, H>(name: &str, set: usize) {
+/// As [`print_law`], with `HEAD SET` for a law that also runs at the head of the queue: the size of that state, and the
+/// index of the parameter that enables it.
+fn print_law_with_head<L: Law, H>(name: &str, set: usize) {
     println!("{} {} {set}", line::<L>(name), size_of::<H>() / 8);
 }
 
 fn main() {
-    tell::<red::Red>("red");
-    tell::<ared::Ared>("ared");
-    tell::<pi::Pi>("pi");
-    tell::<rem::Rem>("rem");
-    tell::<blue::Blue>("blue");
-    tell::<step::Step>("step");
-    tell::<erd::Erd>("erd");
-    tell::<dcn::Dcn>("dcn");
-    tell::<cbt::Cbt>("cbt");
-    tell::<rio::Rio>("rio");
-    tell::<wred::Wred>("wred");
-    tell::<fred::Fred>("fred");
-    tell::<sfb::Sfb>("sfb");
-    tell_with::<codel::Codel, codel::AtHead>("codel", codel::AT_HEAD);
-    tell::<pie::Pie>("pie");
-    tell::<sred::Sred>("sred");
-    tell::<afd::Afd>("afd");
-    tell::<csfq::Csfq>("csfq");
+    print_law::<red::Red>("red");
+    print_law::<ared::Ared>("ared");
+    print_law::<pi::Pi>("pi");
+    print_law::<rem::Rem>("rem");
+    print_law::<blue::Blue>("blue");
+    print_law::<step::Step>("step");
+    print_law::<erd::Erd>("erd");
+    print_law::<dcn::Dcn>("dcn");
+    print_law::<cbt::Cbt>("cbt");
+    print_law::<rio::Rio>("rio");
+    print_law::<wred::Wred>("wred");
+    print_law::<fred::Fred>("fred");
+    print_law::<sfb::Sfb>("sfb");
+    print_law_with_head::<codel::Codel, codel::AtHead>("codel", codel::AT_HEAD);
+    print_law::<pie::Pie>("pie");
+    print_law::<sred::Sred>("sred");
+    print_law::<afd::Afd>("afd");
+    print_law::<csfq::Csfq>("csfq");
 }

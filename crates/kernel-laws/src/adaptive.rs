@@ -1,30 +1,30 @@
-//! Adaptive RED's slow change of the slope of RED's ramp: `aqmkit_aqm::law::adaptive`.
+//! Adaptive RED: slow adaptation of RED's `max_p`. See `aqmkit_aqm::law::adaptive`.
 
 use crate::fixed::{Factor, Fixed};
 use crate::words::words;
 
 words! {
-    /// The adaptation of `max_p`, which keeps the average midway between the thresholds.
+    /// Adaptation of `max_p` that keeps the average midway between the thresholds.
     pub struct Adaptation {
-        /// Time between changes in nanoseconds; 0 where `max_p` stays.
+        /// Time between updates in nanoseconds; 0 disables adaptation.
         pub interval: u64,
-        /// Below this average `max_p` falls.
+        /// `max_p` decreases while the average is below this.
         pub low: Fixed,
-        /// Above this average `max_p` rises.
+        /// `max_p` increases while the average is above this.
         pub high: Fixed,
-        /// Most that `max_p` rises at once.
+        /// Maximum increase of `max_p` per update.
         pub alpha: Fixed,
-        /// What `max_p` is multiplied by where it falls.
+        /// Factor of a decrease of `max_p`.
         pub beta: Factor,
-        /// Above it `max_p` rises no further.
+        /// Upper bound of an increase of `max_p`.
         pub top: Fixed,
-        /// Below it `max_p` falls no further.
+        /// Lower bound of a decrease of `max_p`.
         pub bottom: Fixed,
     }
 }
 
 impl Adaptation {
-    /// `max_p` after an interval with this average at its end.
+    /// `max_p` after an interval that ended with this average.
     #[inline(always)]
     #[must_use]
     pub fn adapt(&self, max_p: Fixed, avg: Fixed) -> Fixed {

@@ -1,65 +1,67 @@
-//! The exponentially weighted average of a queue's length, with RED's correction for idle time: `aqmkit_aqm::law::ewma`.
+//! The exponentially weighted moving average (EWMA) of the queue length, with RED's idle-time correction. See
+//! `aqmkit_aqm::law::ewma`.
 
 use crate::fixed::{Factor, Fixed, Powers};
 use crate::law::Arrival;
 use crate::words::words;
 
 words! {
-    /// How a queue is averaged.
+    /// Parameters of the average.
     pub struct Averaging {
-        /// The powers of `1 - w`, with `w` the weight of the newest sample.
+        /// Powers of `1 - w`, where `w` is the weight of a new sample.
         pub keep: Powers,
-        /// Typical packets that the link could send in a nanosecond: samples of zero while the queue is empty.
+        /// Mean-sized packets that the link can send per nanosecond: the rate of zero samples while the queue is idle.
         pub drain_rate: Factor,
     }
 }
 
-/// The average.
+/// An EWMA of the queue length.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueAverage {
     avg: Fixed,
-    /// Up to when idle time has been counted, in nanoseconds.
+    /// Idle time has been accounted for up to this time, in nanoseconds.
     idle_until: u64,
 }
 
 impl QueueAverage {
-    /// All zeros.
+    /// Zeroed state, as in a new map.
     pub const ZERO: QueueAverage = QueueAverage { avg: Fixed::ZERO, idle_until: 0 };
 
-    /// The average of a queue that has never held anything.
+    /// Starts with an empty queue.
     #[inline(always)]
     pub fn start(&mut self, now: u64) {
         *self = QueueAverage { avg: Fixed::ZERO, idle_until: now };
     }
 
-    /// The average.
+    /// The current average.
     #[inline(always)]
     #[must_use]
     pub fn get(&self) -> Fixed {
         self.avg
     }
 
-    /// Starts afresh at this value.
+    /// Restarts from this value.
     #[inline(always)]
     pub fn set(&mut self, avg: Fixed) {
         self.avg = avg;
     }
 
-    /// `n` samples of this length: the distance from it shrinks by `(1 - w)^n`.
+    /// Adds `n` samples of this length: the distance from it shrinks by `(1 - w)^n`.
     #[inline(always)]
     pub fn sample(&mut self, by: &Averaging, n: u64, length: Fixed) {
         self.avg = length.plus(by.keep.times(n, self.avg.minus(length)));
     }
 
-    /// Packets arrive at a queue of this length: a sample each, or, where the queue is empty,
-    /// `n = idle_time * drain_rate - 1` samples of zero, whole packets.
+    /// Adds a sample for each packet that arrives at a queue of this length; if the queue is empty, `n = idle_time *
+    /// drain_rate - 1` zero samples instead, rounded down.
     #[inline(always)]
     pub fn on_arrival(&mut self, by: &Averaging, arrival: &Arrival, length: Fixed) {
         self.on_part_arrival(by, arrival, length, arrival.empty_since);
     }
 
-    /// The same for a part of the queue, such as the packets of a class, that has been empty since `empty_since` where its length is 0.
+    /// As [`on_arrival`](Self::on_arrival), for part of the queue, such as the packets of a class, which has been empty
+    /// since `empty_since` if its length is 0.
     #[inline(always)]
     pub fn on_part_arrival(&mut self, by: &Averaging, arrival: &Arrival, length: Fixed, empty_since: u64) {
         if length > Fixed::ZERO {
@@ -70,7 +72,7 @@ impl QueueAverage {
         }
     }
 
-    /// The average at `now` of a queue that has been empty since `empty_since`, without taking it over.
+    /// What the average would be at `now` if the queue has been empty since `empty_since`.
     #[inline(always)]
     #[must_use]
     pub fn while_idle(&self, by: &Averaging, empty_since: u64, now: u64) -> Fixed {

@@ -1,4 +1,4 @@
-//! What the BPF programs in C call: one function a law. They are inlined where they are called.
+//! Entry points for the BPF programs in C: one function per law, inlined into its caller.
 
 #![allow(unsafe_code, reason = "the callers are in C; each passes what its map holds")]
 
@@ -11,10 +11,11 @@ use crate::verifier::reread_mut;
 
 macro_rules! program {
     ($function:ident, $law:ty) => {
-        /// Decides about the arrival in the state, and writes the gauges.
+        /// Decides on the arrival stored in the state, and writes the gauges.
         ///
         /// # Safety
-        /// Every pointer is to what its type says, and nobody else uses the state or the gauges meanwhile.
+        /// Every pointer must be valid for its type, and nothing else may access the state or the gauges during the
+        /// call.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $function(
             program: *mut Program<$law>,
@@ -22,7 +23,7 @@ macro_rules! program {
             config: *const <$law as Law>::Config,
             gauges: *mut [Fixed; GAUGES],
         ) -> u32 {
-            // SAFETY: the caller's promise.
+            // SAFETY: by contract.
             let (program, around, config, gauges) = unsafe { (&mut *program, &*around, &*config, &mut *gauges) };
             let verdict = program.on_arrival(around, config);
             *gauges = reread_mut(program).law.gauges(config);
@@ -50,7 +51,7 @@ program!(sred, sred::Sred);
 program!(afd, afd::Afd);
 program!(csfq, csfq::Csfq);
 
-/// Whether CoDel drops a packet at the head of the queue (1) or not (0), and the gauges after that.
+/// CoDel at the head of the queue: 1 to drop the packet, 0 to send it; writes the gauges.
 ///
 /// # Safety
 /// As above.
@@ -61,7 +62,7 @@ pub unsafe extern "C" fn codel_at_head(
     packet: *const codel::Judged,
     gauges: *mut [Fixed; GAUGES],
 ) -> u32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: by contract.
     let (state, config, packet, gauges) = unsafe { (&mut *state, &*config, &*packet, &mut *gauges) };
     let dropped = state.drops(config, packet);
     *gauges = state.gauges(config);

@@ -1,53 +1,53 @@
-//! The state of flows that come and go, in a space that never grows: `aqmkit_aqm::storage::FlowCache`.
+//! Per-flow state in a fixed-size set-associative cache with LRU replacement. See `aqmkit_aqm::storage::FlowCache`.
 
 use crate::fixed::spread;
 use crate::verifier::{masked, reread_mut};
 
-/// How many flows share a set.
+/// Associativity: slots per set.
 const WAYS: u64 = 4;
-/// The salt of that cache: the same flows meet in a set.
+/// The salt of that cache, so that the same flows share a set.
 const SALT: u64 = 0x6171_6d6b_6974_0002;
 
-/// A flow, and what is known of it.
+/// A cached flow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot<V> {
-    /// 0 where it is empty.
+    /// Flow hash; 0 for an empty slot.
     flow: u64,
-    /// When it was used last, on a clock of uses; 0 for never.
+    /// Time of last use, counted in uses; 0 for never.
     used: u64,
     value: V,
 }
 
-/// Flows and their values in sets of four; `PLACES` is a power of two.
+/// A 4-way set-associative cache with `PLACES` slots, a power of two.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowCache<V, const PLACES: usize> {
     uses: u64,
-    /// How many flows it knows.
+    /// Number of cached flows.
     flows: u64,
-    /// The place of the flow that was asked for, and the least use in its set.
+    /// Result of `find`: the flow's slot, and the oldest use in its set.
     place: u64,
     oldest: u64,
     slots: [Slot<V>; PLACES],
 }
 
 impl<V: Copy, const PLACES: usize> FlowCache<V, PLACES> {
-    /// Knows nobody.
+    /// An empty cache.
     #[must_use]
     pub const fn empty(fresh: V) -> Self {
         FlowCache { uses: 0, flows: 0, place: 0, oldest: 0, slots: [Slot { flow: 0, used: 0, value: fresh }; PLACES] }
     }
 
-    /// How many flows it knows.
+    /// Number of cached flows.
     #[inline(always)]
     #[must_use]
     pub fn flows(&self) -> u64 {
         self.flows
     }
 
-    /// The value of a flow in a cache of `places`, a power of two from 4 to `PLACES`; `fresh` where it is not known (any more). It then has the
-    /// place of the flow of its set that was not used for longest.
+    /// The value of a flow, in a cache of `places` slots (a power of two from 4 to `PLACES`). A flow that is not cached
+    /// gets the value `fresh` and replaces the least recently used flow of its set.
     #[inline(always)]
     pub fn get_or(&mut self, flow: u64, places: u64, fresh: V) -> &mut V {
         self.find(flow, places);
@@ -62,7 +62,7 @@ impl<V: Copy, const PLACES: usize> FlowCache<V, PLACES> {
         &mut reread_mut(slot).value
     }
 
-    /// Looks for the place of a flow: its own, or that of the one that was not used for longest.
+    /// Finds the flow's slot, or else the least recently used one of its set.
     #[inline(always)]
     fn find(&mut self, flow: u64, places: u64) {
         let first = (spread(flow, SALT) & ((places / WAYS).wrapping_sub(1))) * WAYS;
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn it_forgets_who_was_not_seen_for_longest() {
-        // One set.
+        // A single set.
         let mut cache = FlowCache::<u64, 4>::empty(0);
         for flow in [1, 2, 3, 4, 1] {
             *cache.get_or(flow, 4, 0) += 1;

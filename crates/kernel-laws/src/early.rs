@@ -1,29 +1,30 @@
-//! RED's early drop: a probability that rises with the average, spread evenly in time: `aqmkit_aqm::law::early`.
+//! RED's early drops: a probability that increases with the average, with drops spread evenly. See
+//! `aqmkit_aqm::law::early`.
 
 use crate::fixed::{Factor, Fixed, ONE};
 use crate::law::{Arrival, Verdict, Why};
 use crate::words::words;
 
 words! {
-    /// How the base probability of a drop rises with the average.
+    /// Base drop probability as a function of the average.
     pub struct Ramp {
         /// Average below which nothing is dropped.
         pub min: Fixed,
         /// Average at which the probability is `max_p`.
         pub max: Fixed,
-        /// Average above which everything is dropped: `max`, or twice `max` where the ramp is gentle.
+        /// Average above which everything is dropped: `max`, or `2 max` if gentle.
         pub ceiling: Fixed,
         /// Probability at `max`.
         pub max_p: Fixed,
-        /// 1 over the distance of the thresholds.
+        /// Reciprocal of `max - min`.
         pub per_width: Factor,
-        /// 1 over `max`.
+        /// Reciprocal of `max`.
         pub per_max: Factor,
     }
 }
 
 impl Ramp {
-    /// `p_b = max_p (avg - min) / (max - min)` up to `max`; above it from `max_p` to 1 at twice `max`.
+    /// `p_b = max_p (avg - min) / (max - min)` up to `max`; gentle RED: from `max_p` to 1 between `max` and `2 max`.
     #[inline(always)]
     #[must_use]
     pub fn base_probability(&self, max_p: Fixed, avg: Fixed) -> Fixed {
@@ -37,43 +38,43 @@ impl Ramp {
     }
 }
 
-/// Whether an early drop is due: a draw against `p_a = p_b / (1 - count p_b)`. It is overdue where `count p_b` is so large that nothing is left below the line.
+/// Whether to drop: a draw against `p_a = p_b / (1 - count p_b)`. If the denominator is zero or negative, always.
 #[inline(always)]
 #[must_use]
 pub fn drop_early(p_b: Fixed, count: u64, draw: u32) -> bool {
     let (p_b, count) = (p_b.0 as u64, if count < ONE { count } else { ONE });
-    // The draw is below p_b / room where draw * room < p_b * 2^32; p_b < room <= 1, so neither product overflows.
+    // The draw is below p_b / room iff draw * room < p_b * 2^32; p_b < room <= 1, so neither product overflows.
     let room = if p_b < ONE && count * p_b < ONE { ONE - count * p_b } else { 0 };
     room <= p_b || u64::from(draw) * room < p_b << 32
 }
 
-/// Which of RED's three modes an average is in, and the count that spreads its early drops.
+/// RED's mode (below, in, or above the band), and the `count` that spreads early drops.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropMode {
-    /// Packets that have arrived since the last drop; -1 at the start.
+    /// Packets since the last drop; -1 initially.
     count: i64,
     in_early_drop: u64,
 }
 
 impl DropMode {
-    /// All zeros.
+    /// Zeroed state, as in a new map.
     pub const ZERO: DropMode = DropMode { count: 0, in_early_drop: 0 };
 
-    /// Before the first packet.
+    /// Initial state, before the first packet.
     #[inline(always)]
     pub fn start(&mut self) {
         *self = DropMode { count: -1, in_early_drop: 0 };
     }
 
-    /// Counts an arrival at a full queue, which will be dropped.
+    /// Counts an arrival at a full queue, which is dropped.
     #[inline(always)]
     pub fn on_overflow(&mut self) {
         self.count = 0;
     }
 
-    /// Decides about an arrival at a queue of `waiting` packets: the reason to drop it, if any. `scale` multiplies the base
-    /// probability; it has the number of packets in it that arrive as one, for each of them could have been dropped.
+    /// Decides on an arrival at a queue of `waiting` packets: the reason to drop it, if any. `scale` multiplies the
+    /// base probability; it includes the number of packets in a GSO packet, since each could have been dropped.
     #[inline(always)]
     pub fn on_arrival(
         &mut self,
@@ -86,7 +87,7 @@ impl DropMode {
         self.on_class_arrival(ramp, max_p, avg, arrival.waiting_packets, scale, arrival)
     }
 
-    /// The same where `waiting` packets are those of a class.
+    /// As [`on_arrival`](Self::on_arrival), where `waiting` counts the packets of one class.
     #[inline(always)]
     pub fn on_class_arrival(
         &mut self,
@@ -121,17 +122,17 @@ impl DropMode {
     }
 }
 
-/// What the base probability of an arrival is multiplied by.
+/// Multiplier of an arrival's base probability.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// A number of packets or bytes.
+    /// A size in packets or bytes.
     pub size: u64,
-    /// 1 over the size of a typical packet, or nothing where packets count.
+    /// Reciprocal of the mean packet size if `size` is in bytes; `None` for packets.
     pub per_byte: Option<Factor>,
 }
 
 impl Scale {
-    /// That of an arrival: its packets, or in byte mode its bytes over those of a typical packet.
+    /// The multiplier of an arrival: its packets, or in byte mode its bytes over the mean packet size.
     #[inline(always)]
     #[must_use]
     pub fn of_arrival(arrival: &Arrival, byte_mode: u64, per_byte: Factor) -> Scale {
@@ -155,14 +156,14 @@ impl Scale {
     }
 }
 
-/// That packets are marked.
+/// Flag: mark ECN-capable packets instead of dropping.
 pub const ECN: u64 = 1;
-/// That even ECN-capable packets are dropped above the ceiling.
+/// Flag: above the ceiling, drop even ECN-capable packets.
 pub const HARDDROP: u64 = 2;
-/// That packets that should be marked but are not ECN-capable are admitted.
+/// Flag: admit packets that should be marked but are not ECN-capable.
 pub const NODROP: u64 = 4;
 
-/// Applies these rules, a sum of [`ECN`], [`HARDDROP`] and [`NODROP`], to RED's decision.
+/// The verdict for RED's decision under the flags [`ECN`], [`HARDDROP`] and [`NODROP`].
 #[inline(always)]
 #[must_use]
 pub fn early_verdict(decision: Option<Why>, rules: u64, arrival: &Arrival) -> Verdict {

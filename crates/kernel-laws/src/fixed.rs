@@ -1,20 +1,20 @@
-//! Numbers without floating point: the kernel's BPF programs have none.
+//! Fixed-point arithmetic: BPF programs have no floating point.
 
 use crate::verifier::{masked, opaque};
 
-/// The bits after the point of a [`Fixed`] number.
+/// Fractional bits of a [`Fixed`].
 pub const FRACTION_BITS: u32 = 32;
 
-/// One, as a [`Fixed`] number's bits; also the number of values of a 32-bit draw.
+/// The bits of one as a [`Fixed`]; also the number of values of a 32-bit draw.
 pub const ONE: u64 = 1 << FRACTION_BITS;
 
-/// A fraction of 2^64, in halves: from one number of 64 bits the compiler would make a product of 128, which BPF lacks.
+/// A fraction `x / 2^64`, in halves: with a single 64-bit number LLVM would form 128-bit products, which BPF lacks.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fraction {
-    /// The lower 32 bits.
+    /// Lower 32 bits.
     pub low: u32,
-    /// The upper 32 bits.
+    /// Upper 32 bits.
     pub high: u32,
 }
 
@@ -25,14 +25,15 @@ impl Fraction {
         Fraction { low: bits as u32, high: (bits >> 32) as u32 }
     }
 
-    /// The same of bits that were computed. The compiler must not see that both halves come from one number.
+    /// As [`new`](Self::new), for bits computed at run time. Hides from the compiler that both halves come from one
+    /// number.
     #[inline(always)]
     #[must_use]
     pub fn computed(bits: u64) -> Fraction {
         Fraction { low: opaque(bits as u32), high: opaque((bits >> 32) as u32) }
     }
 
-    /// This fraction of `x`, rounded down: the upper half of a product, from four products of 32 bits.
+    /// This fraction of `x`, rounded down: the upper half of the product, from four 32-bit products.
     #[inline(always)]
     #[must_use]
     pub const fn of(self, x: u64) -> u64 {
@@ -43,7 +44,7 @@ impl Fraction {
         x1 * high + (middle >> 32) + (other >> 32) + (carry >> 32)
     }
 
-    /// What this fraction leaves of one.
+    /// One minus this fraction.
     #[inline(always)]
     #[must_use]
     pub const fn rest(self) -> Fraction {
@@ -51,7 +52,7 @@ impl Fraction {
     }
 }
 
-/// A signed number with 32 bits before the point and 32 after it: lengths of queues, counts of packets, probabilities.
+/// A signed 32.32 fixed-point number: queue lengths, packet counts, probabilities.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fixed(pub i64);
@@ -62,42 +63,42 @@ impl Fixed {
     /// One.
     pub const ONE: Fixed = Fixed(ONE as i64);
 
-    /// A whole number, below 2^31.
+    /// The integer `n`, below 2^31.
     #[inline(always)]
     #[must_use]
     pub const fn whole(n: u64) -> Fixed {
         Fixed((n << FRACTION_BITS) as i64)
     }
 
-    /// The sum.
+    /// `self + other`.
     #[inline(always)]
     #[must_use]
     pub const fn plus(self, other: Fixed) -> Fixed {
         Fixed(self.0.wrapping_add(other.0))
     }
 
-    /// An `n`-th of this number, which is not negative; 0 where `n` is 0.
+    /// `self / n` for nonnegative `self`; 0 if `n` is 0.
     #[inline(always)]
     #[must_use]
     pub const fn over(self, n: u64) -> Fixed {
         Fixed(quotient(self.0 as u64, n) as i64)
     }
 
-    /// The difference.
+    /// `self - other`.
     #[inline(always)]
     #[must_use]
     pub const fn minus(self, other: Fixed) -> Fixed {
         Fixed(self.0.wrapping_sub(other.0))
     }
 
-    /// `n` times this; the product must fit.
+    /// `n * self`, which must not overflow.
     #[inline(always)]
     #[must_use]
     pub const fn times(self, n: u64) -> Fixed {
         Fixed(self.0.wrapping_mul(n as i64))
     }
 
-    /// The nearest number within bounds.
+    /// `self` clamped to `low..=high`.
     #[inline(always)]
     #[must_use]
     pub fn within(self, low: Fixed, high: Fixed) -> Fixed {
@@ -110,14 +111,14 @@ impl Fixed {
         }
     }
 
-    /// Whether a draw, which is uniform on 0 to 2^32 - 1, is below this probability.
+    /// Whether a draw, uniform on 0 to 2^32 - 1, is below this probability.
     #[inline(always)]
     #[must_use]
     pub const fn exceeds(self, draw: u32) -> bool {
         self.0 > draw as i64
     }
 
-    /// A part of this number, which is not negative: `part / 2^32`, where `part` is at most 2^32.
+    /// `self * part / 2^32` for nonnegative `self` and `part` at most 2^32.
     #[inline(always)]
     #[must_use]
     pub const fn part(self, part: u64) -> Fixed {
@@ -126,28 +127,28 @@ impl Fixed {
     }
 }
 
-/// A positive number by which others are multiplied: 64 significant bits at any size.
+/// A positive multiplier with 64 significant bits at any magnitude.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Factor {
-    /// The number before the shift.
+    /// The significand.
     pub mantissa: Fraction,
-    /// How far the product is shifted to the right, in the lower 32 bits, or the other factor to the left, in the upper ones.
+    /// Right shift of the product in the lower 32 bits, left shift of the other operand in the upper ones.
     pub shifts: u64,
 }
 
 impl Factor {
-    /// Nothing.
+    /// The multiplier zero.
     pub const ZERO: Factor = Factor { mantissa: Fraction { low: 0, high: 0 }, shifts: 0 };
 
-    /// The product with bits that are not negative, rounded down; it must fit.
+    /// The product with nonnegative bits, rounded down; must not overflow.
     #[inline(always)]
     #[must_use]
     pub const fn of(self, bits: u64) -> u64 {
         self.mantissa.of(bits << ((self.shifts >> 32) & 63)) >> (self.shifts & 63)
     }
 
-    /// The product with a number of either sign, rounded towards zero.
+    /// The product with a signed number, rounded towards zero.
     #[inline(always)]
     #[must_use]
     pub const fn times(self, x: Fixed) -> Fixed {
@@ -155,13 +156,13 @@ impl Factor {
     }
 }
 
-/// Bits of the exponent for which a [`Powers`] has one table.
+/// Exponent bits per table of a [`Powers`].
 pub const DIGIT: u32 = 6;
-/// Its tables: exponents are below 2^24.
+/// Number of tables: exponents are below 2^24.
 pub const DIGITS: usize = 4;
 
-/// The powers of a number below one: those with the exponents 0 to 63, then 64 times these exponents, and so on. A table
-/// in the place of repeated squaring, because the kernel's verifier follows each branch that depends on the exponent.
+/// Powers of a number below one: table 0 has the exponents 0 to 63, table 1 their multiples by 64, and so on. Tables
+/// rather than repeated squaring, because the verifier would explore every branch that depends on the exponent.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Powers(pub [[Fraction; 1 << DIGIT]; DIGITS]);
@@ -173,7 +174,7 @@ impl Default for Powers {
 }
 
 impl Powers {
-    /// The product of bits that are not negative with the `n`-th power, for any `n`: above 2^24 the power is taken for zero.
+    /// The product of nonnegative bits with the `n`-th power, for any `n`; above 2^24 the power counts as zero.
     #[inline(always)]
     #[must_use]
     pub fn of(&self, n: u64, bits: u64) -> u64 {
@@ -188,7 +189,7 @@ impl Powers {
         }
     }
 
-    /// The same with a number of either sign.
+    /// As [`of`](Self::of), for a signed number.
     #[inline(always)]
     #[must_use]
     pub fn times(&self, n: u64, x: Fixed) -> Fixed {
@@ -197,7 +198,7 @@ impl Powers {
     }
 }
 
-/// `a / b`, and 0 where `b` is 0, as the kernel has it: there is nobody whom a panic could tell.
+/// `a / b`, or 0 if `b` is 0, as in BPF: there is no panic in the kernel.
 #[inline(always)]
 #[must_use]
 pub const fn quotient(a: u64, b: u64) -> u64 {
@@ -207,14 +208,14 @@ pub const fn quotient(a: u64, b: u64) -> u64 {
     }
 }
 
-/// The remainder of `a / b`, and `a` where `b` is 0.
+/// `a % b`, or `a` if `b` is 0, as in BPF.
 #[inline(always)]
 #[must_use]
 pub const fn remainder(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { a % b }
 }
 
-/// `a / b` with so many octets after the point, rounded down, where `b` is below 2^56 and the ratio fits; 0 where `b` is 0.
+/// `a / b` with this many fractional octets, rounded down, for `b` below 2^56 and a result that fits; 0 if `b` is 0.
 #[inline(always)]
 #[must_use]
 pub fn ratio(a: u64, b: u64, octets: u32) -> u64 {
@@ -227,10 +228,10 @@ pub fn ratio(a: u64, b: u64, octets: u32) -> u64 {
     ratio
 }
 
-/// More bits after the point, for probabilities that move in small steps: a [`Fixed`] times 2 to this.
+/// Extra fractional bits of probabilities with small steps: a [`Fixed`] times 2 to this.
 pub const FINER: u32 = 24;
 
-/// `start` after `n` equal steps, each of which ends at a bound. Beyond a bound none leads further.
+/// `start` after `n` equal steps, clamped to the bounds.
 #[inline(always)]
 #[must_use]
 pub fn repeated(start: Fixed, step: Fixed, n: u64, low: Fixed, high: Fixed) -> Fixed {
@@ -242,14 +243,14 @@ pub fn repeated(start: Fixed, step: Fixed, n: u64, low: Fixed, high: Fixed) -> F
     start.plus(step.times(if n < to_bound { n } else { to_bound })).within(low, high)
 }
 
-/// The finaliser of `SplitMix64`, with which flows are spread over tables: that of `aqmkit_base::FlowKey::hash`.
+/// Hashes a flow into a table, with the finaliser of `SplitMix64`, like `aqmkit_base::FlowKey::hash`.
 #[inline(always)]
 #[must_use]
 pub const fn spread(flow: u64, salt: u64) -> u64 {
     finalise((flow ^ salt).wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
 
-/// The salt with this number: that of `aqmkit_base::flow::salt`.
+/// The salt of a hash by its number, like `aqmkit_base::flow::salt`.
 #[inline(always)]
 #[must_use]
 pub const fn salt(number: u64) -> u64 {

@@ -1,50 +1,50 @@
-//! What is the same for all laws: what they are told of an arrival, their verdict, and the program around them.
+//! What all laws share: the description of an arrival, verdicts, and the program around a law.
 
 use crate::fixed::{Factor, Fixed, quotient};
 use crate::verifier::{masked, reread_mut};
 use crate::words::{Words, words};
 
-/// Random numbers for one arrival.
+/// Random numbers available per arrival.
 pub const DRAWS: usize = 4;
 
-/// The most traffic classes of a link.
+/// Maximum number of traffic classes of a link.
 pub const CLASSES: usize = 8;
 
-/// Numbers of a law's inner state that are shown beside the statistics.
+/// Number of gauges: values of a law's state shown with the statistics.
 pub const GAUGES: usize = 4;
 
-/// A packet that arrives, or several that the kernel hands on as one (GSO), and the queue that it finds.
+/// An arriving skb (one packet, or several as a GSO packet), and the queue that it finds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// Now, in nanoseconds.
+    /// Current time in nanoseconds.
     pub now: u64,
-    /// The packet's flow, a hash; not 0 where the law looks at it.
+    /// Flow hash; nonzero if the law uses flows.
     pub flow: u64,
-    /// Its bytes, with the headers of each packet.
+    /// Length on the wire in bytes, counting the headers of every segment.
     pub bytes: u64,
-    /// How many packets it is on the wire.
+    /// Number of packets on the wire (GSO segments).
     pub packets: u64,
-    /// Packets that wait.
+    /// Queue length in packets.
     pub waiting_packets: u64,
-    /// Bytes that wait.
+    /// Queue length in bytes.
     pub waiting_bytes: u64,
-    /// Since when nothing waits, in nanoseconds; meaningless while something does.
+    /// When the queue became empty, in nanoseconds; meaningless unless it is.
     pub empty_since: u64,
-    /// Whether it is ECN-capable: 1, or 0.
+    /// Whether it is ECN-capable (ECT): 1, or 0.
     pub ecn_capable: u64,
-    /// The traffic class it belongs to.
+    /// Traffic class.
     pub class: u64,
-    /// When it will be taken out of the queue if it is let in, in nanoseconds.
+    /// Predicted dequeue time if admitted, in nanoseconds.
     pub leaves_at: u64,
-    /// When the link is free for the packet at the head of the queue, in nanoseconds; 0 where the queue is seen at arrivals only, so that
-    /// `empty_since` must be predicted.
+    /// When the link becomes free for the packet at the head, in nanoseconds; 0 if the queue is observed on arrivals
+    /// only, so that `empty_since` must be predicted.
     pub free_at: u64,
-    /// Random numbers.
+    /// Uniform random numbers.
     pub draws: [u32; DRAWS],
 }
 
-/// The random numbers of an arrival, one after the other.
+/// Consumes the random numbers of an arrival one by one.
 #[derive(Debug)]
 pub struct Draws<'a> {
     all: &'a [u32; DRAWS],
@@ -52,14 +52,14 @@ pub struct Draws<'a> {
 }
 
 impl<'a> Draws<'a> {
-    /// Those of an arrival.
+    /// The random numbers of an arrival.
     #[inline(always)]
     #[must_use]
     pub fn of(arrival: &'a Arrival) -> Self {
         Draws { all: &arrival.draws, next: 0 }
     }
 
-    /// The next one. A law must not take more than [`DRAWS`].
+    /// The next random number. A law must not take more than [`DRAWS`] per arrival.
     #[inline(always)]
     pub fn take(&mut self) -> u32 {
         let draw = self.all[masked::<DRAWS>(self.next)];
@@ -67,54 +67,54 @@ impl<'a> Draws<'a> {
         draw
     }
 
-    /// True with this probability; takes no number where it is 0 or 1.
+    /// True with this probability; consumes no number if it is 0 or 1.
     #[inline(always)]
     pub fn chance(&mut self, p: Fixed) -> bool {
         p > Fixed::ZERO && (p >= Fixed::ONE || p.exceeds(self.take()))
     }
 
-    /// A whole number below `n`, which is at most 2^32.
+    /// A uniform integer below `n`, which is at most 2^32.
     #[inline(always)]
     pub fn below(&mut self, n: u64) -> u64 {
         (u64::from(self.take()) * n) >> 32
     }
 }
 
-/// Why a packet was dropped or marked: the numbers of `aqmkit_aqm::Why`.
+/// Why a packet was dropped or marked, with the discriminants of `aqmkit_aqm::Why`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Why {
     /// The queue was full.
     Overflow = 0,
-    /// By chance, before the queue is full.
+    /// At random, before the queue was full.
     Early = 2,
-    /// A threshold on the average was passed.
+    /// The average exceeded a threshold.
     Forced = 3,
-    /// The flow or class had more than its share.
+    /// The flow or class exceeded its share.
     Unfair = 4,
-    /// It would wait too long.
+    /// The predicted delay was too long.
     Sojourn = 5,
-    /// The flow was found unresponsive and is held to a low rate.
+    /// The flow was classified as unresponsive and is rate-limited.
     Penalty = 7,
-    /// A packet of the same flow was drawn from the queue.
+    /// It matched a packet of the same flow drawn from the queue.
     Matched = 8,
-    /// A fixed threshold on the delay or the length was passed.
+    /// The delay or the queue length exceeded a fixed threshold.
     Step = 9,
 }
 
-/// The decision about an arrival.
+/// The decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Let it through.
+    /// Admit it.
     Pass,
-    /// Forward it with Congestion Experienced set.
+    /// Admit it with CE set.
     Mark(Why),
-    /// Discard it.
+    /// Drop it.
     Drop(Why),
 }
 
 impl Verdict {
-    /// As one number: 0 for pass; else 1 for a mark or 2 for a drop, plus 256 times the reason.
+    /// Encoded as a number: 0 for pass; otherwise 1 for mark or 2 for drop, plus 256 times the reason.
     #[inline(always)]
     #[must_use]
     pub const fn code(self) -> u32 {
@@ -127,25 +127,25 @@ impl Verdict {
 }
 
 words! {
-    /// What the queue may hold, and in which unit lengths are counted.
+    /// Queue limit, and the unit of queue lengths.
     pub struct Limit {
         /// The limit, in that unit.
         pub most: Fixed,
-        /// Whether the unit is bytes (1) or packets (0).
+        /// The unit: bytes (1) or packets (0).
         pub bytes: u64,
     }
 }
 
 impl Limit {
-    /// The queue that an arrival finds, in the unit of the limit.
+    /// The queue length that an arrival finds, in the unit of the limit.
     #[inline(always)]
     #[must_use]
     pub fn length(&self, arrival: &Arrival) -> Fixed {
         Fixed::whole(if self.bytes != 0 { arrival.waiting_bytes } else { arrival.waiting_packets })
     }
 
-    /// Whether the arrival finds no room. Packets in one piece (GSO) have one fate, and one piece may be larger than the whole limit. They
-    /// are let in where the first of them fits; so the queue may exceed its limit by the rest of one piece.
+    /// Whether the arrival does not fit. The segments of a GSO packet share one fate, and a GSO packet may exceed the
+    /// whole limit, so it is admitted if its first segment fits; the queue may then exceed its limit by the rest.
     #[inline(always)]
     #[must_use]
     pub fn exceeded(&self, arrival: &Arrival) -> bool {
@@ -159,14 +159,14 @@ impl Limit {
 }
 
 impl Arrival {
-    /// Signals congestion: a mark where marking is on and the packet can carry one, else a drop.
+    /// Signals congestion: marks if `ecn` is set and the packet is ECN-capable, otherwise drops.
     #[inline(always)]
     #[must_use]
     pub fn signal(&self, ecn: bool, why: Why) -> Verdict {
         if ecn && self.ecn_capable != 0 { Verdict::Mark(why) } else { Verdict::Drop(why) }
     }
 
-    /// Takes away what a law does not say it looks at.
+    /// Clears the fields that a law does not declare to use.
     #[inline(always)]
     pub fn show_to<L: Law>(&mut self) {
         if !L::FLOWS {
@@ -177,7 +177,7 @@ impl Arrival {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     #[inline(always)]
     #[must_use]
     pub fn finds_nothing(&self) -> bool {
@@ -185,68 +185,68 @@ impl Arrival {
     }
 }
 
-/// The law of a discipline that decides when a packet arrives.
+/// The law of a discipline that decides on arrival.
 pub trait Law: Sized {
-    /// The parameters, checked and derived by `aqmkit_kernel`.
+    /// The parameters, validated and derived by `aqmkit_kernel`.
     type Config: Words;
 
-    /// The state before the start: all zeros, as a new map of the kernel has it.
+    /// The initial state: all zeros, like a new map in the kernel.
     const ZERO: Self;
 
-    /// The name of each gauge.
+    /// Names of the gauges.
     const GAUGES: &'static [&'static str];
 
-    /// How many of them, from the first on, are rates in Mbit/s; they are shown in bits per second.
+    /// How many of the gauges, starting with the first, are rates in Mbit/s; they are reported in bit/s.
     const RATES: usize = 0;
 
-    /// Whether it looks at the flow of an arrival, or at its class. Where it does not, they are 0, because nobody finds them out.
+    /// Whether the law uses the flow of an arrival. If not, the flow is not computed and is 0.
     const FLOWS: bool = false;
-    /// See [`Law::FLOWS`].
+    /// Whether the law uses the class of an arrival; likewise.
     const CLASSES: bool = false;
 
-    /// What the queue may hold.
+    /// The queue limit.
     fn limit(config: &Self::Config) -> &Limit;
 
-    /// The state of an empty queue, from all zeros.
+    /// Initialises the zeroed state for an empty queue.
     fn start(&mut self, config: &Self::Config, now: u64);
 
-    /// Decides about an arrival; `full` says that it exceeds the limit and will be dropped in any case.
+    /// Decides on an arrival; if `full`, it exceeds the limit and is dropped regardless.
     fn on_arrival(&mut self, config: &Self::Config, arrival: &Arrival, full: bool) -> Verdict;
 
-    /// Applies changed parameters and keeps as much state as possible.
+    /// Applies changed parameters, keeping as much state as possible.
     fn on_change(&mut self, config: &Self::Config, now: u64);
 
-    /// What goes on inside, under the names of [`Law::GAUGES`].
+    /// Values of the gauges, in the order of [`Law::GAUGES`].
     fn gauges(&self, config: &Self::Config) -> [Fixed; GAUGES];
 }
 
 words! {
-    /// What a program is told beside the parameters of its discipline.
+    /// Settings of a program besides its discipline's parameters.
     pub struct Surroundings {
-        /// Raised with each change of parameters.
+        /// Incremented with each change of parameters.
         pub version: u64,
-        /// How long the link takes for a byte, in nanoseconds.
+        /// Link time per byte, in nanoseconds.
         pub byte_time: Factor,
-        /// Which packets are one flow: the place of that `aqmkit_base::FlowKind` in its list.
+        /// Definition of a flow: the index of the `aqmkit_base::FlowKind`.
         pub flow_kind: u64,
     }
 }
 
-/// Where a program keeps its state: the law's, and what predicts when the queue behind becomes empty.
+/// State of a program: its law's, and what is needed to predict when the queue becomes empty.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program<L> {
-    /// The version of the parameters that the law has taken over; 0 before the first packet.
+    /// Version of the parameters last applied; 0 before the first packet.
     version: u64,
-    /// When what waits behind will have left.
+    /// Predicted time at which the queue becomes empty.
     empty_at: u64,
-    /// Whether the arrival exceeds the limit; in memory, where the verifier joins the paths.
+    /// Whether the arrival exceeds the limit; in memory, so that the verifier can prune paths.
     full: u64,
-    /// How long the arrival waits if it is let in, in nanoseconds.
+    /// Predicted sojourn time of the arrival if admitted, in nanoseconds.
     pub wait: u64,
-    /// The arrival that is being decided about.
+    /// The arrival being decided on.
     pub arrival: Arrival,
-    /// The law's own state.
+    /// State of the law.
     pub law: L,
 }
 
@@ -257,11 +257,12 @@ impl<L: Law> Default for Program<L> {
 }
 
 impl<L: Law> Program<L> {
-    /// Decides about an arrival.
+    /// Decides on an arrival.
     ///
-    /// A stock queue behind is seen at arrivals only. When one finds it empty, it became so when the link had sent all that
-    /// the last arrival left there. It holds a packet until the link could have sent it. Our own queue says since when it has been empty and when the
-    /// link is free (`free_at`), and hands over a packet when its transmission begins.
+    /// A stock qdisc is observed on arrivals only. If an arrival finds it empty, it became empty when the link had sent
+    /// what the previous arrival left there; it holds each packet until the link could have sent it. aqmkit's own qdisc
+    /// reports when it became empty and when the link becomes free (`free_at`), and dequeues a packet when its
+    /// transmission begins.
     #[inline(always)]
     pub fn on_arrival(&mut self, around: &Surroundings, config: &L::Config) -> Verdict {
         self.arrival.show_to::<L>();
@@ -294,7 +295,7 @@ impl<L: Law> Program<L> {
         verdict
     }
 
-    /// When the arrival leaves the queue, and since when there is nothing in it.
+    /// Predicts when the arrival is dequeued, and since when the queue has been empty.
     #[inline(always)]
     fn predict(&mut self, around: &Surroundings) {
         let arrival = &mut self.arrival;
@@ -325,7 +326,7 @@ mod tests {
         assert_eq!((bytes(13_499), bytes(13_500)), (true, false));
     }
 
-    /// 45 packets of 1500 bytes are more than 64 kB: they fit where one of them does.
+    /// 45 packets of 1500 bytes exceed 64 kB, but are admitted if one of them fits.
     #[test]
     fn packets_in_one_piece_fit_where_the_first_does() {
         let piece =

@@ -1,11 +1,11 @@
 //! The laws of queue disciplines in fixed-point arithmetic.
 //!
-//! The Linux kernel's BPF programs have no floating point, no allocation and no unbounded loop. Each discipline that runs
-//! there has its law here once more, one file each under [`disciplines`], under the same names as in `aqmkit_aqm`,
-//! whose pages give the equations and their sources. The same text is compiled into BPF programs (`bpf/build`) and
-//! natively, where tests compare its decisions with those of `aqmkit_aqm` (`crates/kernel/tests`).
+//! BPF programs have no floating point, no allocation and no unbounded loops. Each discipline that runs in the kernel
+//! has a second implementation of its law here, one file each under [`disciplines`], named as in `aqmkit_aqm`, whose
+//! pages give the equations and sources. The same code is compiled to BPF (`crates/kernel/bpf/build`) and natively,
+//! where tests compare its decisions with those of `aqmkit_aqm` (`crates/kernel/tests`).
 //!
-//! What is the same for all laws is in [`law`]: what they are told of an arrival, their verdict, and when they start.
+//! [`law`] has what all laws share: the description of an arrival, verdicts, and the program around a law.
 
 #![no_std]
 

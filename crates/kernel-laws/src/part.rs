@@ -1,29 +1,29 @@
-//! A part of a queue, such as the packets of one class, that has an average and drops of its own: `aqmkit_aqm::law::part`.
+//! Part of a queue, such as the packets of one class, with its own average and drop state. See `aqmkit_aqm::law::part`.
 
 use crate::average::{Averaging, QueueAverage};
 use crate::early::DropMode;
 use crate::law::Arrival;
 use crate::waiting::{Amount, Waiting};
 
-/// What one part of a queue has waiting, its average, and where its drops stand.
+/// Backlog, average and early-drop state of part of a queue.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it has waiting.
+    /// Its backlog.
     pub queued: Amount,
-    /// Since when it has had nothing waiting, in nanoseconds.
+    /// When it became empty, in nanoseconds.
     empty_since: u64,
-    /// The average of that.
+    /// Average of its backlog.
     pub avg: QueueAverage,
-    /// Where its early drops stand.
+    /// Early-drop state.
     pub mode: DropMode,
 }
 
 impl Part {
-    /// All zeros.
+    /// Zeroed state, as in a new map.
     pub const ZERO: Part = Part { queued: Amount::ZERO, empty_since: 0, avg: QueueAverage::ZERO, mode: DropMode::ZERO };
 
-    /// A part that has nothing waiting.
+    /// Starts with no backlog.
     #[inline(always)]
     pub fn start(&mut self, now: u64) {
         self.queued = Amount::ZERO;
@@ -32,13 +32,13 @@ impl Part {
         self.mode.start();
     }
 
-    /// The average takes in what an arrival of this part finds waiting of it.
+    /// Updates the average with the backlog of this part that an arrival finds.
     #[inline(always)]
     pub fn average(&mut self, by: &Averaging, arrival: &Arrival, in_bytes: bool) {
         self.avg.on_part_arrival(by, arrival, self.queued.length(in_bytes), self.empty_since);
     }
 
-    /// One of its packets has left the queue.
+    /// Removes a packet that has departed.
     #[inline(always)]
     pub fn dequeued(&mut self, gone: &Waiting) {
         self.queued.dequeued(gone);

@@ -1,17 +1,17 @@
-//! The rate of a stream of packets, estimated packet by packet: `aqmkit_aqm::law::rate`.
+//! Rate estimation per packet. See `aqmkit_aqm::law::rate`.
 //!
-//! Rates are in Mbit/s, which are bits per microsecond.
+//! Rates are in Mbit/s, that is, bits per microsecond.
 
 use crate::fixed::{Fixed, Fraction, quotient};
 use crate::verifier::{masked, reread};
 use crate::words::{Words, words};
 
-/// Bits of a time for which an [`Exponential`] has one table.
+/// Time bits per table of an [`Exponential`].
 pub const DIGIT: u32 = 6;
-/// Its tables: times are below 2^42 ns, more than an hour.
+/// Number of tables: times are below 2^42 ns, over an hour.
 pub const DIGITS: usize = 7;
 
-/// `e^(-t/K)` for whole nanoseconds `t`: a table for each six bits of `t`.
+/// `e^(-t/K)` for integer nanoseconds `t`: one table for each six bits of `t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exponential(pub [[Fraction; 1 << DIGIT]; DIGITS]);
@@ -30,7 +30,7 @@ impl Words for Exponential {
 }
 
 impl Exponential {
-    /// `e^(-t/K)`; 0 for longer times.
+    /// `e^(-t/K)`; 0 beyond the tables.
     #[inline(always)]
     #[must_use]
     pub fn at(&self, t: u64) -> Fraction {
@@ -47,7 +47,7 @@ impl Exponential {
 }
 
 words! {
-    /// How a rate is averaged.
+    /// Parameters of exponential averaging.
     pub struct Averaging {
         /// The averaging constant K in nanoseconds.
         pub k: u64,
@@ -56,25 +56,25 @@ words! {
     }
 }
 
-/// The most bits that count at one time: 262 kB.
+/// Maximum bits counted at one instant: 262 kB.
 const MOST_BITS: u64 = (i32::MAX / 1000) as u64;
 
-/// A rate by exponential averaging over the gaps between packets (Stoica, Shenker, Zhang 1998, equation 3).
+/// A rate by exponential averaging over interarrival times (Stoica, Shenker, Zhang 1998, equation 3).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateEstimate {
     rate: Fixed,
-    /// When the last packet came, in nanoseconds; 0 where none has.
+    /// Time of the last packet, in nanoseconds; 0 before the first one.
     at: u64,
-    /// Bits that came at the time of the last packet and are not in the rate.
+    /// Bits that arrived at that time and are not in the rate yet.
     together: u64,
 }
 
 impl RateEstimate {
-    /// That of a stream of which nothing is known: its first packet counts as one after a silence of K.
+    /// The estimate before any packet: the first packet counts as one after a silence of K.
     pub const UNKNOWN: RateEstimate = RateEstimate { rate: Fixed::ZERO, at: 0, together: 0 };
 
-    /// A stream of which nothing has been seen until `now`.
+    /// Starts with no packets seen up to `now`.
     #[inline(always)]
     pub fn start(&mut self, now: u64) {
         *self = RateEstimate { at: now, ..Self::UNKNOWN };
@@ -87,7 +87,7 @@ impl RateEstimate {
         self.rate
     }
 
-    /// So many bits have come: `r <- (1 - e^(-T/K)) l/T + e^(-T/K) r`.
+    /// Adds a packet: `r <- (1 - e^(-T/K)) l/T + e^(-T/K) r`.
     #[inline(always)]
     pub fn packet(&mut self, by: &Averaging, bits: u64, now: u64) {
         let bits = self.together + bits;
@@ -97,7 +97,7 @@ impl RateEstimate {
             return;
         }
         let old = by.decay.at(gap);
-        // A bit per nanosecond is 1000 bits per microsecond.
+        // 1 bit/ns is 1000 bits/µs.
         let new = quotient(old.rest().of(Fixed::whole(self.together * 1000).0 as u64), gap);
         *self = RateEstimate { rate: Fixed((old.of(self.rate.0 as u64) + new) as i64), at: now, together: 0 };
     }

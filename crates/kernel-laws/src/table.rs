@@ -1,42 +1,42 @@
-//! A table of flows without allocation: buckets of eight places.
+//! A fixed-size hash table of flows, with buckets of eight slots.
 //!
-//! A flow whose bucket is full has no place; a table with twice as many places as flows seldom has a full bucket.
+//! A flow whose bucket is full cannot be inserted; with twice as many slots as flows this is rare.
 
 use crate::fixed::spread;
 use crate::verifier::{masked, reread_mut};
 
-/// Places of a bucket.
+/// Slots per bucket.
 const WAYS: usize = 8;
-/// In the place of a place: the bucket is full.
+/// Marker for a full bucket.
 const NO_PLACE: u64 = u64::MAX;
 
-/// What is known of a flow.
+/// A table entry.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<V> {
-    /// 0 where nobody has the place.
+    /// Flow hash; 0 if the slot is free.
     pub flow: u64,
-    /// Its value.
+    /// The flow's value.
     pub value: V,
 }
 
-/// Flows and their values; `PLACES` is a power of two.
+/// A hash table with `PLACES` slots, a power of two.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowTable<V, const PLACES: usize> {
-    /// Where the flow that was looked for last is, or could be.
+    /// Result of the last lookup: the flow's slot, or a free slot of its bucket.
     found: u64,
     entries: [Entry<V>; PLACES],
 }
 
 impl<V: Copy, const PLACES: usize> FlowTable<V, PLACES> {
-    /// An empty table, with this value in all places.
+    /// An empty table, with `value` in all slots.
     #[must_use]
     pub const fn empty(value: V) -> FlowTable<V, PLACES> {
         FlowTable { found: 0, entries: [Entry { flow: 0, value }; PLACES] }
     }
 
-    /// Looks for a flow: [`get`](Self::get) and [`place`](Self::place) are then about it.
+    /// Looks up a flow, for [`get`](Self::get) and [`place`](Self::place).
     #[inline(always)]
     pub fn find(&mut self, flow: u64, salt: u64) {
         let bucket = masked::<PLACES>(spread(flow, salt) << WAYS.ilog2()) as u64;
@@ -56,7 +56,7 @@ impl<V: Copy, const PLACES: usize> FlowTable<V, PLACES> {
         }
     }
 
-    /// The entry of the flow that was looked for, if it is there.
+    /// The entry of the flow last looked up, if present.
     #[inline(always)]
     pub fn get(&mut self, flow: u64) -> Option<&mut Entry<V>> {
         let known = self.found != NO_PLACE;
@@ -64,14 +64,14 @@ impl<V: Copy, const PLACES: usize> FlowTable<V, PLACES> {
         if known && entry.flow == flow { Some(entry) } else { None }
     }
 
-    /// The place of the flow that was looked for, or one where it could be put.
+    /// The slot of the flow last looked up, or a free one for it; `None` if its bucket is full.
     #[inline(always)]
     #[must_use]
     pub fn place(&self) -> Option<u64> {
         if self.found == NO_PLACE { None } else { Some(self.found) }
     }
 
-    /// The entry at a place.
+    /// The entry in a slot.
     #[inline(always)]
     pub fn at(&mut self, place: u64) -> &mut Entry<V> {
         &mut self.entries[masked::<PLACES>(place)]

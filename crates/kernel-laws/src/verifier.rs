@@ -1,33 +1,34 @@
-//! What the kernel's verifier needs of a program that the compiler would leave out.
+//! Helpers that satisfy the kernel's BPF verifier where the compiler would optimise too much away.
 //!
-//! The verifier follows every path through a program, with all that it knows of each value on it. It joins two paths where
-//! it knows the same on both; of what is read from a map it knows nothing. So state and arrival are read again where many
-//! paths meet, and places in tables are masked where they are used, even where they could not be too large.
+//! The verifier explores every path through a program and tracks what it knows of each value. It prunes a path when the
+//! state at that point is already known to be safe; values loaded from a map are unknown to it, so they do not prevent
+//! pruning. State and arrival are therefore reloaded where many paths meet, and table indices are masked at the point
+//! of use, even if they cannot be too large.
 
 use core::hint::black_box;
 
-/// The same, to be read from memory again.
+/// The same reference, opaque to the compiler, so that fields are loaded from memory again.
 #[inline(always)]
 #[must_use]
 pub(crate) fn reread<T>(value: &T) -> &T {
     black_box(value)
 }
 
-/// The same, to be read from memory again.
+/// As [`reread`], mutable.
 #[inline(always)]
 #[must_use]
 pub(crate) fn reread_mut<T>(value: &mut T) -> &mut T {
     black_box(value)
 }
 
-/// The same bits, of which the compiler knows nothing.
+/// The same bits, opaque to the compiler.
 #[inline(always)]
 #[must_use]
 pub(crate) fn opaque(bits: u32) -> u32 {
     black_box(bits)
 }
 
-/// `at`, which is below `SIZE`, a power of two: masked in a way that the compiler keeps.
+/// `at`, which is below `SIZE` (a power of two), with a mask that the compiler cannot remove.
 #[inline(always)]
 #[must_use]
 pub(crate) fn masked<const SIZE: usize>(at: u64) -> usize {

@@ -1,41 +1,41 @@
-//! Which packets wait in the queue behind a classifier, and what each of them belongs to.
+//! Tracks which packets are in the qdisc behind a classifier, and which class or flow each belongs to.
 //!
-//! A classifier sees what arrives and how much waits, but not what leaves. The queue behind is a FIFO, so what waits are the
-//! packets that were let in last. This is the list of them: at each arrival the oldest are taken out until it is as long as the
-//! queue that the arrival finds. When one left was predicted when it came, from the rate of the link.
+//! A classifier sees arrivals and the backlog, but not departures. The qdisc is a FIFO, so the backlog consists of the
+//! packets admitted last. At each arrival the oldest are removed from this list until it is as long as the backlog.
+//! Their departure times are the predictions made on arrival, from the link rate.
 
 use crate::fixed::Fixed;
 use crate::law::Arrival;
 use crate::verifier::masked;
 
-/// How many departures one arrival makes up for; more wait for the next one.
+/// Maximum departures processed per arrival; later ones are left to the next arrival.
 pub const DEPARTURES: u32 = 256;
 
-/// The most packets that can wait behind a law that keeps this list.
+/// Maximum number of queued packets for a law that uses this list.
 pub const PLACES: usize = 16_384;
 
-/// A packet that was let in.
+/// A queued packet.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// When it leaves, in nanoseconds.
+    /// Predicted departure time in nanoseconds.
     pub leaves_at: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub bytes: u32,
-    /// How many packets it is on the wire.
+    /// Number of packets on the wire (GSO segments).
     pub packets: u32,
-    /// What it belongs to: a class, or a flow's place in a table.
+    /// What it belongs to: a class, or the table slot of a flow.
     pub owner: u64,
 }
 
-/// The list of `SIZE` packets at most, a power of two.
+/// A FIFO of at most `SIZE` packets, a power of two.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingList<const SIZE: usize = PLACES> {
-    /// Packets that have been taken out, and that have been put in, since the start.
+    /// Packets removed and packets added since the start.
     out: u64,
     into: u64,
-    /// Packets on the wire and bytes of those that are in it.
+    /// Packets on the wire, and bytes, of the packets in the list.
     packets: u64,
     bytes: u64,
     places: [Waiting; SIZE],
@@ -51,35 +51,34 @@ impl<const SIZE: usize> WaitingList<SIZE> {
         places: [Waiting { leaves_at: 0, bytes: 0, packets: 0, owner: 0 }; SIZE],
     };
 
-    /// Whether no packet can be put in.
+    /// Whether the list is full.
     #[inline(always)]
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.into.wrapping_sub(self.out) >= SIZE as u64
     }
 
-    /// Takes all out at once, where nothing waits.
+    /// Removes all packets, when the queue is empty.
     #[inline(always)]
     pub fn clear(&mut self) {
         (self.out, self.packets, self.bytes) = (self.into, 0, 0);
     }
 
-    /// The places of the oldest packet and of the one that is put in next, modulo the size of the list: for what is known of them
-    /// elsewhere.
+    /// Index of the oldest packet, modulo the size of the list, for data kept in parallel arrays.
     #[inline(always)]
     #[must_use]
     pub fn oldest(&self) -> u64 {
         self.out
     }
 
-    /// See [`oldest`](Self::oldest).
+    /// Index of the packet added next, likewise.
     #[inline(always)]
     #[must_use]
     pub fn newest(&self) -> u64 {
         self.into
     }
 
-    /// How many packets it has.
+    /// Number of packets on the wire that are in the list.
     #[inline(always)]
     #[must_use]
     pub fn packets(&self) -> u64 {
@@ -93,7 +92,7 @@ impl<const SIZE: usize> WaitingList<SIZE> {
         self.into == self.out
     }
 
-    /// The arrival is let in and belongs to `owner`. The list must not be full.
+    /// Adds an admitted arrival that belongs to `owner`. The list must not be full.
     #[inline(always)]
     pub fn push(&mut self, arrival: &Arrival, owner: u64) {
         self.places[masked::<SIZE>(self.into)] = Waiting {
@@ -107,8 +106,8 @@ impl<const SIZE: usize> WaitingList<SIZE> {
         self.bytes = self.bytes.wrapping_add(arrival.bytes);
     }
 
-    /// Takes out the oldest packet, if it has left the queue that the arrival finds, with the time at which it left. One of which a
-    /// part still waits (GSO) is there as a whole.
+    /// Removes the oldest packet if it has departed from the queue that the arrival finds; its departure time is at
+    /// most now. A partially departed GSO packet counts as queued.
     #[inline(always)]
     pub fn next_gone(&mut self, arrival: &Arrival) -> Option<Waiting> {
         if self.is_empty() {
@@ -129,35 +128,35 @@ impl<const SIZE: usize> WaitingList<SIZE> {
     }
 }
 
-/// How much of something waits, in packets and in bytes.
+/// A backlog, in packets and in bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     /// Packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes.
     pub bytes: u64,
 }
 
 impl Amount {
-    /// Nothing.
+    /// No backlog.
     pub const ZERO: Amount = Amount { packets: 0, bytes: 0 };
 
-    /// An arrival is let in.
+    /// Adds an admitted arrival.
     #[inline(always)]
     pub fn enqueued(&mut self, arrival: &Arrival) {
         self.packets = self.packets.wrapping_add(arrival.packets);
         self.bytes = self.bytes.wrapping_add(arrival.bytes);
     }
 
-    /// A packet has left.
+    /// Removes a departed packet.
     #[inline(always)]
     pub fn dequeued(&mut self, gone: &Waiting) {
         self.packets = self.packets.saturating_sub(u64::from(gone.packets));
         self.bytes = self.bytes.saturating_sub(u64::from(gone.bytes));
     }
 
-    /// In bytes, or in packets.
+    /// The backlog in bytes, or in packets.
     #[inline(always)]
     #[must_use]
     pub fn length(&self, in_bytes: bool) -> Fixed {

@@ -1,12 +1,12 @@
-//! Parameters as 64-bit words, which is how a program in the kernel finds them in its map.
+//! Parameters as 64-bit words, the layout of a program's settings map.
 
 use crate::fixed::{DIGIT, DIGITS, Factor, Fixed, Fraction, Powers};
 
-/// What can stand in a structure of parameters: some whole 64-bit words.
+/// A type that can be part of a parameter struct: a whole number of 64-bit words.
 pub trait Words {
-    /// How many words.
+    /// Number of words.
     const COUNT: usize;
-    /// Writes them, one by one.
+    /// Writes the words in order.
     fn write(&self, out: &mut dyn FnMut(u64));
 }
 
@@ -53,7 +53,7 @@ impl<T: Words, const N: usize> Words for [T; N] {
     }
 }
 
-/// Defines a structure of parameters, and how it is written as words in the order of its fields.
+/// Defines a parameter struct, and its encoding as words in field order.
 macro_rules! words {
     ($(#[$about:meta])* pub struct $name:ident { $($(#[$of_field:meta])* pub $field:ident: $type:ty,)* }) => {
         $(#[$about])*

@@ -1,6 +1,6 @@
-//! AFD: approximate fair dropping. `aqmkit_aqm::disciplines::afd` has the law and its sources.
+//! AFD: approximate fair dropping. Law and sources: `aqmkit_aqm::disciplines::afd`.
 //!
-//! The length of the shadow buffer, and whether it counts packets or bytes, stay as they were at the start.
+//! The length of the shadow buffer and its unit (packets or bytes) are fixed when the program starts.
 
 use crate::fixed::{Factor, Fixed, ONE, quotient, repeated};
 use crate::law::{Arrival, Draws, GAUGES, Law, Limit, Verdict, Why};
@@ -11,35 +11,35 @@ use crate::words::words;
 words! {
     /// AFD's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
         /// Length of the shadow buffer, at most [`SAMPLES`].
         pub buffer: u64,
-        /// The probability with which an arrival is sampled.
+        /// Probability that an arrival is sampled.
         pub sampled: Fixed,
-        /// Where the queue is kept, in the unit of the limit.
+        /// Target queue length, in the unit of the limit.
         pub q_target: Fixed,
-        /// Gain on the last queue.
+        /// Gain of the previous queue length.
         pub alpha: Factor,
-        /// Gain on the present queue.
+        /// Gain of the current queue length.
         pub beta: Factor,
         /// Time between updates of the fair share, in nanoseconds.
         pub interval: u64,
-        /// Whether the oldest sample is replaced, in the place of any.
+        /// Replace the oldest sample rather than a random one.
         pub replace_oldest: u64,
-        /// The largest share.
+        /// Upper bound of the fair share.
         pub most: Fixed,
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// The longest shadow buffer.
+/// Maximum length of the shadow buffer.
 pub const SAMPLES: usize = 4096;
-/// The salt of the table.
+/// Salt of the flow table.
 const SALT: u64 = 0x6166_6400_0000_0001;
 
-/// An arrival in the sample.
+/// A sampled arrival.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sample {
@@ -47,28 +47,28 @@ struct Sample {
     amount: u64,
 }
 
-/// AFD's state.
+/// State of AFD.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Afd {
     m_fair: Fixed,
     last_queue: Fixed,
     next_update: u64,
-    /// The length of the shadow buffer.
+    /// Length of the shadow buffer.
     buffer: u64,
-    /// Whether bytes are counted.
+    /// Whether shares are in bytes.
     bytes: u64,
-    /// Samples so far, up to that length.
+    /// Number of samples in the shadow buffer.
     filled: u64,
     oldest: u64,
-    /// Flows in the table.
+    /// Number of flows in the table.
     flows: u64,
     shadow: [Sample; SAMPLES],
     table: FlowTable<Fixed, { 2 * SAMPLES }>,
 }
 
 impl Afd {
-    /// The share follows the queue for every interval that has passed.
+    /// Updates the fair share for every interval that has elapsed.
     #[inline(always)]
     fn update(&mut self, config: &Config, arrival: &Arrival) {
         if self.next_update > arrival.now {
@@ -85,7 +85,7 @@ impl Afd {
         self.last_queue = config.limit.length(arrival);
     }
 
-    /// Takes a sample out of the count of its flow.
+    /// Subtracts an evicted sample from its flow's count.
     #[inline(always)]
     fn forget(&mut self, gone: Sample) {
         self.table.find(gone.flow, SALT);
@@ -98,7 +98,7 @@ impl Afd {
         }
     }
 
-    /// Puts an arrival into the sample; where the buffer is full, at `place` in the place of another.
+    /// Adds an arrival to the shadow buffer; if the buffer is full, it replaces the sample at `place`.
     #[inline(always)]
     fn sample(&mut self, arrival: &Arrival, place: u64) {
         let sample =
@@ -177,7 +177,7 @@ impl Law for Afd {
         }
         let m_fair = this.m_fair;
         let Some(entry) = this.table.get(arrival.flow) else { return Verdict::Pass };
-        // A draw is below 1 - m_fair / m where m_fair is below the part of m that the draw leaves.
+        // Drop with probability 1 - m_fair / m: equivalent to m_fair < m (1 - draw).
         if m_fair < entry.value && m_fair < entry.value.part(ONE - u64::from(draws.take())) {
             arrival.signal(config.ecn != 0, Why::Unfair)
         } else {

@@ -1,4 +1,4 @@
-//! ARED: adaptive RED. `aqmkit_aqm::disciplines::ared` has the law and its sources.
+//! ARED: adaptive RED. Law and sources: `aqmkit_aqm::disciplines::ared`.
 
 use super::red::{self, Red};
 use crate::fixed::{Factor, Fixed};
@@ -8,25 +8,25 @@ use crate::words::words;
 words! {
     /// ARED's parameters.
     pub struct Config {
-        /// RED's, with Floyd's adaptation where it is that.
+        /// RED's parameters, including Floyd's adaptation if selected.
         pub red: red::Config,
-        /// Average from which nothing is marked.
+        /// From this average on, drop instead of marking.
         pub no_marks_from: Fixed,
-        /// Whether `max_p` moves where the average leaves the band, as Feng has it.
+        /// Feng's variant: adapt `max_p` when the average leaves the band.
         pub feng: u64,
-        /// Feng: 1 over what `max_p` is divided by below the band.
+        /// Feng: reciprocal of the divisor of `max_p` below the band.
         pub per_alpha: Factor,
-        /// Feng: what `max_p` is multiplied by above the band.
+        /// Feng: multiplier of `max_p` above the band.
         pub beta: Factor,
     }
 }
 
-/// Where the average was last seen to leave the band of Feng's variant.
+/// Feng: which side of the band the average was last on.
 const BETWEEN: u64 = 0;
 const BELOW: u64 = 1;
 const ABOVE: u64 = 2;
 
-/// ARED's state.
+/// State of ARED.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ared {
@@ -81,7 +81,7 @@ impl Law for Ared {
         }
     }
 
-    /// `max_p` stays where it has come to, unless its start is another.
+    /// Keeps the adapted `max_p`, unless its configured initial value has changed.
     #[inline(always)]
     fn on_change(&mut self, config: &Config, now: u64) {
         let max_p = self.red.max_p();

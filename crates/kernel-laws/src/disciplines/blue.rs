@@ -1,4 +1,4 @@
-//! BLUE: a probability from overflows and idle times. `aqmkit_aqm::disciplines::blue` has the law and its sources.
+//! BLUE: a drop probability driven by overflow and idle events. Law and sources: `aqmkit_aqm::disciplines::blue`.
 
 use crate::early::Scale;
 use crate::fixed::{FINER, Factor, Fixed, quotient, repeated};
@@ -8,35 +8,35 @@ use crate::words::words;
 words! {
     /// BLUE's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// Step of the probability on overflow, times 2^[`FINER`].
+        /// Increment of the probability on overflow, times 2^[`FINER`].
         pub d1: Fixed,
-        /// Step of the probability on an idle link, likewise.
+        /// Decrement of the probability on link idle, times 2^[`FINER`].
         pub d2: Fixed,
-        /// The least time between two steps, in nanoseconds.
+        /// Minimum time between updates, in nanoseconds.
         pub freeze: u64,
-        /// A queue above this counts as an overflow.
+        /// A queue above this counts as overflow.
         pub trigger: Limit,
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// BLUE's state.
+/// State of BLUE.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blue {
-    /// The probability, times 2^[`FINER`].
+    /// Drop probability, times 2^[`FINER`].
     p: Fixed,
     last_update: u64,
     last_arrival: u64,
-    /// Whether there was an update.
+    /// Whether there has been an update.
     updated: u64,
 }
 
 impl Blue {
-    /// One step, unless the last one was too recent.
+    /// Changes the probability, unless within the freeze time of the last update.
     #[inline(always)]
     fn step(&mut self, delta: Fixed, config: &Config, now: u64) {
         if self.updated == 0 || now.wrapping_sub(self.last_update) > config.freeze {
@@ -46,7 +46,7 @@ impl Blue {
         }
     }
 
-    /// The steps down of a link that went idle since the last arrival, when it did and as long as it stayed so.
+    /// Decrements for the time the link was idle since the last arrival.
     #[inline(always)]
     fn while_idle(&mut self, config: &Config, arrival: &Arrival) {
         if !arrival.finds_nothing() || arrival.empty_since < self.last_arrival {

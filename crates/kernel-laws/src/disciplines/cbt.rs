@@ -1,6 +1,6 @@
-//! CBT: class-based thresholds. `aqmkit_aqm::disciplines::cbt` has the equations and their sources.
+//! CBT: class-based thresholds. Law and sources: `aqmkit_aqm::disciplines::cbt`.
 //!
-//! Which packets of a class wait is known from the packets that were let in ([`crate::waiting`]).
+//! Queued packets per class are tracked with [`crate::waiting`].
 
 use crate::average::Averaging;
 use crate::early::{Ramp, Scale};
@@ -12,11 +12,11 @@ use crate::waiting::{DEPARTURES, WaitingList};
 use crate::words::words;
 
 words! {
-    /// The parameters of one class.
+    /// Parameters of one class.
     pub struct ClassConfig {
-        /// How the probability rises.
+        /// Drop probability as a function of the average.
         pub ramp: Ramp,
-        /// How its queue is averaged.
+        /// Averaging of the class's queue.
         pub averaging: Averaging,
     }
 }
@@ -24,32 +24,32 @@ words! {
 words! {
     /// CBT's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// Whether thresholds and averages are in bytes (1) or packets (0).
+        /// Unit of thresholds and averages: bytes (1) or packets (0).
         pub in_bytes: u64,
-        /// Whether ECN-capable packets are marked where an early drop is due.
+        /// Mark ECN-capable packets instead of early drops.
         pub ecn: u64,
-        /// For each class of the link, which of `classes` is its.
+        /// Maps each class of the link to an index in `classes`.
         pub entry: [u64; CLASSES],
-        /// The classes that have parameters.
+        /// Parameters of the classes.
         pub classes: [ClassConfig; CLASSES],
     }
 }
 
-/// CBT's state.
+/// State of CBT.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cbt {
-    /// Whether the averages are of bytes.
+    /// Unit of the averages, as in [`Config::in_bytes`].
     in_bytes: u64,
-    /// By entry.
+    /// State of the classes, indexed like [`Config::classes`].
     classes: [Part; CLASSES],
     waiting: WaitingList,
 }
 
 impl Cbt {
-    /// Figure 4.4 for every packet that has left.
+    /// Figure 4.4, for every packet that has departed.
     #[inline(always)]
     fn departures(&mut self, arrival: &Arrival) {
         for _ in 0..DEPARTURES {
@@ -109,7 +109,7 @@ impl Law for Cbt {
         verdict
     }
 
-    /// An average of packets says nothing about bytes.
+    /// Resets the averages if their unit has changed.
     #[inline(always)]
     fn on_change(&mut self, config: &Config, now: u64) {
         if self.in_bytes != config.in_bytes {

@@ -1,8 +1,8 @@
-//! CoDel: controlled delay. `aqmkit_aqm::disciplines::codel` has the law and its sources.
+//! CoDel: controlled delay. Law and sources: `aqmkit_aqm::disciplines::codel`.
 //!
-//! A classifier sees packets when they come, not when they leave: there each is judged on arrival by the delay that it will have,
-//! which is what waits over the rate of the link, as if it left at once after such a delay. Our own queue discipline judges a packet as it leaves,
-//! by the delay that it had ([`AtHead`]); it cannot mark.
+//! A classifier sees packets on arrival only. There CoDel judges each packet by its predicted delay (backlog over link
+//! rate), as if it departed at once after such a delay. In aqmkit's own qdisc, CoDel judges a packet by its actual
+//! delay as it departs ([`AtHead`]), but cannot mark.
 
 use crate::fixed::{Factor, Fixed};
 use crate::law::{Arrival, GAUGES, Law, Limit, Verdict, Why};
@@ -12,84 +12,84 @@ use crate::words::words;
 words! {
     /// CoDel's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// Whether packets are judged at the head of the queue (1), and nothing but the limit on arrival.
+        /// Judge packets at the head of the queue (1), and apply only the limit on arrival.
         pub at_head: u64,
-        /// The most packets dropped at the head for one that is sent.
+        /// Maximum number of drops at the head per packet sent.
         pub max_drops: u64,
-        /// How long the link takes for a byte, in nanoseconds.
+        /// Link time per byte, in nanoseconds.
         pub byte_time: Factor,
-        /// The standing delay that is acceptable, in nanoseconds.
+        /// Acceptable standing queue delay, in nanoseconds.
         pub target: u64,
-        /// About the longest usual round-trip time, in nanoseconds.
+        /// Sliding window of the minimum delay, about a worst-case RTT, in nanoseconds.
         pub interval: u64,
-        /// The interval over the square roots of 0 to [`ROOTS`] - 1; that of 0 is that of 1.
+        /// `interval / sqrt(count)` for `count` from 0 to [`ROOTS`] - 1; entry 0 equals entry 1.
         pub per_root: [[u64; ROWS]; ROWS],
-        /// ECN-capable packets that wait longer are marked besides, in nanoseconds.
+        /// ECN-capable packets are marked when their delay exceeds this, in nanoseconds.
         pub ce_threshold: u64,
-        /// With no more bytes waiting than this nothing is dropped.
+        /// No drops while the backlog behind the packet is at most this, in bytes.
         pub mtu: u64,
-        /// Whether `count` resumes two below where it was, as in 2012.
+        /// Re-enter the dropping state with `count - 2`, as in the 2012 version.
         pub as_in_2012: u64,
-        /// Whether ECN-capable packets are marked where a drop is due.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// The place of [`Config::at_head`] among the words of the parameters.
+/// Index of [`Config::at_head`] among the 64-bit words of the parameters.
 pub const AT_HEAD: usize = 2;
-/// The rows of the table of square roots.
+/// Rows of the square-root table.
 pub const ROWS: usize = 32;
-/// Its entries.
+/// Entries of the square-root table.
 pub const ROOTS: u64 = (ROWS * ROWS) as u64;
-/// Quarterings after which any count is in the table.
+/// Divisions by four after which any count is within the table.
 const QUARTERINGS: u32 = 11;
 
-/// Not in the dropping state.
+/// Phase: not in the dropping state.
 const IDLE: u64 = 0;
-/// In it.
+/// Phase: in the dropping state.
 const DROPPING: u64 = 1;
-/// Another drop was just made: `drop_next` moves only if the next packet is bad too.
+/// Phase: just dropped; `drop_next` advances only if the next packet is over target too.
 const AFTER_DROP: u64 = 2;
 
-/// CoDel's state.
+/// State of CoDel.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codel {
     phase: u64,
-    /// Drops since the dropping state was entered, and where it began counting.
+    /// Drops in this dropping state, and its initial `count`.
     count: u64,
     lastcount: u64,
-    /// When the delay will have been above `target` for an interval; 0 while it is not above it.
+    /// When the delay will have been above `target` for an interval; 0 while it is below (`first_above_time`).
     first_above: u64,
     drop_next: u64,
 }
 
-/// A packet as it is judged, and what is behind it.
+/// A packet to judge, and the backlog behind it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// Now, in nanoseconds.
+    /// Current time in nanoseconds.
     pub now: u64,
-    /// How long it waited, or will wait.
+    /// Sojourn time in nanoseconds, actual or predicted.
     pub delay: u64,
-    /// Bytes behind it.
+    /// Backlog behind it, in bytes.
     pub bytes: u64,
-    /// Packets behind it.
+    /// Backlog behind it, in packets.
     pub packets: u64,
 }
 
 impl Config {
-    /// An arrival, as if it left after the delay that it will have.
+    /// The arrival, as if it departed after its predicted delay.
     #[inline(always)]
     fn predicted(&self, arrival: &Arrival) -> Judged {
         let delay = self.byte_time.of(arrival.waiting_bytes);
         Judged { now: arrival.now, delay, bytes: arrival.waiting_bytes, packets: arrival.waiting_packets }
     }
 
-    /// `control_law` of the RFC: `interval / sqrt(count)` later. Beyond the table half of what a quarter of the count has, right to a
-    /// part in 500.
+    /// `control_law` of RFC 8289: `from + interval / sqrt(count)`. Beyond the table, `1/sqrt(c) = 1/sqrt(c/4) / 2`,
+    /// with an error below 1 in 500.
     #[inline(always)]
     fn control_law(&self, from: u64, count: u64) -> u64 {
         let (mut quarter, mut halvings) = (count, 0);
@@ -106,7 +106,7 @@ impl Config {
 }
 
 impl Codel {
-    /// `dodequeue` of the RFC: whether the delay has been above `target` for an interval.
+    /// `dodequeue` of RFC 8289: whether the delay has been above `target` for an interval.
     #[inline(always)]
     fn ok_to_drop(&mut self, config: &Config, packet: &Judged) -> bool {
         if packet.delay < config.target || packet.bytes <= config.mtu {
@@ -119,13 +119,13 @@ impl Codel {
         packet.now >= self.first_above
     }
 
-    /// The queue is empty.
+    /// The queue has become empty.
     #[inline(always)]
     fn rest(&mut self) {
         (self.first_above, self.phase) = (0, IDLE);
     }
 
-    /// Enters the dropping state with its first drop.
+    /// Enters the dropping state, with its first drop.
     #[inline(always)]
     fn enter(&mut self, config: &Config, now: u64) {
         let good_time = now.saturating_sub(self.drop_next);
@@ -141,8 +141,8 @@ impl Codel {
         self.drop_next = config.control_law(now, self.count);
     }
 
-    /// The body of the RFC's `dequeue` for one packet: whether it is dropped, and in which phase that leaves the next one. `enough` says that
-    /// as many were dropped in its place as may be.
+    /// The loop body of RFC 8289's `dequeue` for one packet: whether to drop it; updates the phase. `enough` is set
+    /// once the maximum number of drops for one departure is reached.
     #[inline(always)]
     fn judge(&mut self, config: &Config, packet: &Judged, marks: bool, enough: bool) -> bool {
         if !self.ok_to_drop(config, packet) {
@@ -220,21 +220,21 @@ impl Law for Codel {
     }
 }
 
-/// CoDel at the head of the queue, where RFC 8289 has it; all zeros before the first packet.
+/// CoDel at the head of the queue, as in RFC 8289.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtHead {
     started: u64,
-    /// Drops made for the packet that is to be sent.
+    /// Drops so far for the packet to be sent.
     drops: u64,
     codel: Codel,
 }
 
 impl AtHead {
-    /// Before the first packet.
+    /// Zeroed state, as in a new map.
     pub const ZERO: AtHead = AtHead { started: 0, drops: 0, codel: Codel::ZERO };
 
-    /// Whether a packet that is about to leave is dropped instead.
+    /// Whether to drop a packet that is about to depart.
     #[inline(always)]
     pub fn drops(&mut self, config: &Config, packet: &Judged) -> bool {
         if self.started == 0 {
@@ -251,7 +251,7 @@ impl AtHead {
         dropped
     }
 
-    /// The numbers of [`Law::gauges`].
+    /// Values of [`Law::gauges`].
     #[inline(always)]
     #[must_use]
     pub fn gauges(&self, config: &Config) -> [Fixed; GAUGES] {

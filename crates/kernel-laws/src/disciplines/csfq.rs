@@ -1,8 +1,8 @@
-//! CSFQ: core-stateless fair queueing, at the edge and in the core of one link. `aqmkit_aqm::disciplines::csfq` has the law and its
-//! sources.
+//! CSFQ: core-stateless fair queueing, with edge and core router on one link. Law and sources:
+//! `aqmkit_aqm::disciplines::csfq`.
 //!
-//! A label goes from the edge to the core of this router; no packet carries it to the next one. Rates are in Mbit/s. How many flows an
-//! edge remembers stays as it was at the start.
+//! Labels pass from the edge to the core within this host; packets do not carry them to the next router. Rates are in
+//! Mbit/s. The number of flows an edge remembers is fixed when the program starts.
 
 use crate::cache::FlowCache;
 use crate::fixed::{Factor, Fixed, ONE, ratio};
@@ -14,65 +14,65 @@ use crate::words::words;
 words! {
     /// CSFQ's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// The queue below which the link does not become congested, in the unit of the limit.
+        /// Below this queue length the link does not become congested, in the unit of the limit.
         pub threshold: Fixed,
-        /// C.
+        /// C, the link rate.
         pub capacity: Fixed,
-        /// How a flow's rate is averaged, with K.
+        /// Averaging of a flow's rate, with constant K.
         pub of_flow: Averaging,
-        /// How A and F are, with `K_alpha`.
+        /// Averaging of the link's rates A and F, with constant `K_alpha`.
         pub of_link: Averaging,
-        /// How long a link must be congested, or not, before alpha changes, in nanoseconds.
+        /// `K_c`: how long the link must be (un)congested before alpha is updated, in nanoseconds.
         pub k_c: u64,
-        /// Flows whose rates an edge remembers, a power of two and at most [`FLOWS`].
+        /// Flows remembered by the edge, a power of two, at most [`FLOWS`].
         pub flows: u64,
-        /// 1 over the weight of each class.
+        /// Reciprocal of the weight of each class.
         pub per_weight: [Factor; CLASSES],
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// The most flows whose rates an edge remembers.
+/// Maximum number of flows remembered by the edge.
 pub const FLOWS: usize = 16_384;
-/// One overflow of the buffer takes this part of alpha.
+/// A buffer overflow reduces alpha by 1/CUT.
 const CUT: u64 = 100;
-/// How many cuts there may be in `K_c`.
+/// Maximum number of such reductions per `K_c`.
 const CUTS: u64 = 28;
 
-/// A packet as the core sees it.
+/// A packet with its label, as the core sees it.
 #[derive(Clone, Copy, Debug)]
 struct Labelled {
     bits: u64,
     label: Fixed,
 }
 
-/// CSFQ's state.
+/// State of CSFQ.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Csfq {
-    /// The fair share; 0 where it is unknown.
+    /// Fair share; 0 while unknown.
     alpha: Fixed,
-    /// A, of all packets.
+    /// A, the rate of all arrivals.
     arriving: RateEstimate,
-    /// F, of accepted ones.
+    /// F, the rate of accepted packets.
     accepted: RateEstimate,
     congested: u64,
-    /// Since when the link has been congested, or not, or when alpha was set.
+    /// Since when the link has been congested or uncongested, or when alpha was last updated.
     start_time: u64,
-    /// The largest label since alpha was set.
+    /// Largest label since alpha was updated.
     tmp_alpha: Fixed,
-    /// Cuts of alpha that are left in this `K_c`.
+    /// Remaining reductions of alpha in this `K_c`.
     cuts: u64,
-    /// Places of the cache.
+    /// Size of the flow cache.
     flows: u64,
     rates: FlowCache<RateEstimate, FLOWS>,
 }
 
 impl Csfq {
-    /// The label that an edge writes: the flow's rate over its weight.
+    /// The label written by the edge: flow rate over weight.
     #[inline(always)]
     fn label(&mut self, config: &Config, arrival: &Arrival, bits: u64) -> Fixed {
         let flow = self.rates.get_or(arrival.flow, self.flows, RateEstimate::UNKNOWN);
@@ -80,17 +80,17 @@ impl Csfq {
         config.per_weight[masked::<CLASSES>(arrival.class)].times(reread_mut(flow).get())
     }
 
-    /// Draws with the probability `max(0, 1 - alpha / label)`; `short` says that the queue is below the threshold.
+    /// Draws with probability `max(0, 1 - alpha / label)`; `short` if the queue is below the threshold.
     #[inline(always)]
     fn unlucky(&self, label: Fixed, short: bool, draw: u32) -> bool {
         if self.alpha <= Fixed::ZERO || (short && self.congested == 0) {
             return false;
         }
-        // A draw is below 1 - alpha / label where alpha is below the part of the label that the draw leaves.
+        // Drop with probability 1 - alpha / label: equivalent to alpha < label (1 - draw).
         self.alpha < label && self.alpha < label.part(ONE - u64::from(draw))
     }
 
-    /// `estimate_alpha` of Figure 3.
+    /// `estimate_alpha` of figure 3.
     #[inline(always)]
     fn estimate(&mut self, config: &Config, p: Labelled, dropped: bool, short: bool, now: u64) {
         self.arriving.packet(&config.of_link, p.bits, now);
@@ -150,7 +150,7 @@ impl Csfq {
         }
     }
 
-    /// The buffer has overflowed.
+    /// Reduces alpha after a buffer overflow.
     #[inline(always)]
     fn cut(&mut self) {
         if self.cuts > 0 {
@@ -217,7 +217,7 @@ impl Law for Csfq {
         if marked { Verdict::Mark(Why::Unfair) } else { Verdict::Pass }
     }
 
-    /// Rates and alpha stay.
+    /// Rates and alpha are kept.
     #[inline(always)]
     fn on_change(&mut self, _config: &Config, _now: u64) {}
 

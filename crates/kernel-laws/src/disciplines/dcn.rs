@@ -1,7 +1,7 @@
-//! DCN: differential congestion notification. `aqmkit_aqm::disciplines::dcn` has the law and its sources.
+//! DCN: differential congestion notification. Law and sources: `aqmkit_aqm::disciplines::dcn`.
 //!
-//! The table of high-bandwidth flows has buckets of eight places; a flow whose bucket is full passes and is tried again
-//! with its next packet, as where the table is full.
+//! The table of high-bandwidth flows is a hash table with buckets of eight slots. A flow whose bucket is full is
+//! treated like one that finds the table full: its packet passes, and the next one tries again.
 
 use crate::fixed::{Factor, Fixed, ONE, quotient, remainder, repeated, spread};
 use crate::law::{Arrival, GAUGES, Law, Limit, Verdict, Why};
@@ -12,69 +12,69 @@ use crate::words::words;
 words! {
     /// DCN's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// The queue that the controller aims at, in the unit of the limit.
+        /// Reference queue length, in the unit of the limit.
         pub q_ref: Fixed,
-        /// Gain of the older sample, packets of the share per unit of the queue.
+        /// Gain of the older sample, in packets of share per unit of queue.
         pub a: Factor,
         /// Gain of the newer sample, likewise.
         pub b: Factor,
-        /// Whether the gains change places, as the paper prints them.
+        /// Swap the gains, as printed in the paper.
         pub as_printed: u64,
-        /// Sampling period of the queue in nanoseconds.
+        /// Sampling period of the queue, in nanoseconds.
         pub t_update: u64,
-        /// Period of a flow's count in nanoseconds.
+        /// Decrement period of a flow's count, in nanoseconds.
         pub t_dec: u64,
-        /// Pause after which a flow starts from zero, in nanoseconds.
+        /// Idle time after which a flow's score restarts from zero, in nanoseconds.
         pub clearing: u64,
-        /// Recent packets that make a flow high-bandwidth.
+        /// Score in packets that makes a flow high-bandwidth.
         pub threshold: Fixed,
-        /// Share at the start.
+        /// Initial share.
         pub p_init: Fixed,
-        /// Smallest share.
+        /// Minimum share.
         pub p_min: Fixed,
-        /// Largest share.
+        /// Maximum share.
         pub p_max: Fixed,
-        /// Slots of the scoreboard, at most [`SB_SLOTS`].
+        /// Scoreboard size, at most [`SB_SLOTS`].
         pub sb_slots: u64,
-        /// The most high-bandwidth flows, at most [`HB_LIMIT`].
+        /// Maximum number of high-bandwidth flows, at most [`HB_LIMIT`].
         pub hb_limit: u64,
-        /// 1 over the bytes that count as a packet.
+        /// Reciprocal of the bytes that count as one packet.
         pub per_byte: Factor,
-        /// Whether bytes are counted.
+        /// Count bytes rather than packets.
         pub count_bytes: u64,
-        /// Whether packets count that were dropped.
+        /// Count dropped packets too.
         pub count_dropped: u64,
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// The most slots of the scoreboard.
+/// Maximum scoreboard size.
 pub const SB_SLOTS: usize = 16_384;
-/// The most high-bandwidth flows.
+/// Maximum number of high-bandwidth flows.
 pub const HB_LIMIT: usize = 4096;
-/// Places of that table: twice as many as flows, so that a bucket seldom fills.
+/// Slots of that table: twice the flows, so that buckets rarely fill up.
 const PLACES: usize = 2 * HB_LIMIT;
-/// Steps of the timers for which one arrival makes up; what is left waits for the next one.
+/// Maximum timer steps processed per arrival; later ones are left to the next arrival.
 pub const STEPS: u32 = 32;
-/// The salt of the scoreboard, as in `aqmkit_aqm`: the same flows meet in a slot.
+/// Salt of the scoreboard, as in `aqmkit_aqm`, so that the same flows collide.
 const SALT: u64 = 0x6463_6e5f_7362_0001;
-/// The salt of the other table.
+/// Salt of the table of high-bandwidth flows.
 const HB_SALT: u64 = 0x6463_6e5f_6862_0001;
 
-/// A slot of the scoreboard.
+/// A scoreboard entry.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
-    /// 0 where it is empty.
+    /// Flow hash; 0 if empty.
     flow: u64,
     count: Fixed,
     last: u64,
 }
 
-/// When a flow's count is next decreased.
+/// When a flow's count is decremented next.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Due {
@@ -82,28 +82,28 @@ struct Due {
     place: u64,
 }
 
-/// DCN's state.
+/// State of DCN.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dcn {
     p_ref: Fixed,
-    /// The last sample's distance from the target.
+    /// Error (distance from the reference) of the last sample.
     old_error: Fixed,
-    /// The target to which that belongs.
+    /// The reference that this error refers to.
     q_ref: Fixed,
     next_update: u64,
-    /// When the parameters last changed.
+    /// Time of the last parameter change.
     changed: u64,
-    /// How many high-bandwidth flows there are.
+    /// Number of high-bandwidth flows.
     flows: u64,
-    /// Where the soonest of their times stands in `due`; the others follow, for all have one period.
+    /// Index of the earliest entry in `due`, a ring in time order because all flows have the same period.
     first: u64,
     hb: FlowTable<Fixed, PLACES>,
     due: [Due; HB_LIMIT],
     sb: [Slot; SB_SLOTS],
 }
 
-/// The difference that a gain makes.
+/// Change of the share, from two successive errors.
 #[inline(always)]
 fn gained(config: &Config, older: Fixed, newer: Fixed) -> Fixed {
     if config.as_printed != 0 {
@@ -114,29 +114,29 @@ fn gained(config: &Config, older: Fixed, newer: Fixed) -> Fixed {
 }
 
 impl Dcn {
-    /// The share follows `n` samples of the queue with one error.
+    /// Updates the share for `n` samples with the same error.
     #[inline(always)]
     fn update(&mut self, config: &Config, error: Fixed, n: u64) {
         let (low, high) = (config.p_min, config.p_max);
         let first = self.p_ref.plus(gained(config, self.old_error, error)).within(low, high);
-        // All further steps are alike.
+        // All further steps are equal.
         self.p_ref = repeated(first, gained(config, error, error), n - 1, low, high);
         self.old_error = error;
     }
 
-    /// When the first of the high-bandwidth flows is due.
+    /// When the first high-bandwidth flow is due.
     #[inline(always)]
     fn first_due(&self, config: &Config) -> u64 {
         if self.flows == 0 {
             return u64::MAX;
         }
         let at = self.due[masked::<HB_LIMIT>(self.first)].at;
-        // Soonest first even where the period has become shorter.
+        // Keeps the order even if the period has become shorter.
         let latest = self.changed + config.t_dec;
         if at < latest || self.changed == 0 { at } else { latest }
     }
 
-    /// Decreases the count of the flow that is due first; below zero it leaves.
+    /// Decrements the count of the flow that is due first; below zero the flow is removed.
     #[inline(always)]
     fn decrease(&mut self, config: &Config, at: u64) {
         let place = self.due[masked::<HB_LIMIT>(self.first)].place;
@@ -152,7 +152,7 @@ impl Dcn {
         }
     }
 
-    /// Does what the timers have to do next, if its time has come.
+    /// Processes the next timer event if it is due; returns whether there was one.
     #[inline(always)]
     fn catch_up(&mut self, config: &Config, arrival: &Arrival) -> bool {
         let due = self.first_due(config);
@@ -163,7 +163,7 @@ impl Dcn {
         if self.next_update > arrival.now {
             return false;
         }
-        // Every sample up to now, or up to where a count is decreased before the next one.
+        // All samples up to now, or up to the next decrement.
         let until = if due <= arrival.now { due - 1 } else { arrival.now };
         let n = quotient(until - self.next_update, config.t_update) + 1;
         self.update(config, config.limit.length(arrival).minus(config.q_ref), n);
@@ -171,7 +171,7 @@ impl Dcn {
         true
     }
 
-    /// The right half of Figure 3: is this flow becoming a high-bandwidth one?
+    /// Right half of figure 3: adds to the flow's score, and makes it high-bandwidth at the threshold.
     #[inline(always)]
     fn score(&mut self, config: &Config, arrival: &Arrival, added: Fixed) {
         let slot = &mut self.sb[masked::<SB_SLOTS>(remainder(spread(arrival.flow, SALT), config.sb_slots))];
@@ -193,7 +193,7 @@ impl Dcn {
         self.flows += 1;
     }
 
-    /// Decides about a flow whose place has been looked for.
+    /// Decides on a packet whose flow has been looked up.
     #[inline(always)]
     fn decide(&mut self, config: &Config, arrival: &Arrival, full: bool) -> Verdict {
         let added = if config.count_bytes != 0 {
@@ -204,7 +204,7 @@ impl Dcn {
         let p_ref = self.p_ref;
         if let Some(entry) = self.hb.get(arrival.flow) {
             let with_this = entry.value.plus(added);
-            // A draw is below 1 - p_ref / m where p_ref is below the part of m that the draw leaves.
+            // Signal with probability 1 - p_ref / m: equivalent to p_ref < m (1 - draw).
             let signalled = p_ref < with_this.part(ONE - u64::from(arrival.draws[0]));
             let verdict = if signalled { arrival.signal(config.ecn != 0, Why::Unfair) } else { Verdict::Pass };
             let forwarded = !full && !matches!(verdict, Verdict::Drop(_));
@@ -266,7 +266,7 @@ impl Law for Dcn {
         reread_mut(self).decide(config, reread(arrival), full)
     }
 
-    /// Flows and share stay.
+    /// Flows and share are kept.
     #[inline(always)]
     fn on_change(&mut self, config: &Config, now: u64) {
         if self.q_ref != config.q_ref {

@@ -1,4 +1,4 @@
-//! ERD: early random drop. `aqmkit_aqm::disciplines::erd` has the law and its sources.
+//! ERD: early random drop. Law and sources: `aqmkit_aqm::disciplines::erd`.
 
 use crate::early::Scale;
 use crate::fixed::{Factor, Fixed};
@@ -8,18 +8,18 @@ use crate::words::words;
 words! {
     /// ERD's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// Length above which arriving packets are dropped by chance.
+        /// Queue length above which arrivals are dropped at random.
         pub threshold: Limit,
-        /// Chance of each.
+        /// Drop probability above the threshold.
         pub probability: Fixed,
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// ERD needs no state.
+/// ERD is stateless, but a map value cannot be empty.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erd {

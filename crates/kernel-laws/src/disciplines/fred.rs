@@ -1,7 +1,7 @@
-//! FRED: flow random early drop. `aqmkit_aqm::disciplines::fred` has the law and its sources.
+//! FRED: flow random early drop. Law and sources: `aqmkit_aqm::disciplines::fred`.
 //!
-//! Which packets of a flow wait is known from the packets that were let in ([`crate::waiting`]). The table of flows has buckets
-//! of eight places; the packets of a flow whose bucket is full are those of a flow that has nothing waiting.
+//! Queued packets per flow are tracked with [`crate::waiting`]. The flow table has buckets of eight slots; a flow whose
+//! bucket is full is treated as having no packets queued.
 
 use crate::average::{Averaging, QueueAverage};
 use crate::early::{Ramp, Scale, drop_early};
@@ -15,79 +15,79 @@ use crate::words::words;
 words! {
     /// FRED's parameters.
     pub struct Config {
-        /// What the queue may hold, at most [`PACKETS`].
+        /// Queue limit, at most [`PACKETS`].
         pub limit: Limit,
-        /// How the probability rises; `min` is also the most any flow may have waiting.
+        /// Drop probability as a function of the average; `min` is also the most packets that a flow may have queued.
         pub ramp: Ramp,
-        /// How the queue is averaged.
+        /// Averaging of the queue length.
         pub averaging: Averaging,
-        /// Packets of a flow that are spared early drops.
+        /// Minimum per-flow buffer in packets, exempt from early drops.
         pub minq: Fixed,
-        /// Whether every flow may have two packets above `max`.
+        /// Allow every flow two packets above `max`.
         pub many_flows: u64,
-        /// Whether ECN-capable packets are marked where an early drop is due.
+        /// Mark ECN-capable packets instead of early drops.
         pub ecn: u64,
     }
 }
 
-/// The most packets that can wait.
+/// Maximum queue length in packets.
 pub const PACKETS: usize = 4096;
-/// The salt of the table.
+/// Salt of the flow table.
 const SALT: u64 = 0x6672_6564_0000_0001;
-/// The owner of a packet whose flow has no place in the table.
+/// Owner of a packet whose flow is not in the table.
 const NOBODY: u64 = u64::MAX;
 
-/// A flow with packets waiting.
+/// A flow with packets queued.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
-    /// Packets waiting.
+    /// Packets queued.
     len: u32,
-    /// How often it wanted more than its share.
+    /// Number of times it exceeded its share.
     strikes: u32,
 }
 
-/// A flow that has nothing waiting.
+/// A flow without packets queued.
 const NOTHING: Flow = Flow { len: 0, strikes: 0 };
 
-/// FRED's state.
+/// State of FRED.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fred {
     avg: QueueAverage,
-    /// Average length of an active flow's part of the queue.
+    /// Average per-flow queue length, over active flows.
     avgcq: Fixed,
     /// Packets since the last early drop while in the band.
     count: i64,
-    /// Flows with packets waiting.
+    /// Number of flows with packets queued.
     active: u64,
     flows: FlowTable<Flow, { 2 * PACKETS }>,
     waiting: WaitingList<PACKETS>,
 }
 
 impl Fred {
-    /// The second half of Figure 3.13: any flow may have one packet.
+    /// Second half of figure 3.13: at least one packet.
     #[inline(always)]
     fn update_share(&mut self, active: u64) {
         let share = self.avg.get().over(if active > 1 { active } else { 1 });
         self.avgcq = if share > Fixed::ONE { share } else { Fixed::ONE };
     }
 
-    /// Figure 3.13 as an arrival runs it.
+    /// Figure 3.13 on arrival.
     #[inline(always)]
     fn compute_avg(&mut self, config: &Config, arrival: &Arrival) {
         self.avg.on_arrival(&config.averaging, arrival, Fixed::whole(arrival.waiting_packets));
         self.update_share(self.active);
     }
 
-    /// Figure 3.15 for every packet that has left. The flow that leaves still counts as active, even with its last packet.
+    /// Figure 3.15, for every packet that has departed. Its flow counts as active even if this was its last packet.
     #[inline(always)]
     fn departures(&mut self, config: &Config, arrival: &Arrival) {
         let mut active = 0;
         for _ in 0..DEPARTURES {
             let this = reread_mut(self);
             let Some(gone) = this.waiting.next_gone(reread(arrival)) else { break };
-            // What leaves joined (GSO) is one sample.
+            // A GSO packet departs as one, so it is one sample.
             this.avg.sample(&config.averaging, 1, Fixed::whole(this.waiting.packets()));
             active = this.active;
             this.leave(&gone);
@@ -97,7 +97,7 @@ impl Fred {
         }
     }
 
-    /// A packet has left the queue: a flow without packets is forgotten.
+    /// A packet has departed; a flow without packets is removed.
     #[inline(always)]
     fn leave(&mut self, gone: &Waiting) {
         if gone.owner == NOBODY {
@@ -111,7 +111,7 @@ impl Fred {
         }
     }
 
-    /// What is known of the arrival's flow, which has been looked for.
+    /// The looked-up state of the arrival's flow.
     #[inline(always)]
     fn flow(&mut self, arrival: &Arrival) -> Flow {
         match self.flows.get(arrival.flow) {
@@ -120,7 +120,7 @@ impl Fred {
         }
     }
 
-    /// Whether a flow with this much waiting wants more than its share.
+    /// Whether a flow with this state exceeds its share.
     #[inline(always)]
     fn unfair(&self, config: &Config, flow: Flow) -> bool {
         let len = Fixed::whole(u64::from(flow.len));
@@ -129,7 +129,7 @@ impl Fred {
             || (len >= self.avgcq && flow.strikes > 1)
     }
 
-    /// The three modes of Figure 3.14, after the fair-share test: the reason to drop, if any.
+    /// The three cases of figure 3.14 after the fair-share test: the reason to drop, if any.
     #[inline(always)]
     fn by_mode(&mut self, config: &Config, arrival: &Arrival, flow: Flow) -> Option<Why> {
         let avg = self.avg.get();
@@ -156,7 +156,7 @@ impl Fred {
         None
     }
 
-    /// The arrival, whose flow has been looked for, is let in.
+    /// Admits the arrival, whose flow has been looked up.
     #[inline(always)]
     fn enter(&mut self, arrival: &Arrival) {
         let place = self.flows.place();

@@ -1,4 +1,4 @@
-//! The laws, one file each.
+//! The laws, one file per discipline.
 
 pub mod afd;
 pub mod ared;

@@ -1,4 +1,4 @@
-//! PI: the proportional-integral controller of the queue. `aqmkit_aqm::disciplines::pi` has the law and its sources.
+//! PI: proportional-integral control of the queue length. Law and sources: `aqmkit_aqm::disciplines::pi`.
 
 use crate::early::Scale;
 use crate::fixed::{FINER, Factor, Fixed, quotient, repeated};
@@ -8,37 +8,37 @@ use crate::words::words;
 words! {
     /// PI's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// Where the queue is to settle, in the unit of the limit.
+        /// Reference queue length, in the unit of the limit.
         pub q_ref: Fixed,
-        /// Gain on the newest sample, times 2^[`FINER`], per unit of the limit.
+        /// Gain of the new sample, times 2^[`FINER`], per unit of the limit.
         pub a: Factor,
-        /// Gain on the sample before, likewise.
+        /// Gain of the previous sample, likewise.
         pub b: Factor,
-        /// Time between samples in nanoseconds.
+        /// Sampling period, in nanoseconds.
         pub period: u64,
-        /// 1 over the size of a packet whose probability is not scaled.
+        /// Reciprocal of the packet size whose probability is unscaled.
         pub per_byte: Factor,
-        /// Whether the probability is in proportion to the packet's size.
+        /// Scale the probability by packet size.
         pub byte_mode: u64,
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// PI's state.
+/// State of PI.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pi {
-    /// The probability, times 2^[`FINER`]: its steps are small.
+    /// Drop probability, times 2^[`FINER`] because its steps are small.
     p: Fixed,
     q_old: Fixed,
     next_sample: u64,
 }
 
 impl Pi {
-    /// Takes every sample that is due, all of the queue that the arrival finds.
+    /// Takes all due samples, each with the queue that the arrival finds.
     #[inline(always)]
     fn sample(&mut self, config: &Config, arrival: &Arrival) {
         if self.next_sample > arrival.now {

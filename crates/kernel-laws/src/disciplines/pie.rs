@@ -1,7 +1,7 @@
-//! PIE: proportional integral controller enhanced. `aqmkit_aqm::disciplines::pie` has the law and its sources.
+//! PIE: proportional integral controller enhanced. Law and sources: `aqmkit_aqm::disciplines::pie`.
 //!
-//! A classifier does not see packets leave: `qdelay` is the delay that an arrival will have, which is what waits over the rate of the
-//! link, in the place of the delay of the last packet that left.
+//! A classifier does not see departures, so `qdelay` is the predicted delay of an arrival (backlog over link rate)
+//! rather than the delay of the last departed packet.
 
 use crate::early::Scale;
 use crate::fixed::{FINER, Factor, Fixed, quotient};
@@ -12,64 +12,65 @@ use crate::words::words;
 words! {
     /// PIE's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// How long the link takes for a byte, in nanoseconds.
+        /// Link time per byte, in nanoseconds.
         pub byte_time: Factor,
-        /// The delay to hold, in nanoseconds.
+        /// `QDELAY_REF`: target delay, in nanoseconds.
         pub target: u64,
-        /// Time between updates, in nanoseconds.
+        /// `T_UPDATE`: update period, in nanoseconds.
         pub tupdate: u64,
-        /// Weight of the error, per nanosecond and times 2^[`FINER`].
+        /// Gain of the error, per nanosecond, times 2^[`FINER`].
         pub alpha: Factor,
-        /// Weight of the change, likewise.
+        /// Gain of the change, likewise.
         pub beta: Factor,
-        /// How long after a quiet time nothing is dropped, in nanoseconds.
+        /// `MAX_BURST`: burst allowance after idle, during which nothing is dropped, in nanoseconds.
         pub max_burst: u64,
-        /// 1 over the size of a typical packet.
+        /// Reciprocal of the mean packet size.
         pub per_byte: Factor,
-        /// Bytes of two typical packets: where no more wait, nothing is dropped.
+        /// No drops while at most this many bytes are queued: two mean-sized packets.
         pub two_packets: u64,
-        /// Whether the probability is in proportion to the packet's size.
+        /// Scale the probability by packet size.
         pub bytemode: u64,
-        /// Whether drops are spread.
+        /// De-randomise: spread drops evenly (RFC 8033, section 5.4).
         pub derandomize: u64,
-        /// Whether increments are bounded.
+        /// Cap increments of the probability (section 5.5).
         pub cap: u64,
-        /// Whether the probability decays where the delay is low, and not only where there is none.
+        /// Decay the probability at low delay too, not only at zero delay.
         pub decays_low: u64,
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
-        /// From which probability on marking is not enough, times 2^[`FINER`].
+        /// Drop even ECN-capable packets above this probability, times 2^[`FINER`].
         pub ecn_prob: Fixed,
     }
 }
 
-/// How many late updates one arrival makes up for; more wait for the next one.
+/// Maximum overdue updates processed per arrival; later ones are left to the next arrival.
 const UPDATES: u32 = 128;
-/// So many further updates with an empty queue leave nothing of a drop probability: `0.98^128` is 7.5 %, and each takes a step as well.
+/// After this many updates with an empty queue the probability is set to zero: `0.98^128` is 7.5 %, and each update
+/// subtracts a step as well.
 const MANY: u64 = 128;
 
-/// The longest delay that is told from others, in nanoseconds: some four minutes.
+/// Delays saturate here, in nanoseconds: about four minutes.
 const MOST: u64 = 1 << 38;
 
-/// A probability of so many parts of 100,000,000, with the bits of a [`Config::alpha`].
+/// `parts` / 100,000,000 with the precision of [`Config::alpha`].
 const fn finer(parts: u64) -> Fixed {
     Fixed((((1_u128 << 56) * parts as u128) / 100_000_000) as i64)
 }
 
-/// One.
+/// Probability 1.
 const ONE: Fixed = finer(100_000_000);
-/// What an accumulated probability has to reach before a packet is dropped by chance, and from where one is dropped for certain.
+/// `accu_prob` below which no packet is dropped, and from which one is dropped for certain (RFC 8033, section 5.4).
 const PROB_LOW: Fixed = finer(85_000_000);
 const PROB_HIGH: Fixed = finer(850_000_000);
-/// From where increments are bounded, and by what.
+/// The probability from which increments are capped, and the cap (section 5.5).
 const TENTH: Fixed = finer(10_000_000);
 const CAP: Fixed = finer(2_000_000);
-/// Up to where a low delay lets every packet through.
+/// Below this probability and half the target delay, every packet passes.
 const FIFTH: Fixed = finer(20_000_000);
 
-/// The steps of small probabilities are smaller: by so many powers of two.
+/// Auto-tuning (section 5.2): the right shift of the step at small probabilities.
 #[inline(always)]
 fn auto_tune(p: Fixed) -> u64 {
     const BELOW: [(Fixed, u64); 6] = [
@@ -88,19 +89,19 @@ fn auto_tune(p: Fixed) -> u64 {
     0
 }
 
-/// PIE's state.
+/// State of PIE.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pie {
     /// Probabilities, times 2^[`FINER`].
     drop_prob: Fixed,
     accu_prob: Fixed,
-    /// In nanoseconds.
+    /// Predicted delay, in nanoseconds.
     qdelay: u64,
     qdelay_old: u64,
     burst_allowance: u64,
     next_update: u64,
-    /// Of the update that is being made: its step, and by how many powers of two that is smaller.
+    /// The update in progress: its step, and the step's right shift.
     step: Fixed,
     finer: u64,
 }
@@ -112,13 +113,13 @@ impl Pie {
         self.qdelay < half && self.qdelay_old < half
     }
 
-    /// Whether further updates with the same delay change nothing.
+    /// Whether further updates with the same delay have no effect.
     #[inline(always)]
     fn settled(&self) -> bool {
         self.drop_prob == Fixed::ZERO && self.qdelay == 0 && self.qdelay_old == 0 && self.burst_allowance == 0
     }
 
-    /// `calculate_drop_prob` of the RFC. What it computes on the way is kept in memory, where the verifier joins the paths.
+    /// `calculate_drop_prob` of the RFC. Intermediate results are kept in memory, so that the verifier can prune paths.
     #[inline(always)]
     fn update(&mut self, config: &Config) {
         self.finer = auto_tune(self.drop_prob);
@@ -149,7 +150,7 @@ impl Pie {
         this.burst_allowance = this.burst_allowance.saturating_sub(config.tupdate);
     }
 
-    /// Every update that is due, with the delay that the arrival finds.
+    /// Runs all due updates, each with the delay that the arrival finds.
     #[inline(always)]
     fn updates(&mut self, config: &Config, arrival: &Arrival) {
         for _ in 0..UPDATES {
@@ -224,7 +225,7 @@ impl Law for Pie {
 
     #[inline(always)]
     fn on_arrival(&mut self, config: &Config, arrival: &Arrival, full: bool) -> Verdict {
-        // What finds a full queue will have no delay.
+        // A packet that finds the queue full is dropped and has no delay.
         if !full {
             let qdelay = config.byte_time.of(arrival.waiting_bytes);
             self.qdelay = if qdelay < MOST { qdelay } else { MOST };
@@ -253,7 +254,7 @@ impl Law for Pie {
         }
     }
 
-    /// Times are in seconds.
+    /// Times in seconds.
     #[inline(always)]
     fn gauges(&self, _config: &Config) -> [Fixed; GAUGES] {
         let seconds = |nanos: u64| Fixed((quotient(nanos << 20, 1_000_000_000) << 12) as i64);

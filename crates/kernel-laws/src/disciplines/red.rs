@@ -1,4 +1,4 @@
-//! RED: random early detection. `aqmkit_aqm::disciplines::red` has the equations and their sources.
+//! RED: random early detection. Law and sources: `aqmkit_aqm::disciplines::red`.
 
 use crate::adaptive::Adaptation;
 use crate::average::{Averaging, QueueAverage};
@@ -10,78 +10,78 @@ use crate::words::words;
 words! {
     /// RED's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// How the probability rises.
+        /// Drop probability as a function of the average.
         pub ramp: Ramp,
-        /// How the queue is averaged.
+        /// Averaging of the queue length.
         pub averaging: Averaging,
-        /// In byte mode, 1 over the size of a packet whose probability is not scaled.
+        /// Byte mode: reciprocal of the packet size whose probability is unscaled.
         pub per_byte: Factor,
-        /// Whether byte mode is on.
+        /// Scale the probability by packet size.
         pub byte_mode: u64,
-        /// A sum of [`ECN`](crate::early::ECN), [`HARDDROP`](crate::early::HARDDROP) and [`NODROP`](crate::early::NODROP).
+        /// Flags [`ECN`](crate::early::ECN), [`HARDDROP`](crate::early::HARDDROP) and [`NODROP`](crate::early::NODROP).
         pub rules: u64,
-        /// Whether and how `max_p` moves.
+        /// Adaptation of `max_p`, if enabled.
         pub adaptation: Adaptation,
     }
 }
 
-/// Intervals of the adaptation for which one arrival makes up: from 0.5 to 0.01 it takes 38.
+/// Maximum overdue adaptation intervals processed per arrival; from 0.5 down to 0.01 takes 38.
 const LATE_INTERVALS: u32 = 40;
 
-/// RED's state.
+/// State of RED.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Red {
     avg: QueueAverage,
     mode: DropMode,
-    /// `max_p` as it now is.
+    /// Current `max_p`.
     max_p: Fixed,
-    /// `max_p` as the parameters have it.
+    /// Configured `max_p`.
     given_max_p: Fixed,
-    /// Whether the average is of bytes.
+    /// Unit of the average: bytes (1) or packets (0).
     bytes: u64,
-    /// When `max_p` is adapted next.
+    /// Time of the next adaptation, in nanoseconds.
     next_interval: u64,
 }
 
 impl Red {
-    /// The average.
+    /// Current average.
     #[inline(always)]
     #[must_use]
     pub fn avg(&self) -> Fixed {
         self.avg.get()
     }
 
-    /// `max_p` as it now is.
+    /// Current `max_p`.
     #[inline(always)]
     #[must_use]
     pub fn max_p(&self) -> Fixed {
         self.max_p
     }
 
-    /// Moves `max_p`.
+    /// Sets the current `max_p`.
     #[inline(always)]
     pub fn set_max_p(&mut self, max_p: Fixed) {
         self.max_p = max_p;
     }
 
-    /// Whether this is where `max_p` started.
+    /// Whether this is the configured `max_p`.
     #[inline(always)]
     #[must_use]
     pub fn starts_from(&self, max_p: Fixed) -> bool {
         self.given_max_p == max_p
     }
 
-    /// The adaptation of `max_p` catches up, and the average takes in the queue that the arrival finds.
+    /// Runs overdue adaptations, and updates the average with the queue that the arrival finds.
     #[inline(always)]
     pub fn average(&mut self, config: &Config, arrival: &Arrival) {
         self.adapt(config, arrival);
         self.avg.on_arrival(&config.averaging, arrival, config.limit.length(arrival));
     }
 
-    /// Adapts `max_p` for every interval that has passed.
+    /// Adapts `max_p` for every interval that has elapsed.
     #[inline(always)]
     fn adapt(&mut self, config: &Config, arrival: &Arrival) {
         if config.adaptation.interval == 0 {
@@ -105,7 +105,7 @@ impl Red {
         }
     }
 
-    /// Decides with the average as it is.
+    /// Decides with the current average.
     #[inline(always)]
     pub fn decide(&mut self, config: &Config, arrival: &Arrival, full: bool) -> Verdict {
         if full {
@@ -154,7 +154,7 @@ impl Law for Red {
         self.decide(config, arrival, full)
     }
 
-    /// An average of packets says nothing about bytes. `max_p` stays where it has come to, unless its start is another.
+    /// Resets the average if its unit has changed. Keeps the adapted `max_p`, unless its configured value has changed.
     #[inline(always)]
     fn on_change(&mut self, config: &Config, now: u64) {
         if self.bytes != config.limit.bytes {

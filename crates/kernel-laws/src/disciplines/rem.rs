@@ -1,4 +1,4 @@
-//! REM: random exponential marking. `aqmkit_aqm::disciplines::rem` has the law and its sources.
+//! REM: random exponential marking. Law and sources: `aqmkit_aqm::disciplines::rem`.
 
 use crate::early::Scale;
 use crate::fixed::{Factor, Fixed, Powers, quotient, repeated};
@@ -8,48 +8,48 @@ use crate::words::words;
 words! {
     /// REM's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// Where the queue is to settle, in packets.
+        /// Target queue length, in packets.
         pub target: Fixed,
-        /// 1 over the bytes of a packet.
+        /// Reciprocal of the packet size in bytes.
         pub per_byte: Factor,
-        /// Step of the price.
+        /// Step size of the price.
         pub gamma: Factor,
-        /// Weight of the queue against the rate.
+        /// Weight of the queue mismatch against the rate mismatch.
         pub alpha: Factor,
-        /// Packets that the link sends in an interval.
+        /// Packets that the link sends per interval.
         pub capacity: Fixed,
-        /// Time between updates of the price, in nanoseconds.
+        /// Time between price updates, in nanoseconds.
         pub interval: u64,
-        /// The powers of `1 - w`, with `w` the weight of the newest interval in the rate.
+        /// Powers of `1 - w`, where `w` is the weight of the last interval in the rate estimate.
         pub keep: Powers,
         /// `(1 - w) / w`.
         pub kept_after: Factor,
-        /// The powers of `1 / phi`.
+        /// Powers of `1 / phi`.
         pub per_phi: Powers,
-        /// The powers of the 2^24th root of `1 / phi`.
+        /// Powers of `(1 / phi)^(2^-24)`.
         pub per_root: Powers,
-        /// Whether the price is made of the queue and its change.
+        /// Compute the price from the queue and its change, without the rate.
         pub backlog: u64,
-        /// Whether bytes are counted.
+        /// Count bytes rather than packets.
         pub byte_mode: u64,
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// The largest price; its probability is 1 for any `phi` of use.
+/// Upper bound of the price; its probability is 1 for any practical `phi`.
 const MOST: Fixed = Fixed::whole(1 << 24);
 
-/// REM's state.
+/// State of REM.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rem {
     price: Fixed,
-    /// `1 - phi^-price`.
+    /// Marking probability, `1 - phi^-price`.
     p: Fixed,
-    /// Packets that have arrived in this interval.
+    /// Packets arrived in this interval.
     count: Fixed,
     rate: Fixed,
     q_old: Fixed,
@@ -57,7 +57,7 @@ pub struct Rem {
 }
 
 impl Rem {
-    /// Updates the price for every interval that has passed, with the queue that the arrival finds.
+    /// Updates the price for every interval that has elapsed, with the queue that the arrival finds.
     #[inline(always)]
     fn update(&mut self, config: &Config, arrival: &Arrival) {
         if self.next_update > arrival.now {
@@ -67,7 +67,7 @@ impl Rem {
         self.next_update += n * config.interval;
         let length = config.limit.length(arrival);
         let q = if config.limit.bytes != 0 { config.per_byte.times(length) } else { length };
-        // One interval has what has arrived; nothing came in those after it.
+        // The first interval has all the arrivals; the later ones had none.
         self.rate = self.count.plus(config.keep.times(1, self.rate.minus(self.count)));
         self.count = Fixed::ZERO;
         let pressure = config.alpha.times(q.minus(config.target));
@@ -82,7 +82,7 @@ impl Rem {
         let mut price = self.price.plus(config.gamma.times(first)).within(Fixed::ZERO, MOST);
         if n > 1 {
             if config.backlog == 0 {
-                // The rates of those intervals are a geometric series.
+                // The rates of those intervals form a geometric series.
                 let last = config.keep.times(n - 1, self.rate);
                 price = price.plus(config.gamma.times(config.kept_after.times(self.rate.minus(last))));
                 self.rate = last;

@@ -1,6 +1,6 @@
-//! RIO: RED with in and out. `aqmkit_aqm::disciplines::rio` has the law and its sources.
+//! RIO: RED with in and out. Law and sources: `aqmkit_aqm::disciplines::rio`.
 //!
-//! Which IN and OUT packets wait is known from the packets that were let in ([`crate::waiting`]).
+//! Queued IN and OUT packets are tracked with [`crate::waiting`].
 
 use crate::average::Averaging;
 use crate::early::{Ramp, Scale, early_verdict};
@@ -14,39 +14,39 @@ use crate::words::words;
 words! {
     /// RIO's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
         /// For each class of the link, whether it is IN.
         pub inside: [u64; CLASSES],
-        /// How the probability of OUT and of IN rises.
+        /// Drop probability of OUT and of IN, as a function of their averages.
         pub ramps: [Ramp; 2],
-        /// How both are averaged.
+        /// Averaging of both.
         pub averaging: Averaging,
-        /// Whether OUT is judged by the whole queue.
+        /// Use the average of the whole queue for OUT.
         pub coupled: u64,
-        /// A sum of [`ECN`](crate::early::ECN) and [`HARDDROP`](crate::early::HARDDROP).
+        /// Flags [`ECN`](crate::early::ECN) and [`HARDDROP`](crate::early::HARDDROP).
         pub rules: u64,
     }
 }
 
-/// The place of OUT and of IN.
+/// Indices of OUT and IN.
 const OUT: usize = 0;
 const IN: usize = 1;
 
-/// RIO's state.
+/// State of RIO.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rio {
-    /// Whether the averages are of bytes, and OUT's of the whole queue.
+    /// The settings that the averages refer to: their unit, and whether OUT's is of the whole queue.
     in_bytes: u64,
     coupled: u64,
-    /// OUT and IN. The average of OUT is that of the whole queue where RIO is coupled.
+    /// OUT and IN. If coupled, OUT's average is that of the whole queue.
     parts: [Part; 2],
     waiting: WaitingList,
 }
 
 impl Rio {
-    /// Counts every packet out that has left.
+    /// Removes every packet that has departed from the counts.
     #[inline(always)]
     fn departures(&mut self, arrival: &Arrival) {
         for _ in 0..DEPARTURES {
@@ -56,7 +56,7 @@ impl Rio {
         }
     }
 
-    /// IN arrivals move the average of IN; all of them, or OUT ones, that of OUT.
+    /// IN arrivals update the average of IN; all arrivals, or only OUT ones, update that of OUT.
     #[inline(always)]
     fn average(&mut self, config: &Config, arrival: &Arrival, is_in: bool) {
         let in_bytes = config.limit.bytes != 0;
@@ -118,7 +118,7 @@ impl Law for Rio {
         verdict
     }
 
-    /// An average says nothing about another unit, nor about another part of the queue.
+    /// Resets averages whose unit, or part of the queue, has changed.
     #[inline(always)]
     fn on_change(&mut self, config: &Config, now: u64) {
         let other_unit = self.in_bytes != config.limit.bytes;

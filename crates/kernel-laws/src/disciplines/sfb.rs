@@ -1,7 +1,7 @@
-//! SFB: stochastic fair BLUE. `aqmkit_aqm::disciplines::sfb` has the law and its sources.
+//! SFB: stochastic fair BLUE. Law and sources: `aqmkit_aqm::disciplines::sfb`.
 //!
-//! Which packets wait is known from the packets that were let in ([`crate::waiting`]). A set of bins is not cleared when its turn is
-//! over: each bin says to which set it belongs, and one of an earlier set counts as empty.
+//! Queued packets are tracked with [`crate::waiting`]. A set of bins is not cleared when it is retired: each bin stores
+//! the number of its set, and a bin of an earlier set counts as empty.
 
 use crate::early::Scale;
 use crate::fixed::{FINER, Factor, Fixed, quotient, salt, spread};
@@ -13,67 +13,67 @@ use crate::words::words;
 words! {
     /// SFB's parameters.
     pub struct Config {
-        /// What the queue may hold, at most [`PACKETS`].
+        /// Queue limit, at most [`PACKETS`].
         pub limit: Limit,
-        /// Bins that each flow has, at most [`LEVELS`].
+        /// Number of levels, at most [`LEVELS`].
         pub levels: u64,
-        /// Bins of each level, at most [`BINS`].
+        /// Bins per level, at most [`BINS`].
         pub bins: u64,
-        /// Packets in a bin above which it steps up.
+        /// A bin with more packets than this increments its probability.
         pub bin_size: u64,
-        /// Packets from which on a bin is full.
+        /// From this many packets on, a bin is full.
         pub max: u64,
-        /// Step up, times 2^[`FINER`].
+        /// Increment of the probability, times 2^[`FINER`].
         pub increment: Fixed,
-        /// Step down, likewise.
+        /// Decrement of the probability, likewise.
         pub decrement: Fixed,
-        /// The least time between two steps of a bin, in nanoseconds; 0 for none.
+        /// Minimum time between updates of a bin, in nanoseconds; 0 for none.
         pub freeze: u64,
-        /// How long a set is used, in nanoseconds; 0 for ever.
+        /// Rehash period: lifetime of a set, in nanoseconds; 0 for unlimited.
         pub rehash: u64,
-        /// How long before its turn the second set learns, in nanoseconds.
+        /// Double buffering: how long before its lifetime the next set is warmed up, in nanoseconds.
         pub db: u64,
-        /// Tokens of the penalty box in a nanosecond.
+        /// Token rate of the penalty box, per nanosecond.
         pub penalty_rate: Factor,
-        /// The most tokens of the penalty box.
+        /// Token bucket depth of the penalty box, in packets.
         pub penalty_burst: Fixed,
-        /// How long the penalty box takes to fill, in nanoseconds.
+        /// Time for the empty penalty box to fill, in nanoseconds.
         pub penalty_fills: u64,
-        /// Whether ECN-capable packets are marked where an early drop is due.
+        /// Mark ECN-capable packets instead of early drops.
         pub ecn: u64,
     }
 }
 
-/// The most levels.
+/// Maximum number of levels.
 pub const LEVELS: usize = 8;
-/// The most bins of a level.
+/// Maximum number of bins per level.
 pub const BINS: usize = 256;
-/// The most packets that can wait.
+/// Maximum queue length in packets.
 pub const PACKETS: usize = 4096;
-/// How many departures one arrival makes up for while others still wait; each changes many bins.
+/// Maximum departures processed per arrival while others are still queued; each updates many bins.
 const DEPARTURES: u32 = 64;
-/// Levels that one hash serves, and the salts of both hashes.
+/// Levels served by one hash, and the salts of the two hashes.
 const LEVELS_OF_HASH: u64 = 4;
 const SALTS: [u64; LEVELS / LEVELS_OF_HASH as usize] = [salt(0), salt(4)];
 
-/// One BLUE.
+/// A bin: one instance of BLUE.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bin {
-    /// The number of the set that it belongs to, plus one.
+    /// Number of its set, plus one.
     set: u64,
-    /// When it was last counted, in times that the queue was found empty.
+    /// Value of [`Sfb::emptied`] when its queue length was last updated.
     emptied: u64,
     /// Packets of its flows in the queue.
     qlen: u64,
-    /// Its probability, times 2^[`FINER`].
+    /// Drop probability, times 2^[`FINER`].
     p: Fixed,
-    /// When it stepped last, in nanoseconds.
+    /// Time of the last update, in nanoseconds.
     last_update: u64,
 }
 
 impl Bin {
-    /// An empty one.
+    /// An empty bin.
     const ZERO: Bin = Bin { set: 0, emptied: 0, qlen: 0, p: Fixed::ZERO, last_update: 0 };
 
     #[inline(always)]
@@ -85,40 +85,40 @@ impl Bin {
     }
 }
 
-/// What a flow's bins have in common.
+/// Minima over a flow's bins.
 struct Least {
     qlen: u64,
     p: Fixed,
 }
 
-/// SFB's state.
+/// State of SFB.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sfb {
-    /// The number of the set in use; the next one is in use beside it.
+    /// Number of the active set; the next set is warmed up beside it.
     set: u64,
-    /// When the next takes over, in nanoseconds.
+    /// When the next set becomes active, in nanoseconds.
     until: u64,
-    /// The shape of the sets.
+    /// Geometry of the sets.
     levels: u64,
     bins: u64,
-    /// How often an arrival has found that all had left.
+    /// How many times the queue was found empty.
     emptied: u64,
-    /// Of the penalty box.
+    /// Tokens in the penalty box.
     tokens: Fixed,
     filled: u64,
-    /// The least probability of the bins of the last arrival, for its gauge.
+    /// Minimum probability over the bins of the last arrival, for the gauge.
     last_p: Fixed,
-    /// The sets, each at its number modulo two.
+    /// The two sets, indexed by set number modulo two.
     banks: [[Bin; LEVELS * BINS]; 2],
-    /// Each with the set that was in use when it came as its owner.
+    /// Queued packets; the owner is the set that was active on arrival.
     waiting: WaitingList<PACKETS>,
-    /// The flows of those, at the same places.
+    /// Flow hashes of the queued packets, by the same indices.
     flows: [u64; PACKETS],
 }
 
 impl Sfb {
-    /// The flow's bin of a level in a set.
+    /// The flow's bin at one level of a set.
     #[inline(always)]
     fn bin(&mut self, config: &Config, flow: u64, set: u64, level: u64) -> &mut Bin {
         let word = spread(flow, salt(set) ^ SALTS[masked::<{ SALTS.len() }>(level / LEVELS_OF_HASH)]);
@@ -134,7 +134,7 @@ impl Sfb {
         reread_mut(bin)
     }
 
-    /// Steps the flow's bins in a set.
+    /// Runs BLUE on the flow's bins in a set.
     #[inline(always)]
     fn update(&mut self, config: &Config, arrival: &Arrival, set: u64) -> Least {
         let mut least = Least { qlen: u64::MAX, p: Fixed::ONE.times(1 << FINER) };
@@ -156,7 +156,7 @@ impl Sfb {
         least
     }
 
-    /// Adds packets to the flow's bins of a set, or takes them away.
+    /// Adds packets to, or removes them from, the flow's bins in a set.
     #[inline(always)]
     fn count(&mut self, config: &Config, flow: u64, set: u64, packets: u64, added: bool) {
         for level in 0..LEVELS as u64 {
@@ -169,7 +169,7 @@ impl Sfb {
         }
     }
 
-    /// Counts every packet out that has left, in the sets that counted it in.
+    /// Removes departed packets from the sets they were counted in.
     #[inline(always)]
     fn departures(&mut self, config: &Config, arrival: &Arrival) {
         if arrival.finds_nothing() {
@@ -194,7 +194,7 @@ impl Sfb {
         }
     }
 
-    /// The sets take turns.
+    /// Activates the next set when it is due.
     #[inline(always)]
     fn take_turns(&mut self, config: &Config, arrival: &Arrival) {
         if config.rehash == 0 || self.until > arrival.now {
@@ -205,7 +205,7 @@ impl Sfb {
         self.until += turns * config.rehash;
     }
 
-    /// Whether the penalty box lets a packet through.
+    /// Whether the penalty box admits a packet.
     #[inline(always)]
     fn penalty_box(&mut self, config: &Config, now: u64) -> bool {
         let since = now.wrapping_sub(self.filled);
@@ -223,7 +223,7 @@ impl Sfb {
         true
     }
 
-    /// The reason to drop the arrival or, where that can be, to mark it.
+    /// The reason to drop the arrival, and whether it may be marked instead.
     #[inline(always)]
     fn decide(&mut self, config: &Config, arrival: &Arrival) -> Option<(Why, bool)> {
         let set = self.set;
@@ -244,12 +244,12 @@ impl Sfb {
         if !p.exceeds(arrival.draws[0]) {
             return None;
         }
-        // So many marks mean that the flow does not answer, or that all is badly congested.
+        // A probability this high means that the flow is unresponsive, or that all traffic is badly congested.
         let enough = p.times(2).minus(Fixed::ONE).exceeds(arrival.draws[0]);
         Some((Why::Early, config.ecn != 0 && !enough))
     }
 
-    /// The arrival is let in.
+    /// Admits the arrival.
     #[inline(always)]
     fn enter(&mut self, config: &Config, arrival: &Arrival) {
         let set = self.set;
@@ -310,7 +310,7 @@ impl Law for Sfb {
         if marked { Verdict::Mark(Why::Early) } else { Verdict::Pass }
     }
 
-    /// The next set takes over when its time has come under the new parameters. Sets of another shape begin anew.
+    /// Applies the new rehash period to the active set. Sets of another geometry are cleared.
     #[inline(always)]
     fn on_change(&mut self, config: &Config, now: u64) {
         if (self.levels, self.bins) != (config.levels, config.bins) {

@@ -1,4 +1,4 @@
-//! SRED: stabilized RED. `aqmkit_aqm::disciplines::sred` has the law and its sources.
+//! SRED: stabilized RED. Law and sources: `aqmkit_aqm::disciplines::sred`.
 
 use crate::fixed::{Factor, Fixed, ONE, quotient};
 use crate::law::{Arrival, Draws, GAUGES, Law, Limit, Verdict, Why};
@@ -8,44 +8,44 @@ use crate::words::words;
 words! {
     /// SRED's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// A sixth of it.
+        /// One sixth of the limit.
         pub sixth: Fixed,
-        /// A third of it.
+        /// One third of the limit.
         pub third: Fixed,
-        /// Length of the list of zombies, at most [`ZOMBIES`].
+        /// Length of the zombie list, at most [`ZOMBIES`].
         pub zombies: u64,
-        /// Chance that a packet without a hit takes the zombie's place.
+        /// Probability that a packet without a hit overwrites the zombie.
         pub overwrite: Fixed,
-        /// Weight of the newest comparison.
+        /// Weight of the latest comparison in the hit rate.
         pub weight: Factor,
         /// Drop probability above a third of the limit with many flows.
         pub max_p: Fixed,
-        /// Whether packets that hit are dropped more often.
+        /// Full SRED: drop packets with a hit more often.
         pub full: u64,
-        /// Whether ECN-capable packets are marked.
+        /// Mark ECN-capable packets instead of dropping.
         pub ecn: u64,
     }
 }
 
-/// The longest list of zombies.
+/// Maximum length of the zombie list.
 pub const ZOMBIES: usize = 16_384;
-/// Flows from which on the drop probability does not rise any more, as a power of two.
+/// log2 of the number of flows above which the drop probability stays constant.
 const MANY_FLOWS_LOG: u32 = 8;
 
-/// SRED's state.
+/// State of SRED.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sred {
-    /// P: how often a packet hits.
+    /// P: the estimated hit frequency.
     hit_rate: Fixed,
-    /// Zombies in the list.
+    /// Number of zombies in the list.
     len: u64,
     zombies: [u64; ZOMBIES],
 }
 
-/// `a / b` of positive numbers, at most 1.
+/// `a / b` for positive numbers, at most 1.
 #[inline(always)]
 fn ratio(a: Fixed, b: Fixed) -> Fixed {
     let ratio = quotient((a.0 as u64) << 31, (b.0 as u64) >> 1);
@@ -53,7 +53,7 @@ fn ratio(a: Fixed, b: Fixed) -> Fixed {
 }
 
 impl Sred {
-    /// Compares a packet with a zombie; whether it hit.
+    /// Compares a packet with a random zombie; returns whether it is a hit.
     #[inline(always)]
     fn compare(&mut self, config: &Config, arrival: &Arrival, draws: &mut Draws<'_>) -> bool {
         if self.len < config.zombies {
@@ -71,7 +71,7 @@ impl Sred {
         hit
     }
 
-    /// The drop probability for a packet that hit or did not.
+    /// The drop probability of a packet, depending on whether it was a hit.
     #[inline(always)]
     fn p_zap(&self, config: &Config, arrival: &Arrival, hit: bool) -> Fixed {
         let q = config.limit.length(arrival);

@@ -1,6 +1,6 @@
-//! The step marker. `aqmkit_aqm::disciplines::step` has the law and its sources.
+//! Step marker. Law and sources: `aqmkit_aqm::disciplines::step`.
 //!
-//! A threshold on the delay is compared with the delay that an arrival will have: what waits, over the rate of the link.
+//! A delay threshold is compared with the arrival's predicted delay: backlog over link rate.
 
 use crate::fixed::{Factor, Fixed};
 use crate::law::{Arrival, GAUGES, Law, Limit, Verdict, Why};
@@ -9,20 +9,20 @@ use crate::words::words;
 words! {
     /// The step marker's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// Marks above this much waiting.
+        /// Mark above this queue length.
         pub threshold: Limit,
-        /// Marks what will wait longer than this, in nanoseconds; 0 where lengths count.
+        /// Mark above this predicted delay, in nanoseconds; 0 to use the queue length.
         pub sojourn: u64,
-        /// How long the link takes for a byte, in nanoseconds.
+        /// Link time per byte, in nanoseconds.
         pub byte_time: Factor,
-        /// Whether packets above the threshold that cannot carry a mark are let through.
+        /// Admit Not-ECT packets above the threshold instead of dropping them.
         pub pass_not_ect: u64,
     }
 }
 
-/// The step marker needs no state.
+/// The step marker is stateless, but a map value cannot be empty.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {

@@ -1,4 +1,4 @@
-//! WRED: weighted RED. `aqmkit_aqm::disciplines::wred` has the law and its sources.
+//! WRED: weighted RED. Law and sources: `aqmkit_aqm::disciplines::wred`.
 
 use crate::average::{Averaging, QueueAverage};
 use crate::early::{DropMode, Ramp, Scale, early_verdict};
@@ -10,27 +10,27 @@ use crate::words::words;
 words! {
     /// WRED's parameters.
     pub struct Config {
-        /// What the queue may hold.
+        /// Queue limit.
         pub limit: Limit,
-        /// How the queue is averaged.
+        /// Averaging of the queue length.
         pub averaging: Averaging,
-        /// A sum of [`ECN`](crate::early::ECN) and [`HARDDROP`](crate::early::HARDDROP).
+        /// Flags [`ECN`](crate::early::ECN) and [`HARDDROP`](crate::early::HARDDROP).
         pub rules: u64,
-        /// For each class of the link, which of `ramps` is its.
+        /// Maps each class of the link to an index in `ramps`.
         pub entry: [u64; CLASSES],
-        /// How the probability of each entry rises.
+        /// Drop probability of each entry, as a function of the average.
         pub ramps: [Ramp; CLASSES],
     }
 }
 
-/// WRED's state.
+/// State of WRED.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wred {
     avg: QueueAverage,
-    /// Whether the average is of bytes.
+    /// Unit of the average: bytes (1) or packets (0).
     bytes: u64,
-    /// By entry.
+    /// Drop state, indexed like [`Config::ramps`].
     modes: [DropMode; CLASSES],
 }
 
@@ -71,7 +71,7 @@ impl Law for Wred {
         early_verdict(decision, config.rules, arrival)
     }
 
-    /// An average of packets says nothing about bytes.
+    /// Resets the average if its unit has changed.
     #[inline(always)]
     fn on_change(&mut self, config: &Config, now: u64) {
         if self.bytes != config.limit.bytes {
