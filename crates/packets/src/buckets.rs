@@ -1,21 +1,22 @@
-//! A distribution of times with monotonic counts; the difference of two copies is the distribution in between.
+//! A histogram of durations with monotonic counts: the difference of two snapshots is the histogram of the interval
+//! between them.
 
 use aqmkit_base::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Nanoseconds per unit of the buckets.
+/// Nanoseconds per unit of bucket bounds.
 const UNIT: u64 = 1024;
-/// The number of buckets per doubling, which gives a resolution of one eighth.
+/// Buckets per doubling, for a resolution of one eighth.
 const SPLIT: u32 = 8;
-/// The number of buckets for times up to 18 minutes.
+/// Number of buckets, for durations up to 18 minutes.
 const BUCKETS: usize = 224;
 
-/// Counts of times, in buckets whose width grows with the time.
+/// A histogram of durations whose bucket width grows with the duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buckets {
     counts: [u64; BUCKETS],
-    /// In nanoseconds.
+    /// Sum of all durations, in nanoseconds.
     sum: u64,
 }
 
@@ -25,7 +26,7 @@ impl Default for Buckets {
     }
 }
 
-/// The bucket of a time.
+/// The bucket index of a duration.
 fn place(time: Duration) -> usize {
     let units = time.as_nanos() / UNIT;
     let place = match units.checked_ilog2() {
@@ -35,7 +36,7 @@ fn place(time: Duration) -> usize {
     (place as usize).min(BUCKETS - 1)
 }
 
-/// The end of a bucket, in nanoseconds.
+/// The upper bound of a bucket, in nanoseconds.
 fn end(place: usize) -> u64 {
     let place = place as u64 + 1;
     let (octave, part) = (place / 8, place % 8);
@@ -43,38 +44,38 @@ fn end(place: usize) -> u64 {
 }
 
 impl Buckets {
-    /// Adds a time.
+    /// Adds a duration.
     pub fn record(&mut self, time: Duration) {
         self.counts[place(time)] += 1;
         self.sum = self.sum.saturating_add(time.as_nanos());
     }
 
-    /// Adds the times of another distribution.
+    /// Adds another histogram.
     pub fn add(&mut self, other: &Buckets) {
         self.counts.iter_mut().zip(other.counts).for_each(|(own, more)| *own += more);
         self.sum = self.sum.saturating_add(other.sum);
     }
 
-    /// The number of times.
+    /// The number of durations recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their sum in seconds.
+    /// The sum of all durations, in seconds.
     #[must_use]
     pub fn sum_s(&self) -> f64 {
         self.sum as f64 / 1e9
     }
 
-    /// The increase since `earlier`.
+    /// The durations recorded since the snapshot `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Buckets) -> Buckets {
         let counts = std::array::from_fn(|i| self.counts[i].saturating_sub(earlier.counts[i]));
         Buckets { counts, sum: self.sum.saturating_sub(earlier.sum) }
     }
 
-    /// The quantile of this share, in milliseconds; `None` if there are no times.
+    /// The quantile `part` in milliseconds; `None` if nothing was recorded.
     #[must_use]
     pub fn quantile_ms(&self, part: f64) -> Option<f64> {
         let all = self.count();
@@ -85,12 +86,12 @@ impl Buckets {
             here
         })?;
         let from = if holder == 0 { 0 } else { end(holder - 1) } as f64;
-        // Within a bucket, times are assumed to be evenly spread.
+        // Within a bucket, durations are assumed to be uniform.
         let within = rest / self.counts[holder] as f64;
         Some((from + (end(holder) as f64 - from) * within) / 1e6)
     }
 
-    /// For each doubling of the time from 65 µs to 68.7 s: the time in seconds, and the number of shorter ones.
+    /// For each doubling from 65 µs to 68.7 s: the upper bound in seconds, and the number of shorter durations.
     pub fn doublings(&self) -> impl Iterator<Item = (f64, u64)> {
         (6_usize..=26).map(|log| {
             let below = (log - 2) * SPLIT as usize;
@@ -100,7 +101,7 @@ impl Buckets {
 }
 
 impl Serialize for Buckets {
-    /// The sum in nanoseconds, and the non-empty buckets with their counts.
+    /// As the sum in nanoseconds, and the non-empty buckets with their counts.
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let filled: Vec<_> = self.counts.iter().enumerate().filter(|(_, n)| **n > 0).collect();
         (self.sum, filled).serialize(s)

@@ -1,4 +1,4 @@
-//! A packet of a live link or of a capture: its bytes, and the properties that disciplines use.
+//! A packet of a live link or a capture: its bytes, and the fields that disciplines use.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,15 +10,16 @@ use crate::meter::Measured;
 use crate::super_packet::{Held, LONGEST_HEADERS, Received, SuperPacket};
 use crate::wire::{Classes, Encapsulation, Network, View, mark_ce};
 
-/// Bytes of super-packets in memory above which segments are copied: a segment that waits holds its whole super-packet.
+/// Bytes of super-packets in memory above which segments are copied: each queued segment keeps its whole super-packet
+/// alive.
 const MOST_SHARED: u64 = 256 << 20;
 
-/// Where the bytes of a packet are.
+/// Where a packet's bytes are stored.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    /// Its own, as many as are needed later.
+    /// Owned; cut to what is needed later.
     Own(Received),
-    /// In a super-packet, whose segment of this number it is.
+    /// A segment of a super-packet, by its index.
     Segment(Arc<SuperPacket>, u16),
 }
 
@@ -26,34 +27,34 @@ pub(crate) enum Content {
 #[derive(Clone, Debug)]
 pub struct Frame<S = ()> {
     pub(crate) content: Content,
-    /// Its length on the wire.
+    /// Length on the wire, in bytes.
     len: u32,
     keys: Keys,
     network: Option<Network>,
     class: ClassId,
     pub(crate) ecn: Ecn,
     dscp: Dscp,
-    /// Its acknowledgement.
+    /// The TCP acknowledgement it carries, if any.
     ack: Option<Ack>,
-    /// Its payload in bytes, without network and transport headers.
+    /// Payload in bytes, excluding network and transport headers.
     payload: u32,
-    /// Additional data.
+    /// Additional data of the caller.
     pub passage: S,
 }
 
-/// The keys of a packet.
+/// The flow keys of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// The key of its flow, as defined by its discipline.
+    /// Key of its flow, as its discipline defines flows.
     pub flow: FlowKey,
-    /// The key of its connection.
+    /// Key of its transport connection.
     pub connection: FlowKey,
-    /// Its hosts.
+    /// Source and destination host.
     pub ends: Ends,
 }
 
 impl Keys {
-    /// The keys of a packet for a discipline with this definition of a flow.
+    /// The keys of a packet for a discipline that defines flows as `kind`.
     #[must_use]
     pub fn of(view: &View, kind: FlowKind, salt: u64) -> Self {
         let connection = view.flow.key(salt);
@@ -64,35 +65,35 @@ impl Keys {
     }
 }
 
-/// The settings for reading packets.
+/// How packets are parsed.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// The first header of packets.
+    /// The outermost header.
     pub encapsulation: Encapsulation,
-    /// The rules that assign classes.
+    /// The classification rules.
     pub classes: Classes,
-    /// The salt of the hashes of flows.
+    /// The salt of flow hashes.
     pub salt: u64,
-    /// Counts the super-packets in memory.
+    /// The super-packets currently in memory.
     pub held: Held,
 }
 
 impl Reader {
-    /// Settings with these rules and this salt.
+    /// A reader with these rules and this salt.
     #[must_use]
     pub fn new(encapsulation: Encapsulation, classes: Classes, salt: u64) -> Self {
         Reader { encapsulation, classes, salt, held: Held::default() }
     }
 
-    /// Reads a packet for a discipline with this definition of a flow. Any bytes make a packet, which takes as much
-    /// memory as it has bytes.
+    /// Parses a packet for a discipline that defines flows as `flow`. Any bytes are a packet; it takes no more memory
+    /// than its bytes.
     #[must_use]
     pub fn read(&self, bytes: &[u8], flow: FlowKind) -> Frame {
         self.single(Received::from(bytes.to_vec()), flow)
     }
 
-    /// The same for what comes from a device: hands each segment of a super-packet to `each`, and every other packet as
-    /// one. Returns their number, which is zero for a super-packet of a kind that cannot be cut.
+    /// As [`read`](Self::read), for packets from a device: passes every segment of a super-packet, or the single
+    /// packet, to `each`. Returns their number, zero for a super-packet that cannot be segmented.
     pub fn admit(&self, received: Received, flow: FlowKind, mut each: impl FnMut(Frame)) -> usize {
         if received.offload.segments.is_none() {
             each(self.single(received, flow));
@@ -129,7 +130,7 @@ impl Reader {
 }
 
 impl<S> Frame<S> {
-    /// A packet with these keys, read as `view`, with `len` bytes on the wire.
+    /// A packet with these keys, parsed as `view`, `len` bytes long on the wire.
     pub fn new(view: &View, keys: Keys, class: ClassId, bytes: Vec<u8>, len: u32, passage: S) -> Self {
         Frame::with(view, keys, class, Content::Own(bytes.into()), len, passage)
     }
@@ -152,7 +153,7 @@ impl<S> Frame<S> {
         }
     }
 
-    /// Removes its bytes, so that their memory can be reused. A segment of a super-packet has none of its own.
+    /// Takes its bytes, so that the buffer can be reused. A segment of a super-packet has none of its own.
     pub fn take_bytes(&mut self) -> Vec<u8> {
         match &mut self.content {
             Content::Own(received) => std::mem::take(&mut received.bytes),
@@ -160,7 +161,7 @@ impl<S> Frame<S> {
         }
     }
 
-    /// The bytes of the packet as sent, but a checksum that is left to a card.
+    /// The packet's bytes as sent, except for an offloaded checksum.
     #[must_use]
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match &self.content {
@@ -207,7 +208,7 @@ impl<S> Packet for Frame<S> {
 
     fn set_ce(&mut self) {
         self.ecn = Ecn::Ce;
-        // A segment gets its mark when it leaves, because its bytes are shared.
+        // A segment is marked when it leaves, because its bytes are shared.
         if let (Some(network), Content::Own(received)) = (self.network, &mut self.content) {
             mark_ce(received.packet_mut(), network);
         }

@@ -1,8 +1,8 @@
-//! The headers of the segments of a TCP or UDP packet.
+//! Headers of the segments of a TCP or UDP super-packet.
 //!
-//! The rules are those of the Linux kernel (`Documentation/networking/segmentation-offloads.rst`): every segment has the
-//! headers of the whole, with its own length, sequence number and, in IPv4, identification; FIN and PSH are set in the last,
-//! CWR in the first one.
+//! As in the Linux kernel (`Documentation/networking/segmentation-offloads.rst`): every segment gets the headers of the
+//! super-packet with its own length, sequence number and, in IPv4, identification; FIN and PSH are set in the last
+//! segment only, CWR in the first only.
 
 use std::ops::Range;
 
@@ -10,22 +10,22 @@ use etherparse::LaxIpSlice;
 
 use crate::wire::{Network, checksum};
 
-/// The protocol numbers of TCP and UDP.
+/// IP protocol numbers.
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 
-/// The offsets of the sequence number and the flags in the TCP header.
+/// Offsets of sequence number and flags in the TCP header.
 const SEQUENCE: usize = 4;
 const FLAGS: usize = 13;
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// The places of the headers of a TCP or UDP packet in its frame.
+/// The headers of a TCP or UDP packet, located in its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Headers {
     /// The outermost IP header.
     pub network: Network,
-    /// The protocol above it.
+    /// IP protocol number.
     pub protocol: u8,
     /// The offsets of the IP header, the transport header and the payload.
     pub ip: usize,
@@ -33,19 +33,19 @@ pub(crate) struct Headers {
     pub payload: usize,
 }
 
-/// Which part of a packet a segment, or several consecutive ones, are.
+/// Consecutive segments of a super-packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The number of the first segment.
+    /// Index of the first segment.
     pub number: usize,
-    /// The payload, as a range of that of the whole.
+    /// Their payload, as a range of the super-packet's payload.
     pub payload: Range<usize>,
-    /// Whether it has the end of the payload.
+    /// Whether the last segment is among them.
     pub last: bool,
 }
 
 impl Headers {
-    /// The headers of a frame; `None` if it is neither TCP nor UDP, a fragment, or if they are incomplete.
+    /// Locates the headers of a frame; `None` if it is neither TCP nor UDP, a fragment, or truncated.
     pub(crate) fn of(network: Network, frame: &[u8]) -> Option<Headers> {
         let ip = network.offset();
         let (packet, _) = LaxIpSlice::from_slice(frame.get(ip..)?).ok()?;
@@ -66,13 +66,12 @@ impl Headers {
         whole.then_some(Headers { network, protocol, ip, transport, payload })
     }
 
-    /// The offset of the checksum in the transport header.
+    /// Offset of the checksum in the transport header.
     pub(crate) fn checksum_field(&self) -> usize {
         if self.protocol == TCP { 16 } else { 6 }
     }
 
-    /// Changes a copy of the headers of the whole to those of a part. The checksum of the transport header remains to be
-    /// done.
+    /// Rewrites a copy of the super-packet's headers for `part`, except for the transport checksum.
     pub(crate) fn change(&self, headers: &mut [u8], part: &Part) {
         let length = self.payload + part.payload.len();
         self.change_ip(headers, part.number, length - self.ip);
@@ -90,7 +89,7 @@ impl Headers {
         transport[FLAGS] &= !off;
     }
 
-    /// Sets the length, the identification and the checksum of the IP header.
+    /// Sets length, identification and checksum of the IP header.
     fn change_ip(&self, headers: &mut [u8], number: usize, length: usize) {
         let header = &mut headers[self.ip..];
         let mut put = |at: usize, value: u16| header[at..at + 2].copy_from_slice(&value.to_be_bytes());
@@ -108,7 +107,7 @@ impl Headers {
         }
     }
 
-    /// Writes the sum of the pseudo-header into the field of the checksum, as for a card that computes it.
+    /// Writes the pseudo-header sum into the checksum field, for checksum offload.
     pub(crate) fn leave_checksum(&self, headers: &mut [u8], payload: usize) {
         let length = self.payload - self.transport + payload;
         let addresses = self.network.addresses();

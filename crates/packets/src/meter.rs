@@ -6,13 +6,13 @@ use aqmkit_measure::{DropLog, LinkRecorder, Passed, Seen, Traffic, WindowSpec};
 
 use crate::buckets::Buckets;
 
-/// An observer of packet events, usually a [`Meter`].
+/// An observer of a queue's packet events, usually a [`Meter`].
 pub trait Watch<P> {
     /// A packet arrived.
     fn offered(&mut self, packet: &P, now: Instant);
-    /// The transmission of a packet started, after it waited for this time.
+    /// A packet began transmission, after a sojourn time of `waited`.
     fn departed(&mut self, packet: &P, waited: Duration, transmission: Transmission, now: Instant);
-    /// The rate changed: the rest of the packet in transmission takes until `until`.
+    /// The rate changed: the packet in transmission now takes until `until`.
     fn continued(&mut self, until: Instant, now: Instant);
     /// A packet that arrived at `arrived` was dropped.
     fn dropped(&mut self, packet: P, why: Why, arrived: Instant, now: Instant);
@@ -24,46 +24,46 @@ pub trait Watch<P> {
 
 /// A packet that a [`Meter`] can count.
 pub trait Measured: Packet {
-    /// Its payload in bytes, without network and transport headers.
+    /// Payload in bytes, excluding network and transport headers.
     fn payload(&self) -> u32;
-    /// The key of its connection, whatever the discipline's definition of a flow.
+    /// Key of its transport connection, however the discipline defines flows.
     fn connection(&self) -> FlowKey;
 }
 
-/// Packets and bytes so far, in total or of one class.
+/// Counters since the start, in total or of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The counts.
+    /// Packets and bytes: offered, sent, dropped, marked.
     pub traffic: Traffic,
-    /// Sojourn times of the packets sent; less precise than a distribution, but cheaper to read.
+    /// Sojourn times of the packets sent, as a histogram that is cheap to copy.
     pub waited: Buckets,
 }
 
-/// The start or the end of a window.
+/// The start or the end of a measurement window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     at: Instant,
-    /// Windows that end come before windows that start at the same time.
+    /// At equal times, ends sort before starts.
     opens: bool,
     window: usize,
 }
 
-/// The measurements of one direction.
+/// The meter of one direction.
 #[derive(Clone, Debug)]
 pub struct Meter {
     recorder: LinkRecorder,
     windows: usize,
-    /// Starts and ends of windows to come, the last one first.
+    /// Pending window starts and ends, the next one last.
     edges: Vec<Edge>,
     waited: Buckets,
-    /// By class.
+    /// Indexed by class.
     waited_of: Vec<Buckets>,
-    /// The list of drops, if they are listed.
+    /// The log of drops, if enabled.
     drops: Option<DropLog>,
 }
 
 impl Meter {
-    /// Creates a meter with these windows and number of classes.
+    /// A meter with these windows and this number of classes.
     #[must_use]
     pub fn new(windows: &[WindowSpec], classes: usize) -> Self {
         let of = |(window, spec): (usize, &WindowSpec)| {
@@ -81,44 +81,44 @@ impl Meter {
         }
     }
 
-    /// The same, with a list of all drops by connection.
+    /// Enables the log of drops by connection.
     #[must_use]
     pub fn listing_drops(self) -> Self {
         Meter { drops: Some(DropLog::default()), ..self }
     }
 
-    /// Removes the list of drops.
+    /// Takes the log of drops.
     pub fn take_drops(&mut self) -> DropLog {
         self.drops.take().unwrap_or_default()
     }
 
-    /// A meter with one window over the whole time.
+    /// A meter with a single window over the whole time.
     #[must_use]
     pub fn whole(classes: &[String]) -> Self {
         let all = WindowSpec { name: "all".to_owned(), from: Instant::ZERO, to: Instant::FAR_FUTURE };
         Meter::new(&[all], classes.len())
     }
 
-    /// A meter with one window that starts and ends on request.
+    /// A meter with a single window, started by [`begin`](Self::begin) and ended by [`end`](Self::end).
     #[must_use]
     pub fn on_demand(classes: &[String]) -> Self {
         Meter { windows: 1, recorder: LinkRecorder::new(1, classes.len()), ..Meter::new(&[], classes.len()) }
     }
 
-    /// Starts the only window, at a time that may still come.
+    /// Starts the single window at `at`, which may be in the future.
     pub fn begin(&mut self, at: Instant) {
         self.edges = vec![Edge { at, opens: true, window: 0 }];
     }
 
-    /// Ends the only window.
+    /// Ends the single window.
     pub fn end(&mut self, now: Instant) {
-        // It may have begun since the last packet.
+        // Its start may be due since the last packet.
         self.advance(now);
         self.edges = vec![Edge { at: now, opens: false, window: 0 }];
         self.advance(now);
     }
 
-    /// Starts and ends windows up to `now`, each at its own time.
+    /// Starts and ends windows due by `now`, each at its own time.
     pub fn advance(&mut self, now: Instant) {
         while let Some(edge) = self.edges.pop_if(|edge| edge.at <= now) {
             match edge.opens {
@@ -128,19 +128,19 @@ impl Meter {
         }
     }
 
-    /// The windows at `now`; a window that has not ended ends there.
+    /// The windows as of `now`; an open window is ended there.
     pub fn windows(&mut self, now: Instant) -> Vec<Passed> {
         self.advance(now);
         (0..self.windows).map(|window| self.recorder.passed(window, now)).collect()
     }
 
-    /// Counters so far.
+    /// The counters so far.
     #[must_use]
     pub fn so_far(&self) -> Counters {
         Counters { traffic: *self.recorder.traffic(), waited: self.waited }
     }
 
-    /// Counters so far, by class.
+    /// The counters so far, by class.
     #[must_use]
     pub fn classes_so_far(&self) -> Vec<Counters> {
         let classes = self.recorder.classes().iter().zip(&self.waited_of);
@@ -152,7 +152,7 @@ impl Meter {
         &mut self.recorder
     }
 
-    /// Removes the recorder, with its measurements until `now`.
+    /// Takes the recorder, with its measurements up to `now`.
     pub fn take_recorder(&mut self, now: Instant) -> LinkRecorder {
         self.advance(now);
         std::mem::take(&mut self.recorder)
@@ -166,7 +166,7 @@ impl Meter {
     }
 }
 
-/// The properties of a packet that counters need.
+/// The fields of a packet that the recorder needs.
 fn seen<P: Measured>(packet: &P) -> Seen {
     Seen { class: packet.class(), len: packet.len(), payload: packet.payload() }
 }
@@ -253,7 +253,7 @@ mod tests {
         }
         let window = &meter.windows(at(100))[0];
         assert_eq!((window.total.offered_packets, window.from, window.to), (5, at(3), at(8)));
-        // Without a packet between them.
+        // A window without any packet.
         let mut idle = Meter::on_demand(&[]);
         idle.begin(at(3));
         idle.end(at(8));

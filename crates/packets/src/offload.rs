@@ -1,9 +1,9 @@
-//! What a sender leaves to its network card: a checksum, and cutting a super-packet into segments.
+//! Checksum and segmentation offload: work that the sender leaves to the NIC.
 //!
-//! Linux tells it, and takes it, as a header in front of the packet, `struct virtio_net_hdr` of `linux/virtio_net.h`, in the
-//! byte order of the machine: at TUN devices with `IFF_VNET_HDR`, and at packet sockets with `PACKET_VNET_HDR`.
+//! Linux passes it as a `struct virtio_net_hdr` (`linux/virtio_net.h`, native byte order) in front of the packet, on
+//! TUN devices with `IFF_VNET_HDR` and packet sockets with `PACKET_VNET_HDR`.
 
-/// The length of the header.
+/// Size of `struct virtio_net_hdr` in bytes.
 pub const HEADER: usize = 10;
 
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`
@@ -15,49 +15,49 @@ const TCP_V6: u8 = 4;
 const UDP: u8 = 5;
 const CWR: u8 = 0x80;
 
-/// What is left to do for a packet.
+/// The offloads of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
-    /// The checksum that is not computed: its field holds the sum of the pseudo-header.
+    /// The checksum to compute (`CHECKSUM_PARTIAL`): its field holds the pseudo-header sum.
     pub checksum: Option<Open>,
-    /// How the packet is to be cut; `None` if it is one packet.
+    /// How to segment the packet; `None` if it is a single packet.
     pub segments: Option<Segments>,
 }
 
-/// A checksum that is not computed.
+/// A checksum yet to be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// The first byte that it covers: that of the transport header.
+    /// `csum_start`: the first byte covered, that of the transport header.
     pub start: u16,
-    /// The offset of its field from there.
+    /// `csum_offset`: offset of the checksum field from there.
     pub field: u16,
 }
 
-/// How a super-packet is to be cut.
+/// How to segment a super-packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
-    /// What it is.
+    /// `gso_type`.
     pub kind: Kind,
-    /// Bytes of payload of each segment but the last, which may have fewer.
+    /// `gso_size`: payload bytes per segment; the last segment may have fewer.
     pub size: u16,
-    /// Whether the first segment alone has the TCP flag CWR.
+    /// `VIRTIO_NET_HDR_GSO_ECN`: only the first segment has CWR set.
     pub cwr: bool,
 }
 
-/// The kinds of super-packets.
+/// GSO types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// TCP over IPv4 (TSO).
     TcpV4,
     /// TCP over IPv6 (TSO6).
     TcpV6,
-    /// Datagrams of equal size (USO).
+    /// UDP datagrams of equal size (USO).
     Udp,
 }
 
 impl Offload {
-    /// Reads the header; `None` if it asks for something unknown. The packet begins `before` bytes earlier than the kernel
-    /// says, because a VLAN tag was inserted.
+    /// Parses the header; `None` if it has an unknown GSO type or flag. The packet starts `before` bytes earlier than
+    /// the kernel says, because a VLAN tag was reinserted.
     #[must_use]
     pub fn read(header: [u8; HEADER], before: u16) -> Option<Offload> {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
@@ -78,7 +78,7 @@ impl Offload {
         Some(Offload { checksum, segments: Some(segments) })
     }
 
-    /// Writes the header of a packet whose headers, of all layers, have this length.
+    /// Encodes the header of a packet whose headers, of all layers, are `headers` bytes long.
     #[must_use]
     pub fn write(&self, headers: u16) -> [u8; HEADER] {
         let mut header = [0; HEADER];
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(Offload::read([0; HEADER], 0), Some(Offload::default()));
     }
 
-    /// The layout of `struct virtio_net_hdr`: flags, kind, length of headers, size of segments, start and offset of the checksum.
+    /// Fields of `struct virtio_net_hdr`: flags, gso_type, hdr_len, gso_size, csum_start, csum_offset.
     #[test]
     fn the_header_is_that_of_linux() {
         let segments = Some(Segments { kind: Kind::TcpV4, size: 1448, cwr: true });

@@ -1,22 +1,22 @@
-//! Packets on their way out of the bottleneck: consecutive segments of a super-packet that leave at the same time are joined.
+//! Packets leaving the bottleneck: consecutive segments of a super-packet that leave together are joined again.
 
 use crate::frame::{Content, Frame};
 use crate::offload::{HEADER, Kind};
 use crate::super_packet::{LONGEST_HEADERS, Received};
 
-/// The kinds of super-packets that a device takes.
+/// The kinds of super-packets that a device accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Joins {
-    /// TCP over IPv4.
+    /// TCP over IPv4 (TSO).
     pub tcp_v4: bool,
-    /// TCP over IPv6.
+    /// TCP over IPv6 (TSO6).
     pub tcp_v6: bool,
-    /// UDP.
+    /// UDP datagrams (USO).
     pub udp: bool,
 }
 
 impl Joins {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: Joins = Joins { tcp_v4: true, tcp_v6: true, udp: true };
 
     fn takes(self, kind: Kind) -> bool {
@@ -28,29 +28,29 @@ impl Joins {
     }
 }
 
-/// A packet, or several that leave as one super-packet.
+/// A single packet, or several joined as a super-packet.
 #[derive(Clone, Debug)]
 pub struct Outgoing<'a> {
-    /// The header that tells the kernel what is left to a card (`struct virtio_net_hdr`).
+    /// Its `struct virtio_net_hdr`.
     pub offload: [u8; HEADER],
     headers: [u8; LONGEST_HEADERS],
     length: usize,
-    /// The rest of the packet.
+    /// The packet after its headers.
     pub rest: &'a [u8],
-    /// The number of packets.
+    /// Number of packets joined.
     pub packets: usize,
 }
 
 impl<'a> Outgoing<'a> {
-    /// A packet as it was received.
+    /// A packet exactly as received.
     #[must_use]
     pub fn unchanged(received: &'a Received) -> Self {
         let (offload, rest) = (received.offload.write(0), received.packet());
         Outgoing { offload, headers: [0; LONGEST_HEADERS], length: 0, rest, packets: 1 }
     }
 
-    /// The packets at the beginning of `frames` that leave together, as a device with these abilities takes them; `None`
-    /// if there are none.
+    /// The longest run of packets at the front of `frames` that can leave as one, given what the device accepts; `None`
+    /// if there are no frames.
     pub fn first<S>(mut frames: impl Iterator<Item = &'a Frame<S>>, joins: Joins) -> Option<Outgoing<'a>>
     where
         S: 'a,
@@ -74,7 +74,7 @@ impl<'a> Outgoing<'a> {
         Some(Outgoing { offload: offload.write(length as u16), headers, length, rest, packets: 1 + more })
     }
 
-    /// The first bytes of the packet, before [`rest`](Outgoing::rest).
+    /// The packet's headers, which precede [`rest`](Outgoing::rest).
     #[must_use]
     pub fn headers(&self) -> &[u8] {
         &self.headers[..self.length]

@@ -1,9 +1,9 @@
-//! One direction of a live bottleneck: a discipline, a transmitter and a delay line. Pure: the time is an argument.
+//! One direction of a live bottleneck: discipline, transmitter and delay line. No I/O: time is an argument.
 //!
-//! The transmitter is ideal. Each departure is computed for the moment at which a transmitter of this rate becomes
-//! free, however late the computation happens, and before any later arrival is admitted: a delayed program catches up,
-//! and no packet leaves before its arrival. The machine only delays the forwarding of packets, which the caller
-//! measures against [`Released::due`].
+//! The transmitter is ideal. Each departure is computed for the instant at which a transmitter of this rate becomes
+//! free, however late that happens, and before any later arrival is admitted: a program that was delayed catches up,
+//! and no packet departs before its arrival. Only forwarding is delayed by the machine, which the caller measures
+//! against [`Released::due`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,30 +20,30 @@ use crate::meter::{Meter, Watch};
 /// The settings of one direction of a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// Its name in results.
+    /// Name of the direction in results.
     pub name: String,
-    /// Its rate; if it varies, the mean rate, which disciplines assume.
+    /// Link rate; with a trace, its mean, which disciplines assume.
     pub rate: BitRate,
-    /// The trace of a varying rate, which starts with the link.
+    /// A trace of the varying rate, starting with the link.
     pub trace: Option<Arc<Trace>>,
-    /// The propagation delay.
+    /// One-way propagation delay.
     pub delay: Duration,
-    /// Losses, jitter and reordering behind the queue.
+    /// Impairments of the wire behind the queue.
     pub wire: Wire,
-    /// The framing of packets.
+    /// Link-layer framing that takes transmission time.
     pub framing: Framing,
-    /// The typical packet size, for disciplines that need one.
+    /// Mean packet size, for disciplines that need one.
     pub mean_packet: Bytes,
-    /// The discipline.
+    /// Discipline and parameters.
     pub aqm: Spec,
-    /// The names of the traffic classes.
+    /// Names of the traffic classes.
     pub classes: Vec<String>,
     /// The seed of the discipline's random stream.
     pub seed: u64,
 }
 
 impl Setup {
-    /// Default settings: packets of 1000 bytes on average, no framing, one class.
+    /// Defaults: mean packet size 1000 bytes, no framing, a single class.
     #[must_use]
     pub fn new(name: &str, rate: BitRate, delay: Duration, aqm: Spec) -> Self {
         let (name, classes) = (name.to_owned(), Vec::new());
@@ -61,7 +61,7 @@ impl Setup {
         }
     }
 
-    /// The longest delay after transmission, as long as no slot is full.
+    /// Upper bound of the delay behind the transmitter, as long as no slot is full.
     #[must_use]
     pub fn longest_delay(&self) -> Duration {
         self.delay + self.wire.longest_delay()
@@ -77,7 +77,7 @@ impl Setup {
     }
 }
 
-/// A packet and its arrival at the queue.
+/// A queued packet with its arrival time.
 #[derive(Clone, Debug)]
 struct Waiting<P> {
     packet: P,
@@ -117,7 +117,7 @@ impl<P: Packet> Packet for Waiting<P> {
     }
 }
 
-/// Reports the discipline's drops and marks to the observer.
+/// Passes the discipline's drops and marks on to the observer.
 struct Reporter<'a, W>(&'a mut W);
 
 impl<P, W: Watch<P>> Sink<Waiting<P>> for Reporter<'_, W> {
@@ -130,12 +130,12 @@ impl<P, W: Watch<P>> Sink<Waiting<P>> for Reporter<'_, W> {
     }
 }
 
-/// A packet that reached the other end.
+/// A packet that has reached the far end.
 #[derive(Clone, Debug)]
 pub struct Released<P> {
     /// The packet.
     pub packet: P,
-    /// The time at which it should reach the other end.
+    /// When it was due there.
     pub due: Instant,
 }
 
@@ -143,30 +143,31 @@ pub struct Released<P> {
 pub struct Shaper<P, W = Meter> {
     transmitter: Transmitter,
     qdisc: Box<dyn Qdisc<Waiting<P>>>,
-    /// The name of the discipline.
+    /// Name of the discipline.
     name: &'static str,
-    /// Replaced disciplines, each with the packets that wait in it. They are sent first, the oldest discipline's before.
+    /// Replaced disciplines with the packets still queued in them, oldest first; they are sent before others.
     replaced: VecDeque<Box<dyn Qdisc<Waiting<P>>>>,
     flow: FlowKind,
     rng: Rng,
     meter: W,
-    /// Until when the discipline holds all packets back that wait; another that arrives may be sent before.
+    /// The discipline's `NotBefore`: until then it holds the queued packets back, but a new arrival may be sent
+    /// earlier.
     held_until: Option<Instant>,
-    /// The arrival of the packet sent last at the other end; `None` if the wire loses it.
+    /// When the packet sent last reaches the far end; `None` if the wire loses it.
     last_due: Option<Instant>,
-    /// The rates so far, each with its start.
+    /// All rates so far, each with the time it took effect.
     rates: Vec<(Instant, BitRate)>,
-    /// Packets sent, by their arrival at the other end.
+    /// Packets in flight, by arrival at the far end.
     line: VecDeque<Released<P>>,
-    /// The number of packets lost on the wire.
+    /// Packets lost on the wire.
     lost: u64,
 }
 
 impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
-    /// Creates an empty bottleneck at `now`.
+    /// An empty bottleneck at `now`.
     ///
     /// # Errors
-    /// When a parameter of the discipline cannot be used at this rate.
+    /// When a discipline parameter is invalid at this rate.
     pub fn new(setup: &Setup, meter: W, now: Instant) -> Result<Self, ParamError> {
         if setup.rate == BitRate::default() {
             return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
@@ -187,13 +188,13 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         })
     }
 
-    /// The discipline's definition of a flow, which determines the keys of packets.
+    /// The discipline's definition of a flow, which determines packets' keys.
     #[must_use]
     pub fn flow(&self) -> FlowKind {
         self.flow
     }
 
-    /// A packet arrives. Departures that are due earlier are executed first.
+    /// A packet arrives; departures due earlier are processed first.
     pub fn arrive(&mut self, packet: P, now: Instant) {
         self.advance(now);
         self.meter.offered(&packet, now);
@@ -205,7 +206,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.meter.queue(self.backlog(), now);
     }
 
-    /// Executes all departures up to and including `now`, each at its own time.
+    /// Processes all departures up to and including `now`, each at its own time.
     pub fn advance(&mut self, now: Instant) {
         while let Some(at) = self.next_dequeue().filter(|&at| at <= now) {
             self.transmit(at);
@@ -213,12 +214,13 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         }
     }
 
-    /// When the transmitter dequeues without another arrival: it is busy until then, or the discipline holds packets back.
+    /// When the transmitter dequeues if no packet arrives: the end of the transmission, or the discipline's
+    /// `NotBefore`.
     fn next_dequeue(&self) -> Option<Instant> {
         self.transmitter.busy_until().or(self.held_until)
     }
 
-    /// The transmitter is free at `now` and dequeues a packet.
+    /// The transmitter becomes free at `now` and dequeues.
     fn transmit(&mut self, now: Instant) {
         self.held_until = None;
         if self.transmitter.wait(now).is_some() {
@@ -227,7 +229,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         match self.dequeue(now) {
             Dequeued::Packet(waiting) => self.send(waiting, now),
             Dequeued::Empty => {}
-            // A discipline that repeatedly answers "not before now" must not block the program.
+            // A discipline that keeps answering "not before now" must not stall the program.
             Dequeued::NotBefore(at) => self.held_until = Some(at.max(now + Duration::from_nanos(1))),
         }
     }
@@ -248,7 +250,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         }
     }
 
-    /// The next packet to send: of a replaced discipline as long as one waits there.
+    /// Dequeues the next packet, from replaced disciplines first.
     fn dequeue(&mut self, now: Instant) -> Dequeued<Waiting<P>> {
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
         while let Some(oldest) = self.replaced.front_mut() {
@@ -260,26 +262,26 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.qdisc.dequeue(&mut cx)
     }
 
-    /// Inserts a packet in the order of arrivals at the other end.
+    /// Inserts a packet into the delay line, sorted by arrival at the far end.
     fn put(&mut self, released: Released<P>) {
         let place = self.line.iter().rposition(|other| other.due <= released.due).map_or(0, |before| before + 1);
         self.line.insert(place, released);
     }
 
-    /// The next packet that has reached the other end by `now`. Call it until it returns `None`, after
-    /// [`Shaper::advance`].
+    /// The next packet that has reached the far end by `now`. Call [`Shaper::advance`] first, then this until it
+    /// returns `None`.
     pub fn release(&mut self, now: Instant) -> Option<Released<P>> {
         self.line.pop_front_if(|first| first.due <= now)
     }
 
-    /// The time of the next event without further arrivals.
+    /// Time of the next event if no packet arrives.
     #[must_use]
     pub fn wakeup(&self) -> Option<Instant> {
         let due = self.line.front().map(|first| first.due);
         self.next_dequeue().into_iter().chain(due).min()
     }
 
-    /// The backlog of the queue, with what still waits in a replaced discipline.
+    /// The backlog, including that of replaced disciplines.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         self.replaced.iter().fold(self.qdisc.backlog(), |sum, old| {
@@ -294,12 +296,12 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.qdisc.stats()
     }
 
-    /// The discipline's gauges.
+    /// Reports the discipline's gauges.
     pub fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.qdisc.probe(out);
     }
 
-    /// The number of packets that the configured wire has lost.
+    /// Packets lost by the emulated random loss.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
@@ -311,29 +313,29 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         &self.meter
     }
 
-    /// The observer, to update it or read time-dependent values.
+    /// The observer, mutable.
     pub fn meter_mut(&mut self) -> &mut W {
         &mut self.meter
     }
 
-    /// The present rate; if it varies, the mean rate.
+    /// The current rate; with a trace, its mean.
     #[must_use]
     pub fn rate(&self) -> BitRate {
         self.transmitter.rate()
     }
 
-    /// The rates so far, each with its start; the first is the initial rate.
+    /// All rates so far, each with the time it took effect; the first is the initial one.
     #[must_use]
     pub fn rates(&self) -> &[(Instant, BitRate)] {
         &self.rates
     }
 
-    /// Changes the rate, the delay and the discipline's parameters while packets wait. The remainder of the
-    /// packet in transmission is sent at the new rate, and packets in flight keep their order. Another discipline replaces
-    /// the present one, which accepts no more packets and sends those that wait in it first: none is lost by the change.
+    /// Changes rate, delay and discipline parameters under load. The rest of the packet in transmission is sent at the
+    /// new rate, and packets in flight stay in order. A different discipline replaces the current one, which accepts no
+    /// more packets but sends those queued: none is lost.
     ///
     /// # Errors
-    /// When a parameter cannot be used at this rate; nothing has changed then.
+    /// When a parameter is invalid at this rate; nothing has changed then.
     pub fn reconfigure(&mut self, setup: &Setup, now: Instant) -> Result<(), ParamError> {
         if setup.rate == BitRate::default() {
             return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
@@ -349,7 +351,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             }
             self.name = setup.aqm.name();
         }
-        // Waiting packets keep the keys of their arrival.
+        // Queued packets keep the keys they arrived with.
         self.flow = setup.aqm.flow();
         if setup.rate != self.rate() {
             self.rates.push((now, setup.rate));
@@ -362,7 +364,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         Ok(())
     }
 
-    /// Gives the packet in transmission its new arrival.
+    /// Moves the arrival of the packet in transmission.
     fn postpone(&mut self, resent: Resent) {
         let Some(due) = self.last_due else { return };
         let later = resent.arrival(due);

@@ -1,8 +1,8 @@
-//! Super-packets: consecutive segments of a connection that the kernel moves as one packet of up to 64 KiB.
+//! Super-packets (GSO): consecutive segments of a connection that the kernel handles as one packet of up to 64 KiB.
 //!
-//! Each segment is a packet for the discipline and the transmitter, with the length that it has on a wire, its own mark and
-//! its own fate. The bytes are read once and shared by the segments; consecutive ones that leave together are a super-packet
-//! again ([`crate::outgoing`]).
+//! For the discipline and the transmitter each segment is a packet, with its length on the wire, its own mark and its
+//! own fate. The bytes are read once and shared by the segments; consecutive ones that leave together form a
+//! super-packet again ([`crate::outgoing`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,53 +12,53 @@ use crate::headers::{Headers, Part, TCP, UDP};
 use crate::offload::{Kind, Offload, Open, Segments};
 use crate::wire::{Network, View};
 
-/// The longest headers of a super-packet, of all layers.
+/// Maximum length of a super-packet's headers, all layers.
 pub(crate) const LONGEST_HEADERS: usize = 192;
 
-/// A packet that comes from a device.
+/// A packet received from a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Its bytes, behind `start` others.
+    /// A buffer that holds the packet from `start` on.
     pub bytes: Vec<u8>,
-    /// The offset of its first byte.
+    /// Offset of the packet's first byte.
     pub start: usize,
-    /// What is left to a card.
+    /// The offloads requested in its `virtio_net_hdr`.
     pub offload: Offload,
 }
 
 impl Received {
-    /// The packet.
+    /// The packet's bytes.
     #[must_use]
     pub fn packet(&self) -> &[u8] {
         self.bytes.get(self.start..).unwrap_or_default()
     }
 
-    /// The same, to change it.
+    /// The packet's bytes, mutable.
     pub(crate) fn packet_mut(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.start..).unwrap_or_default()
     }
 }
 
 impl From<Vec<u8>> for Received {
-    /// A packet with nothing left to do.
+    /// A packet without offloads.
     fn from(bytes: Vec<u8>) -> Self {
         Received { bytes, ..Received::default() }
     }
 }
 
-/// Counts the bytes of the super-packets that are in memory.
+/// A shared count of the bytes of super-packets in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Arc<AtomicU64>);
 
 impl Held {
-    /// Bytes now.
+    /// Bytes currently in memory.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A super-packet, as long as one of its segments waits.
+/// A super-packet, kept as long as one of its segments is queued.
 #[derive(Debug)]
 pub(crate) struct SuperPacket {
     received: Received,
@@ -74,7 +74,7 @@ impl Drop for SuperPacket {
 }
 
 impl SuperPacket {
-    /// The super-packet that was read as `view`, or the packet again if it is none that could be cut.
+    /// The super-packet parsed as `view`; returns the packet unchanged if it is none, or cannot be segmented.
     pub(crate) fn of(received: Received, view: &View, held: &Held) -> Result<SuperPacket, Received> {
         let found = || {
             let (segments, frame) = (received.offload.segments?, received.packet());
@@ -85,7 +85,7 @@ impl SuperPacket {
                 Kind::TcpV6 => protocol == TCP && !v4,
                 Kind::Udp => protocol == UDP,
             };
-            // In a tunnel, the outer headers would have to be changed too, and so would the length in a header of PPPoE.
+            // In a tunnel the outer headers would have to change too, as would the PPPoE length.
             let outermost = received.offload.checksum.is_none_or(|open| usize::from(open.start) == headers.transport);
             let plain = headers.ip < 2 || matches!(frame[headers.ip - 2..headers.ip], [0x08, 0x00] | [0x86, 0xdd]);
             let fits = segments.size > 0 && headers.payload <= LONGEST_HEADERS && frame.len() > headers.payload;
@@ -96,7 +96,7 @@ impl SuperPacket {
         Ok(SuperPacket { received, headers, segments, held: held.clone() })
     }
 
-    /// Its bytes.
+    /// The packet's bytes.
     fn frame(&self) -> &[u8] {
         self.received.packet()
     }
@@ -106,25 +106,25 @@ impl SuperPacket {
         (self.frame().len() - self.headers.payload).div_ceil(usize::from(self.segments.size))
     }
 
-    /// The length of the headers of all layers.
+    /// Length of the headers of all layers, in bytes.
     pub(crate) fn header_length(&self) -> usize {
         self.headers.payload
     }
 
-    /// The kind of its segments.
+    /// The GSO type.
     pub(crate) fn kind(&self) -> Kind {
         self.segments.kind
     }
 
-    /// The payload of consecutive segments, as a range of the whole payload.
+    /// Payload of consecutive segments, as a range of the whole payload.
     pub(crate) fn payload(&self, numbers: Range<usize>) -> Range<usize> {
         let size = usize::from(self.segments.size);
         let all = self.frame().len() - self.headers.payload;
         numbers.start * size..(numbers.end * size).min(all)
     }
 
-    /// Consecutive segments as one packet: writes its headers into `headers`, and returns its payload and what is left to a
-    /// card. With `ce` they carry Congestion Experienced.
+    /// Consecutive segments as one packet: writes its headers into `headers`, and returns its payload and offloads.
+    /// With `ce` they carry CE.
     pub(crate) fn part(&self, numbers: Range<usize>, ce: bool, headers: &mut [u8]) -> (&[u8], Offload) {
         let all = &self.headers;
         headers.copy_from_slice(&self.frame()[..all.payload]);

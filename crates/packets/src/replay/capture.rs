@@ -1,4 +1,4 @@
-//! Reads capture files, all variants of pcap and pcapng, in constant memory.
+//! Reads capture files (all variants of pcap and pcapng) in constant memory.
 
 use std::io::{self, Read};
 
@@ -18,19 +18,19 @@ const NANOS: u128 = 1_000_000_000;
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Its number in the file, from 1, as in Wireshark.
+    /// Packet number in the file, from 1, as in Wireshark.
     pub number: u64,
-    /// Its time, in nanoseconds since 1970.
+    /// Timestamp in nanoseconds since 1970.
     pub at: u64,
-    /// Its length on the wire; the captured part may be shorter.
+    /// Length on the wire; the captured part may be shorter.
     pub length: u32,
-    /// The number of its link type in the file.
+    /// `LINKTYPE_` number.
     pub link_type: i32,
-    /// Its first header.
+    /// The outermost header.
     pub encapsulation: Encapsulation,
     /// The captured bytes.
     pub bytes: &'a [u8],
-    /// The position of its block in the file.
+    /// Offset of its block in the file.
     pub offset: u64,
 }
 
@@ -54,7 +54,7 @@ pub enum CaptureError {
         /// The number of the link type.
         link_type: i32,
     },
-    /// A packet of an interface that is not described before it.
+    /// A packet of an undeclared interface.
     #[error("packet {number} is from interface {interface}, but only {described} described before it")]
     NoInterface {
         /// The packet.
@@ -64,7 +64,7 @@ pub enum CaptureError {
         /// The number of interfaces described before it.
         described: usize,
     },
-    /// A resolution of time stamps that no clock has.
+    /// A timestamp resolution that no clock has.
     #[error("interface {interface} has time stamps in units of {base}^-{exponent} s, which are too small to be read")]
     Resolution {
         /// The interface, from 0.
@@ -106,16 +106,16 @@ pub enum CaptureError {
 pub struct Damage {
     /// The first unusable byte.
     pub offset: u64,
-    /// The kind of damage.
+    /// What is wrong there.
     pub what: String,
 }
 
 /// How the reading of a capture ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// The place where the file is damaged, if it is.
+    /// Where the file is damaged, if it is.
     pub damage: Option<Damage>,
-    /// Blocks of a kind that is not known, which were skipped.
+    /// Number of blocks of unknown type, which were skipped.
     pub skipped: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Random traffic through the shaper and the meter of a live link: no window reports anything impossible, however late the program runs.
+//! Property test: random traffic through shaper and meter. However late the program runs, no window reports an
+//! impossible number.
 
 use std::fmt::Write as _;
 
@@ -8,19 +9,19 @@ use aqmkit_measure::{LinkInfo, Passed, WindowSpec};
 use super::tests::Pkt;
 use super::*;
 
-/// Ten thousand links take about 10 s of computing time.
+/// Takes about 10 s of CPU time.
 const LINKS: u64 = 10_000;
 
 fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
 
-/// From `low` to `high`, both included.
+/// Uniform from `low` to `high`, inclusive.
 fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
     low + rng.below(high - low + 1)
 }
 
-/// The trace of a rate that varies: opportunities at random milliseconds.
+/// A varying rate: transmission opportunities at random milliseconds.
 fn trace(rng: &mut Rng) -> Trace {
     let (mut ms, mut lines) = (0, String::new());
     for _ in 0..between(rng, 2, 60) {
@@ -47,7 +48,7 @@ fn setup(rng: &mut Rng) -> Setup {
     }
 }
 
-/// Halves, their whole, one that is anywhere, one that ends after everything, and one that never starts.
+/// Two halves and their union, an arbitrary window, one that ends after everything, and one that never starts.
 fn windows(rng: &mut Rng, end: u64) -> Vec<WindowSpec> {
     let half = between(rng, 1, end - 1);
     let from = rng.below(end);
@@ -67,7 +68,7 @@ fn packet(rng: &mut Rng) -> Pkt {
     }
 }
 
-/// No number of the window is impossible.
+/// Checks the window's numbers against what the link allows.
 fn possible(window: &Passed, link: &LinkInfo) {
     let stats = window.stats(match window.goes_on {
         true => link.capacity_so_far_bps(window.from, window.to),
@@ -96,7 +97,7 @@ fn try_link(seed: u64) {
     while now < end {
         now = (now + rng.below(gap + 1)).min(end);
         match rng.below(20) {
-            // The program is late: what was due is done with the next packet.
+            // The program stalls: what was due is processed with the next packet.
             0 => now = (now + 20 * gap).min(end),
             1 if setup.trace.is_none() => {
                 setup.rate = rate(rng);

@@ -43,7 +43,7 @@ impl crate::meter::Measured for Pkt {
     }
 }
 
-/// 8 Mbit/s: a byte each microsecond. 10 ms to the other end.
+/// 8 Mbit/s, that is, 1 µs per byte; 10 ms to the far end.
 fn setup() -> Setup {
     Setup::new("down", BitRate::from_mbps(8), Duration::from_millis(10), Spec::named("fifo").unwrap())
 }
@@ -79,7 +79,7 @@ fn a_packet_takes_its_transmission_and_the_delay() {
     assert_eq!(s.backlog(), Backlog::default());
 }
 
-/// A class of CBQ that may not borrow waits for its next turn; a packet of another class does not wait with it.
+/// A CBQ class that may not borrow waits for its next turn; a packet of another class need not wait with it.
 #[test]
 fn a_packet_that_may_go_does_not_wait_for_others_that_are_held_back() {
     let classes =
@@ -97,7 +97,7 @@ fn a_packet_that_may_go_does_not_wait_for_others_that_are_held_back() {
     assert!(slow.ends_with(&[4, 5]), "{slow:?}: the others go when it is their turn");
 }
 
-/// Waiting packets keep their keys; new ones have keys of the new kind.
+/// Queued packets keep their keys; new ones get keys by the new discipline's definition of a flow.
 #[test]
 fn what_a_flow_is_follows_the_discipline() {
     let fred = |table: serde_json::Value| Setup { aqm: Spec::read("fred", table).unwrap(), ..setup() };
@@ -110,8 +110,8 @@ fn what_a_flow_is_follows_the_discipline() {
     assert_eq!(s.flow(), FlowKind::Connection);
 }
 
-/// After a stall, departures that are due must be executed before packets that were read meanwhile are admitted;
-/// otherwise a late packet would depart before its arrival.
+/// After a stall, due departures must be processed before packets read meanwhile are admitted; otherwise a late packet
+/// would depart before its arrival.
 #[test]
 fn after_a_stall_no_packet_departs_before_it_came() {
     let mut s = shaper();
@@ -147,7 +147,7 @@ fn framing_takes_time_but_does_not_count() {
     assert_eq!(s.meter_mut().windows(us(90_000))[0].total.sent_bytes, 2000);
 }
 
-/// A link that delivers up to 1500 bytes at 5 ms and at 6 ms, and again after each 10 ms.
+/// A trace with opportunities of 1500 bytes at 5 ms and 6 ms, repeated every 10 ms.
 #[test]
 fn a_trace_says_when_packets_go() {
     let trace = Trace::parse("t", "5\n6\n10\n").unwrap();
@@ -175,7 +175,7 @@ fn a_new_rate_holds_at_once() {
     for id in 0..3 {
         s.arrive(pkt(id), us(0));
     }
-    // Half of the first packet is sent by then.
+    // Half of the first packet has been sent by then.
     s.reconfigure(&Setup { rate: BitRate::from_mbps(4), ..setup() }, us(500)).unwrap();
     assert_eq!(released(&mut s, us(90_000)), [(0, us(11_500)), (1, us(13_500)), (2, us(15_500))]);
     let wrong = Spec::read("red", serde_json::json!({ "min": 9, "max": 3 })).unwrap();
@@ -183,7 +183,7 @@ fn a_new_rate_holds_at_once() {
     assert_eq!(s.rates(), [(us(0), BitRate::from_mbps(8)), (us(500), BitRate::from_mbps(4))]);
 }
 
-/// Seen to fail if the packet in transmission keeps its rate: it would take more than two hours.
+/// Fails if the packet in transmission keeps its rate: it would take over two hours.
 #[test]
 fn a_packet_at_a_crawl_is_freed_by_a_higher_rate() {
     let crawl = Setup { rate: BitRate::from_bps(1), ..setup() };
@@ -194,15 +194,14 @@ fn a_packet_at_a_crawl_is_freed_by_a_higher_rate() {
     // 7998 bits are left of the first: 999.75 µs.
     let second = Instant::from_nanos(2_011_999_750);
     assert_eq!(released(&mut s, us(3_000_000)), [(0, Instant::from_nanos(2_010_999_750)), (1, second)]);
-    // Another delay is for those that set out later, and none overtakes another.
+    // A new delay applies to later packets only, and none overtakes another.
     s.arrive(pkt(2), us(4_000_000));
     s.reconfigure(&Setup { delay: Duration::ZERO, rate: BitRate::from_mbps(16), ..setup() }, us(4_000_200)).unwrap();
     s.arrive(pkt(3), us(4_000_300));
     assert_eq!(released(&mut s, us(5_000_000)), [(2, us(4_010_600)), (3, us(4_010_600))]);
 }
 
-/// Packets of 1000 bytes on a link with this wire, back to back: their numbers and their delays on the wire, in
-/// microseconds.
+/// Packets of 1000 bytes back to back through this wire: their ids, and their delays on the wire in microseconds.
 fn sent(wire: Wire, ecn: Ecn) -> (Shaper<Pkt>, Vec<(u64, f64, Ecn)>) {
     let mut s: Shaper<Pkt> = Shaper::new(&Setup { wire, ..setup() }, Meter::whole(&[]), Instant::ZERO).unwrap();
     let mut out = Vec::new();
@@ -216,7 +215,7 @@ fn sent(wire: Wire, ecn: Ecn) -> (Shaper<Pkt>, Vec<(u64, f64, Ecn)>) {
     (s, out)
 }
 
-/// Each is 1000 µs in transmission and 10 ms on the way.
+/// Each takes 1000 µs to transmit and 10 ms to propagate.
 #[test]
 fn the_wire_does_what_that_of_the_simulator_does() {
     let (s, all) = sent(Wire { loss: Loss::Every { n: 5, burst: 1 }, ..Wire::default() }, Ecn::NotEct);
@@ -246,8 +245,8 @@ fn what_is_held_back_is_overtaken() {
 }
 
 proptest! {
-    /// For arrivals at any times, and however late the program runs: packets keep their order, leave once, are never
-    /// early, and are never closer together than the rate allows.
+    /// For any arrival times and stalls: packets stay in order, leave once, are never early, and never faster than the
+    /// rate.
     #[test]
     fn nothing_beats_the_rate(
         gaps in prop::collection::vec((0_u64..3000, 40_u32..1500, any::<bool>()), 1..300),

@@ -1,12 +1,12 @@
-//! What a TCP segment acknowledges.
+//! Parses the acknowledgement of a TCP segment.
 
 use aqmkit_aqm::Ack;
 use etherparse::{TcpHeaderSlice, TcpOptionElement};
 
 use super::network::transport;
 
-/// The acknowledgement of an IP packet that is a whole TCP segment without a SYN. Its connection is zero: the packet does not
-/// say how connections are numbered.
+/// The acknowledgement in an IP packet, if it is a complete TCP segment without SYN. Its connection is left zero,
+/// because that depends on the flow key's salt.
 pub(super) fn read(packet: &[u8]) -> Option<Ack> {
     let (start, protocol) = transport(packet)?;
     if protocol != 6 {
@@ -25,12 +25,12 @@ pub(super) fn read(packet: &[u8]) -> Option<Ack> {
             Ok(TcpOptionElement::Noop | TcpOptionElement::Timestamp(..)) => {}
             Ok(TcpOptionElement::SelectiveAcknowledgement(first, others)) => {
                 for (begin, end) in std::iter::once(first).chain(others.into_iter().flatten()) {
-                    // A block below the number tells what has come twice (RFC 2883).
+                    // D-SACK: a block below the cumulative ACK reports a duplicate (RFC 2883).
                     pure &= !after(number, begin);
                     sack_end = if after(end, sack_end) { end } else { sack_end };
                 }
             }
-            // What it says is not known, or is said once only.
+            // Unknown options, or options sent only once.
             _ => pure = false,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::network::{Network, transport};
 
-/// The ones' complement sum of the bytes as 16-bit numbers, added to `sum`; an odd last byte is padded with zero.
+/// The ones' complement sum of the bytes as big-endian 16-bit words, added to `sum`; an odd last byte is zero-padded.
 #[must_use]
 pub fn sum(bytes: &[u8], sum: u32) -> u32 {
     let (pairs, rest) = bytes.as_chunks::<2>();
@@ -16,7 +16,7 @@ pub fn sum(bytes: &[u8], sum: u32) -> u32 {
     u32::from(fold(total))
 }
 
-/// The 16-bit ones' complement of a sum, as in a header.
+/// Folds a sum into the 16-bit checksum stored in a header.
 #[must_use]
 pub fn finish(sum: u32) -> u16 {
     !fold(u64::from(sum))
@@ -29,21 +29,21 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum after a covered 16-bit number changed from `old` to `new`: HC' = ~(~HC + ~m + m') (RFC 1624, equation
-/// 3). A wrong checksum remains wrong by the same amount.
+/// The checksum after a covered word changed from `old` to `new`: HC' = ~(~HC + ~m + m') (RFC 1624, equation 3). A
+/// wrong checksum stays wrong by the same amount.
 #[must_use]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     finish(u32::from(!checksum) + u32::from(!old) + u32::from(new))
 }
 
-/// Computes the checksum of the TCP or UDP header of a packet that relies on checksum offload. The packet must be
-/// complete and not a fragment; otherwise nothing changes and the result is false.
+/// Computes the TCP or UDP checksum that was left to offload. The packet must be complete and not a fragment; otherwise
+/// nothing changes and the result is false.
 pub fn complete(frame: &mut [u8], network: Network) -> bool {
     let Some(open) = Open::of(frame, network) else { return false };
     let segment = &mut frame[open.segment.clone()];
     segment[open.field..open.field + 2].fill(0);
     let checksum = match finish(sum(segment, open.pseudo)) {
-        // Zero means "none" in UDP (RFC 768).
+        // In UDP, zero means no checksum (RFC 768).
         0 if open.protocol == 17 => 0xffff,
         sum => sum,
     };
@@ -51,8 +51,8 @@ pub fn complete(frame: &mut [u8], network: Network) -> bool {
     true
 }
 
-/// As [`complete`], if it is unknown whether the checksum was offloaded: such a packet has the sum of the pseudo-header
-/// in its place. A valid checksum that equals this sum is not changed.
+/// As [`complete`], if it is unknown whether the checksum was offloaded: the field then holds the pseudo-header sum. A
+/// valid checksum that happens to equal that sum is not changed.
 pub fn complete_where_open(frame: &mut [u8], network: Network) -> bool {
     let left_out = |open: &Open| {
         let segment = &frame[open.segment.clone()];
@@ -61,14 +61,14 @@ pub fn complete_where_open(frame: &mut [u8], network: Network) -> bool {
     Open::of(frame, network).is_some_and(|open| left_out(&open)) && complete(frame, network)
 }
 
-/// A TCP or UDP header whose checksum can be computed.
+/// A TCP or UDP packet whose checksum can be computed.
 struct Open {
     protocol: u8,
-    /// The header and the payload.
+    /// Transport header and payload.
     segment: std::ops::Range<usize>,
-    /// The position of the checksum in it: two existing bytes.
+    /// Offset of the checksum field; both of its bytes exist.
     field: usize,
-    /// The sum of the pseudo-header: addresses, protocol, length (RFC 9293 section 3.1, RFC 8200 section 8.1).
+    /// Pseudo-header sum: addresses, protocol, length (RFC 9293, section 3.1; RFC 8200, section 8.1).
     pseudo: u32,
 }
 
@@ -105,7 +105,7 @@ mod tests {
         #[test]
         fn updating_is_computing_again(mut header in prop::collection::vec(any::<u16>(), 2..30), new: u16, at: prop::sample::Index) {
             let bytes = |h: &[u16]| h.iter().flat_map(|w| w.to_be_bytes()).collect::<Vec<u8>>();
-            // All zeros is the one header whose sum has two forms, and it is no IP header.
+            // Only an all-zero header's sum has two representations, and it is no IP header.
             header[0] |= 0x4500;
             let before = finish(sum(&bytes(&header), 0));
             let at = 1 + at.index(header.len() - 1);

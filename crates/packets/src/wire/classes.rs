@@ -1,4 +1,4 @@
-//! Traffic classes of real packets: named rules, of which the first match decides.
+//! Traffic classes of real packets: named rules, first match wins.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::flow::Flow;
 use super::{NoPrefix, Prefix, View};
 
-/// The classes of a link and the rules that assign packets to them.
+/// The classes of a link, and the rules that classify packets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Kept", into = "Kept")]
 pub struct Classes {
     names: Vec<String>,
-    /// In the order of the names; the first matching rule decides.
+    /// In order; the first matching rule decides.
     rules: Vec<(Rule, ClassId)>,
     /// The class of packets without a matching rule.
     rest: ClassId,
 }
 
-/// The same as it is kept in a file or in the kernel.
+/// The form in which classes are serialised.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     names: Vec<String>,
@@ -68,7 +68,7 @@ impl Classes {
         classes
     }
 
-    /// The index of a name, which is added if it is new and there is room.
+    /// The index of a class name, which is added if it is new and there is room.
     fn place(&mut self, name: String) -> ClassId {
         let place = self.names.iter().position(|n| *n == name).unwrap_or_else(|| {
             self.names.push(name);
@@ -77,25 +77,25 @@ impl Classes {
         ClassId(u8::try_from(place).unwrap_or(u8::MAX))
     }
 
-    /// The names, indexed by `ClassId`.
+    /// The class names, indexed by `ClassId`.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The rules in the order in which they are tried, with their classes, and at last one for what matches none.
+    /// The rules in order with their classes, ending with a catch-all.
     pub fn rules(&self) -> impl Iterator<Item = (Rule, ClassId)> {
         self.rules.iter().copied().chain(std::iter::once((Rule::Any, self.rest)))
     }
 
-    /// The class of a packet.
+    /// Classifies a packet.
     #[must_use]
     pub fn of(&self, view: &View) -> ClassId {
         self.rules.iter().find(|(rule, _)| rule.fits(view)).map_or(self.rest, |(_, class)| *class)
     }
 }
 
-/// One class as written: `video=udp:5004-5010,dscp:34`.
+/// One class and its rules, as in `video=udp:5004-5010,dscp:34`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     name: String,
@@ -103,30 +103,30 @@ pub struct Named {
 }
 
 impl Named {
-    /// A class without packets, which keeps the index of a name.
+    /// A class without rules, which keeps the index of its name.
     #[must_use]
     pub fn nothing(name: &str) -> Self {
         Named { name: name.to_owned(), rules: Vec::new() }
     }
 }
 
-/// The condition of a rule.
+/// The condition of a classification rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
-    /// A protocol, optionally with a range of source or destination ports.
+    /// IP protocol, optionally with a range that the source or destination port must be in.
     Protocol(u8, Option<(u16, u16)>),
-    /// A differentiated services codepoint.
+    /// DSCP.
     Dscp(u8),
     /// An ECN codepoint.
     Ecn(Ecn),
-    /// A source in a network.
+    /// Source address in a prefix.
     From(Prefix),
-    /// A destination in a network.
+    /// Destination address in a prefix.
     To(Prefix),
-    /// A source or a destination in a network.
+    /// Source or destination address in a prefix.
     Net(Prefix),
-    /// A VLAN number.
+    /// VLAN id of the outermost tag.
     Vlan(u16),
     /// Matches every packet.
     Any,
@@ -154,7 +154,7 @@ impl Rule {
     }
 }
 
-/// The source and the destination of an IP packet.
+/// Source and destination address of an IP packet.
 fn ends(view: &View) -> Option<(IpAddr, IpAddr)> {
     match view.flow {
         Flow::Ip(tuple) => Some((tuple.source, tuple.destination)),
@@ -162,7 +162,7 @@ fn ends(view: &View) -> Option<(IpAddr, IpAddr)> {
     }
 }
 
-/// An error in the text of a class.
+/// A class specification that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a class: {why}")]
 pub struct NoClass {
@@ -171,7 +171,7 @@ pub struct NoClass {
 }
 
 impl NoClass {
-    /// The form of a class.
+    /// How to write a class, for error messages.
     pub const RIGHT: &str = "write a name and its rules, for example web=tcp:80,tcp:443 or voice=dscp:46 or video=udp:5004-5010 or guests=net:192.0.2.0/24 or \
          office=vlan:7 or rest=*";
 }
@@ -191,7 +191,7 @@ impl FromStr for Named {
     }
 }
 
-/// The protocols that a rule can name, and whether they have ports.
+/// Protocols that rules can name, and whether they have ports.
 const PROTOCOLS: [(&str, u8, bool); 6] = [
     ("icmp", 1, false),
     ("tcp", 6, true),
@@ -201,7 +201,7 @@ const PROTOCOLS: [(&str, u8, bool); 6] = [
     ("sctp", 132, true),
 ];
 
-/// Reads a rule, or returns what is wrong with it.
+/// Parses a rule; the error says what is wrong.
 fn rule(text: &str) -> Result<Rule, String> {
     let (kind, value) = text.split_once(':').map_or((text, None), |(k, v)| (k, Some(v)));
     match (kind, value) {

@@ -1,4 +1,4 @@
-//! Setting Congestion Experienced in a frame.
+//! Sets CE in a frame.
 
 use aqmkit_base::Ecn;
 
@@ -6,8 +6,8 @@ use super::bytes::u16_at;
 use super::checksum;
 use super::network::Network;
 
-/// Sets CE in the IP header at `network`, and updates the checksum of an IPv4 header. Packets that are not ECN-capable
-/// are unchanged (RFC 3168 section 5). Returns whether the packet has CE now.
+/// Sets CE in the IP header at `network` and updates the IPv4 checksum. Not-ECT packets stay unchanged (RFC 3168,
+/// section 5). Returns whether the packet now has CE.
 pub fn mark_ce(frame: &mut [u8], network: Network) -> bool {
     if !Ecn::from_bits(network.traffic_class(frame)).is_capable() {
         return false;
@@ -15,7 +15,7 @@ pub fn mark_ce(frame: &mut [u8], network: Network) -> bool {
     match network {
         Network::V4 { at } => mark_v4(frame, usize::from(at)),
         Network::V6 { at } => {
-            // The traffic class spans two bytes; its ECN bits are in the upper half of the second.
+            // The traffic class straddles two bytes; its ECN field is in the upper half of the second.
             let Some(byte) = frame.get_mut(usize::from(at) + 1) else { return false };
             *byte |= 0b0011_0000;
             true

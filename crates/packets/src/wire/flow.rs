@@ -1,45 +1,45 @@
-//! Flows as identified by frames, and their keys.
+//! Flows of real packets, and their hash keys.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use aqmkit_base::{FlowKey, FlowKind};
 
-/// The flow of a frame.
+/// The flow that a frame belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flow {
-    /// An IP packet.
+    /// A flow of IP packets.
     Ip(FiveTuple),
-    /// Any other frame.
+    /// A flow of other frames.
     Link(LinkFlow),
 }
 
-/// One direction of a transport connection.
+/// One direction of a transport connection, by its 5-tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FiveTuple {
-    /// The sender.
+    /// Source address.
     pub source: IpAddr,
-    /// The receiver.
+    /// Destination address.
     pub destination: IpAddr,
-    /// The IANA number of the protocol above IP.
+    /// IP protocol number.
     pub protocol: u8,
-    /// Source and destination port, if the protocol has them and the packet is not a fragment. For ESP, the two halves
-    /// of the security parameter index.
+    /// Source and destination port, unless the protocol has none or the packet is a fragment. For ESP, the two halves
+    /// of the SPI.
     pub ports: Option<(u16, u16)>,
 }
 
-/// The link addresses of a frame that is not IP.
+/// The MAC addresses and type of a non-IP frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkFlow {
-    /// The link address of the sender; zeros if the link has none.
+    /// Source MAC address; zeros if the link has none.
     pub source: [u8; 6],
-    /// The link address of the receiver.
+    /// Destination MAC address.
     pub destination: [u8; 6],
-    /// The `EtherType` of the payload.
+    /// `EtherType` of the payload.
     pub kind: u16,
 }
 
-/// Protocols that are shown by name.
+/// Protocols shown by name.
 const NAMES: [(u8, &str); 9] = [
     (1, "icmp"),
     (6, "tcp"),
@@ -53,8 +53,8 @@ const NAMES: [(u8, &str); 9] = [
 ];
 
 impl Flow {
-    /// The key of the flow: a 64-bit hash of all its fields and of `salt`. Live links use a secret salt, so that
-    /// collisions cannot be provoked.
+    /// The flow's key: a 64-bit hash of all its fields and `salt`. Live links use a secret salt, so that collisions
+    /// cannot be provoked.
     #[must_use]
     pub fn key(&self, salt: u64) -> FlowKey {
         let mix = |h: u64, word: u64| FlowKey(h ^ word).hash(salt);
@@ -69,7 +69,7 @@ impl Flow {
         }
     }
 
-    /// The key of the flow of this kind to which it belongs.
+    /// The key under another definition of a flow, such as per source host.
     #[must_use]
     pub fn key_as(&self, kind: FlowKind, salt: u64) -> FlowKey {
         fn fold(ends: (Option<[u64; 2]>, Option<[u64; 2]>), salt: u64) -> FlowKey {
@@ -83,7 +83,7 @@ impl Flow {
         }
     }
 
-    /// The same connection in the other direction.
+    /// The same connection in the reverse direction.
     #[must_use]
     pub fn reversed(&self) -> Flow {
         match *self {
@@ -97,7 +97,7 @@ impl Flow {
         }
     }
 
-    /// The number of the protocol above IP.
+    /// IP protocol number; `None` for non-IP frames.
     #[must_use]
     pub fn protocol(&self) -> Option<u8> {
         match self {
@@ -107,12 +107,12 @@ impl Flow {
     }
 }
 
-/// A link address as a word.
+/// A MAC address as an integer.
 fn word(address: [u8; 6]) -> u64 {
     address.iter().fold(0, |w, b| w << 8 | u64::from(*b))
 }
 
-/// An address as two words.
+/// An IP address as two 64-bit words.
 fn bits(address: IpAddr) -> [u64; 2] {
     match address {
         IpAddr::V4(a) => [4, u64::from(a.to_bits())],

@@ -1,9 +1,9 @@
-//! From the start of a frame to its IP header.
+//! Link-layer parsing: from the start of a frame to its IP header.
 
 use super::bytes::{address_at, u16_at};
 use super::flow::LinkFlow;
 
-/// The first header of a frame.
+/// The outermost header of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encapsulation {
     /// An Ethernet header.
@@ -13,14 +13,14 @@ pub enum Encapsulation {
     Ip,
     /// The four-byte header of BSD loopback interfaces.
     Loopback,
-    /// The header of captures on Linux's device `any`.
+    /// Linux cooked capture (`LINKTYPE_LINUX_SLL`), as on device `any`.
     LinuxSll,
-    /// The second version of that header.
+    /// Linux cooked capture v2 (`LINKTYPE_LINUX_SLL2`).
     LinuxSll2,
 }
 
 impl Encapsulation {
-    /// The encapsulation of a link type in capture files, if it is supported. The numbers are those of
+    /// The encapsulation of a capture file's link type, if supported; the numbers are those of
     /// <https://www.tcpdump.org/linktypes.html>.
     #[must_use]
     pub fn of_link_type(number: i32) -> Option<Encapsulation> {
@@ -34,7 +34,7 @@ impl Encapsulation {
         }
     }
 
-    /// The length of a header that only captures have, in the place of that of the link.
+    /// Length of a pseudo-header, which captures have in place of the link-layer header.
     #[must_use]
     pub fn pseudo_header(self) -> Option<u32> {
         match self {
@@ -46,23 +46,23 @@ impl Encapsulation {
     }
 }
 
-/// The link-layer information of a frame.
+/// The result of link-layer parsing.
 pub(super) struct Found {
-    /// The offset of the IP header, if there is one.
+    /// Offset of the IP header, if there is one.
     pub network: Option<usize>,
-    /// The flow by link addresses.
+    /// The flow by MAC addresses.
     pub flow: LinkFlow,
-    /// The VLAN number of the outermost tag.
+    /// VLAN id of the outermost tag.
     pub vlan: Option<u16>,
 }
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// A session of PPP over Ethernet (RFC 2516).
+/// PPPoE session stage (RFC 2516).
 const PPPOE: u16 = 0x8864;
-/// 802.1Q, 802.1ad, and earlier tag types.
+/// 802.1Q, 802.1ad, and older tag types.
 const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
-/// More tags than networks use.
+/// Maximum number of VLAN tags parsed.
 const MOST_TAGS: usize = 8;
 
 /// Finds the IP header.
@@ -70,7 +70,7 @@ pub(super) fn find(encapsulation: Encapsulation, frame: &[u8]) -> Found {
     match encapsulation {
         Encapsulation::Ethernet => ethernet(frame, 0),
         Encapsulation::Ip => Found { network: Some(0), flow: LinkFlow::default(), vlan: None },
-        // The IP version in the next header is sufficient; the four bytes differ between systems.
+        // The address family in the four-byte header differs between systems, so the IP version decides.
         Encapsulation::Loopback => Found { network: Some(4), flow: LinkFlow::default(), vlan: None },
         Encapsulation::LinuxSll => after_type(frame, 14, 16, address_at(frame, 6)),
         Encapsulation::LinuxSll2 => after_type(frame, 0, 20, address_at(frame, 12)),

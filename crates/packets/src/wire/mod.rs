@@ -1,9 +1,9 @@
-//! Reads frames: flow, ECN codepoint, and the place of a mark.
+//! Frame parsing: flow, ECN codepoint, and where to set CE.
 //!
-//! [`View::of`] reads a frame of any of the [`Encapsulation`]s: Ethernet with any number of VLAN tags up to eight
-//! (802.1Q, 802.1ad), PPPoE sessions, IPv4 with options, IPv6 with extension headers. [`mark_ce`] sets Congestion
-//! Experienced in place, and updates the checksum. All other frames pass unchanged: a frame that is not IP, or is
-//! truncated, has a flow of the fields that could be read, and is never ECN-capable.
+//! [`View::of`] parses a frame of any [`Encapsulation`]: Ethernet with up to eight VLAN tags (802.1Q, 802.1ad), PPPoE
+//! sessions, IPv4 with options, IPv6 with extension headers. [`mark_ce`] sets CE in place and updates the checksum. All
+//! other frames pass unchanged: a frame that is not IP, or is truncated, gets a flow from the fields that could be
+//! parsed, and is never ECN-capable.
 //!
 //! The flow of a packet:
 //!
@@ -39,28 +39,27 @@ pub use prefix::{NoPrefix, Prefix};
 use aqmkit_aqm::Ack;
 use aqmkit_base::Ecn;
 
-/// The properties of a frame that disciplines use.
+/// The fields of a frame that disciplines use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Its flow.
+    /// The flow it belongs to.
     pub flow: Flow,
-    /// The position of its outermost IP header, if that is complete.
+    /// Where its outermost IP header is, if complete.
     pub network: Option<Network>,
-    /// The codepoint of that header; not capable without one.
+    /// ECN codepoint of that header; Not-ECT without one.
     pub ecn: Ecn,
-    /// The differentiated services codepoint of that header (RFC 2474); zero without one.
+    /// DSCP of that header (RFC 2474); zero without one.
     pub dscp: u8,
-    /// The VLAN number of its outermost tag (802.1Q).
+    /// VLAN id of its outermost 802.1Q tag.
     pub vlan: Option<u16>,
-    /// Bytes of payload after the network and transport headers, by the length in the IP header; zero if the packet is
-    /// not IP.
+    /// Payload bytes behind network and transport header, by the IP header's length; zero if the packet is not IP.
     pub payload: u32,
-    /// Its acknowledgement, if it is a TCP segment; without its connection.
+    /// Its acknowledgement if it is a TCP segment, without the connection key.
     pub ack: Option<Ack>,
 }
 
 impl View {
-    /// Reads a frame; any bytes are accepted.
+    /// Parses a frame; any bytes are accepted.
     #[must_use]
     pub fn of(encapsulation: Encapsulation, frame: &[u8]) -> View {
         let found = link::find(encapsulation, frame);
@@ -88,8 +87,8 @@ impl View {
         }
     }
 
-    /// The length of the IP packet of a frame with `wire` bytes, of which `frame` may be the first part. It is the
-    /// length in the header; if the header has none, as with segmentation offload, the length on the wire.
+    /// Length of the IP packet in a frame that is `wire` bytes long, of which `frame` may be a prefix: the length in
+    /// the header, or if that is zero, as with segmentation offload, the length on the wire.
     #[must_use]
     pub fn length(&self, frame: &[u8], wire: u32) -> Option<u32> {
         let network = self.network?;

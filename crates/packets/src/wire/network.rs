@@ -1,4 +1,4 @@
-//! From an IP header to the flow.
+//! Network-layer parsing: from the IP header to the flow.
 
 use std::ops::Range;
 
@@ -8,30 +8,30 @@ use super::bytes::u16_at;
 use super::flow::FiveTuple;
 use super::link::ethernet;
 
-/// The position of the outermost IP header of a frame, within its first 64 KiB.
+/// Where the outermost IP header of a frame is, within its first 64 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     /// An IPv4 header.
     V4 {
-        /// Its first byte.
+        /// Offset of the header in the frame.
         at: u16,
     },
     /// An IPv6 header.
     V6 {
-        /// Its first byte.
+        /// Offset of the header in the frame.
         at: u16,
     },
 }
 
 impl Network {
-    /// The offset of the header.
+    /// Offset of the header in the frame.
     pub(crate) fn offset(self) -> usize {
         match self {
             Network::V4 { at } | Network::V6 { at } => usize::from(at),
         }
     }
 
-    /// The type of service of IPv4, or the traffic class of IPv6; zero if the frame is too short.
+    /// IPv4 TOS or IPv6 traffic class byte; zero if the frame is too short.
     pub(super) fn traffic_class(self, frame: &[u8]) -> u8 {
         let at = self.offset();
         match (self, u16_at(frame, at)) {
@@ -41,7 +41,7 @@ impl Network {
         }
     }
 
-    /// The position of source and destination address in the packet.
+    /// Byte range of source and destination address in the frame.
     pub(crate) fn addresses(self) -> Range<usize> {
         match self {
             Network::V4 { .. } => 12..20,
@@ -49,8 +49,8 @@ impl Network {
         }
     }
 
-    /// The length of the packet in its header; `None` if that is zero, as in packets longer than 64 KiB (RFC 2675) and
-    /// with segmentation offload.
+    /// Total length according to the header; `None` if that is zero, as in jumbograms (RFC 2675) and with segmentation
+    /// offload.
     pub(super) fn length(self, frame: &[u8]) -> Option<usize> {
         let at = self.offset();
         let (field, header) = match self {
@@ -61,7 +61,7 @@ impl Network {
     }
 }
 
-/// The transport header of a complete packet that is not a fragment: its offset and protocol number.
+/// Offset and protocol number of the transport header of a complete, unfragmented packet.
 pub(super) fn transport(packet: &[u8]) -> Option<(usize, u8)> {
     let (ip, error) = LaxIpSlice::from_slice(packet).ok()?;
     let payload = ip.payload();
@@ -69,11 +69,11 @@ pub(super) fn transport(packet: &[u8]) -> Option<(usize, u8)> {
     whole.then(|| (packet.len() - payload.payload.len(), payload.ip_number.0))
 }
 
-/// The largest depth of nested tunnels that are followed.
+/// Maximum depth of nested tunnels parsed.
 const MOST_TUNNELS: usize = 4;
 
-/// The flow of the packet; its header, at `start` of its frame; and the number of bytes before its payload. `None` if
-/// the header is incomplete.
+/// The flow of the packet, its IP header (at `start` of its frame), and the number of bytes before its payload. `None`
+/// if the header is truncated.
 pub(super) fn read(packet: &[u8], start: usize) -> Option<(FiveTuple, Network, usize)> {
     let at = u16::try_from(start).ok()?;
     let (outer, _) = LaxIpSlice::from_slice(packet).ok()?;
@@ -92,10 +92,10 @@ pub(super) fn read(packet: &[u8], start: usize) -> Option<(FiveTuple, Network, u
     Some((tuple(&ip), network, below + transport_header(&ip)))
 }
 
-/// The length of the transport header. Fragments count as payload.
+/// Length of the transport header; fragments count as payload.
 fn transport_header(ip: &LaxIpSlice<'_>) -> usize {
     let payload = ip.payload();
-    // TCP and DCCP give the length of their header in words of four bytes.
+    // TCP and DCCP give their header length in 32-bit words.
     let words = |at: usize, shift: u32| payload.payload.get(at).map_or(0, |byte| usize::from(byte >> shift) * 4);
     match payload.ip_number.0 {
         _ if payload.fragmented => 0,
@@ -107,7 +107,7 @@ fn transport_header(ip: &LaxIpSlice<'_>) -> usize {
     }
 }
 
-/// The inner packet of a tunnel without encryption.
+/// The inner packet of an unencrypted tunnel.
 fn inner<'a>(ip: &LaxIpSlice<'a>) -> Option<&'a [u8]> {
     let payload = ip.payload();
     if payload.fragmented {
@@ -121,14 +121,14 @@ fn inner<'a>(ip: &LaxIpSlice<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// The payload of GRE, if it is IP or an Ethernet frame with IP (RFC 2784, RFC 2890).
+/// The payload of a GRE packet if it is IP, or Ethernet with IP (RFC 2784, RFC 2890).
 fn generic(gre: &[u8]) -> Option<&[u8]> {
     let flags = u16_at(gre, 0)?;
     let version = flags & 0b111;
     if version != 0 {
         return None;
     }
-    // Checksum, key, sequence number: four bytes each where present.
+    // Checksum, key and sequence number take four bytes each if present.
     let options = [0x8000, 0x2000, 0x1000].iter().filter(|bit| flags & **bit != 0).count();
     let payload = gre.get(4 + 4 * options..)?;
     match u16_at(gre, 2)? {
@@ -141,7 +141,7 @@ fn generic(gre: &[u8]) -> Option<&[u8]> {
 fn tuple(ip: &LaxIpSlice<'_>) -> FiveTuple {
     let payload = ip.payload();
     let protocol = payload.ip_number.0;
-    // TCP, UDP, DCCP, SCTP and UDP-Lite headers all begin with the two ports, ESP with 32 bits that serve the same
+    // TCP, UDP, DCCP, SCTP and UDP-Lite headers start with the two ports, ESP with the SPI, which serves the same
     // purpose.
     let ported = matches!(protocol, 6 | 17 | 33 | 50 | 132 | 136) && !payload.fragmented;
     let ports = u16_at(payload.payload, 0).zip(u16_at(payload.payload, 2)).filter(|_| ported);

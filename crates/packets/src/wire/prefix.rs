@@ -1,4 +1,4 @@
-//! A network: an address and the length of its prefix.
+//! IP prefixes.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,20 +6,20 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A network, such as `192.0.2.0/24` or `2001:db8::/32`; a single address is a network too.
+/// An IP prefix such as `192.0.2.0/24` or `2001:db8::/32`; a single address is one too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prefix {
     address: IpAddr,
     length: u8,
 }
 
-/// An error in the text of a network.
+/// The text of a prefix that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a network: write an address or a prefix, for example 192.0.2.0/24 or 2001:db8::/32")]
 pub struct NoPrefix(String);
 
 impl Prefix {
-    /// Whether an address is in the network.
+    /// Whether the prefix contains an address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {

@@ -28,7 +28,7 @@ fn framed(kinds: &[u8], packet: &[u8]) -> Vec<u8> {
     [&TO[..], &FROM[..], kinds, packet].concat()
 }
 
-/// The first bytes of a transport header: ports 1000 and 2000.
+/// Start of a transport header: ports 1000 and 2000.
 const PORTS: [u8; 8] = [0x03, 0xe8, 0x07, 0xd0, 0, 0, 0, 0];
 
 #[track_caller]
@@ -64,7 +64,7 @@ fn data_is_what_follows_the_headers() {
     assert_eq!(payload(&framed(&[0x86, 0xdd], &v6(6, &tcp(12)))), 100);
     assert_eq!(payload(&framed(&[8, 0], &v4(17, &[0; 108]))), 100);
     assert_eq!(payload(&framed(&[8, 0], &v4(4, &v4(6, &tcp(12))))), 100, "in a tunnel");
-    // A frame of Ethernet is padded; a capture holds the beginning only.
+    // Ethernet frames are padded; captures may be truncated.
     assert_eq!(payload(&framed(&[8, 0], &[&v4(6, &tcp(0)[..20])[..], &[0; 6]].concat())), 0);
     assert_eq!(payload(&framed(&[8, 0], &v4(6, &tcp(12))[..60])), 100);
     assert_eq!(payload(&framed(&[8, 6], &[0; 46])), 0, "not IP");
@@ -79,10 +79,10 @@ fn behind_tags_and_pppoe() {
     assert_eq!(flow(&framed(&session, &packet)), format!("tcp {V4_FLOW}"));
     let session6 = [0x81, 0, 0, 7, 0x88, 0x64, 0x11, 0, 0, 1, 0, 50, 0, 0x57];
     assert_eq!(flow(&framed(&session6, &v6(17, &PORTS))), format!("udp {V6_FLOW}"));
-    // PPP link control is not IP.
+    // PPP LCP is not IP.
     let control = [0x88, 0x64, 0x11, 0, 0, 1, 0, 30, 0xc0, 0x21];
     assert_eq!(flow(&framed(&control, &packet)), "0x8864 02:00:00:00:00:01 > 02:00:00:00:00:02");
-    // More tags than are followed: not IP, and no panic.
+    // More tags than are parsed: treated as not IP.
     let tags = [0x81, 0, 0, 1].repeat(9);
     assert_eq!(View::of(Encapsulation::Ethernet, &framed(&[&tags[..], &[8, 0]].concat(), &packet)).network, None);
 }
@@ -97,7 +97,7 @@ fn fragments_of_a_datagram_are_one_flow() {
     };
     let flows = [(0, true), (1, true), (2, false)].map(|(offset, more)| flow(&fragment(offset, more)));
     assert_eq!(flows, ["udp 10.0.0.1 > 10.0.0.2"; 3]);
-    // The fragment header of IPv6, behind hop-by-hop options; one that is all of its datagram keeps its ports.
+    // The IPv6 fragment header behind hop-by-hop options; an atomic fragment keeps its ports.
     let six = |offset_and_more: [u8; 2]| {
         let options = [44, 0, 1, 4, 0, 0, 0, 0];
         let header = [17, 0, offset_and_more[0], offset_and_more[1], 0, 0, 0, 9];
@@ -128,7 +128,7 @@ fn tunnels_have_the_flow_inside_and_the_mark_outside() {
         assert_eq!(changed, [15]);
     }
     assert!(flow(&framed(&[8, 0], &v4(41, &v6(17, &PORTS)))).ends_with(V6_FLOW));
-    // An unsupported or truncated tunnel has the flow of the tunnel.
+    // The flow of an unsupported or truncated tunnel is the tunnel itself.
     assert_eq!(flow(&framed(&[8, 0], &v4(47, &[0, 1, 8, 0]))), "gre 10.0.0.1 > 10.0.0.2");
     assert_eq!(flow(&framed(&[8, 0], &v4(4, &inside[..12]))), "ip-4 10.0.0.1 > 10.0.0.2");
 }
@@ -140,7 +140,7 @@ fn other_frames_have_a_flow_of_their_link() {
     let view = View::of(Encapsulation::Ethernet, &arp);
     assert_eq!((view.ecn, view.network), (Ecn::NotEct, None));
     assert_eq!(flow(&[]), "0x0000 00:00:00:00:00:00 > 00:00:00:00:00:00");
-    // An EtherType that announces IP, followed by another version.
+    // EtherType IPv4, but another IP version.
     assert_eq!(View::of(Encapsulation::Ethernet, &framed(&[8, 0], &[0x55; 40])).network, None);
 }
 
@@ -187,7 +187,7 @@ fn keys_tell_flows_apart() {
     assert_eq!(key(&here, 1), key(&framed(&[0x81, 0, 0, 3, 8, 0], &v4(6, &PORTS)), 1), "a tag is no flow");
 }
 
-/// Frames that differ from the first in ports, source, destination, or both; and which of them have the same key.
+/// Frames that differ from the first in ports, source, destination, or both; and which of them share a key.
 #[test]
 fn a_flow_is_what_is_asked_for() {
     let v4 = |from: u8, to: u8, port: u8| {
@@ -270,7 +270,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The checksum field of the IPv4 header, and its correct value.
+/// The IPv4 checksum field, and its correct value.
 fn v4_checksums(frame: &[u8]) -> Option<(u16, u16)> {
     let sliced = etherparse::SlicedPacket::from_ethernet(frame).unwrap();
     let Some(etherparse::NetSlice::Ipv4(ip)) = sliced.net else { return None };
@@ -326,14 +326,14 @@ proptest! {
         left[field + 1] ^= 0xa5;
         prop_assert!(checksum::complete(&mut left, network));
         prop_assert_eq!(&left, &frame);
-        // If offloading is unknown, a checksum that is present stays, whether right or wrong.
+        // If it is unknown whether the checksum was offloaded, one that is present stays, right or wrong.
         checksum::complete_where_open(&mut left, network);
         prop_assert_eq!(&left, &frame);
         left[field] ^= 0x5a;
         let wrong = left.clone();
         prop_assume!(!checksum::complete_where_open(&mut left, network));
         prop_assert_eq!(&left, &wrong);
-        // The offloading sender writes the sum of the pseudo-header: addresses, zero and protocol, length.
+        // With offload the sender writes the pseudo-header sum: addresses, zero and protocol, length.
         let segment = u32::try_from(network.offset() + network.length(&frame).unwrap() - (field - if protocol == 6 { 16 } else { 6 })).unwrap();
         let addresses = &frame[network.offset()..][network.addresses()];
         let pseudo = !checksum::finish(checksum::sum(addresses, u32::from(protocol) + segment));

@@ -1,4 +1,4 @@
-//! Another discipline takes over while packets wait.
+//! Replacing the discipline while packets are queued.
 
 use aqmkit_aqm::registry::ALL;
 
@@ -17,7 +17,7 @@ fn what_waits_is_sent_first_and_the_new_discipline_decides_about_the_rest() {
     s.arrive(pkt(3), us(100));
     s.reconfigure(&with(short), us(200)).unwrap();
     (4..9).for_each(|id| s.arrive(pkt(id), us(200)));
-    // One is being sent, two wait in the first queue, one in the second, and two in the third, which dropped three.
+    // One is in transmission, two are in the first queue, one in the second, and two in the third, which dropped three.
     assert_eq!(s.backlog(), Backlog { packets: 5, bytes: 5000 });
     assert_eq!(s.stats().drops(), 3);
     let ids: Vec<u64> = released(&mut s, us(100_000)).into_iter().map(|(id, _)| id).collect();
@@ -25,7 +25,7 @@ fn what_waits_is_sent_first_and_the_new_discipline_decides_about_the_rest() {
     assert_eq!(s.backlog(), Backlog::default());
 }
 
-/// Also disciplines that hold packets back, and those that drop when they send: every packet is sent or counted as dropped.
+/// Including disciplines that delay packets or drop on dequeue: every packet is sent or counted as dropped.
 #[test]
 fn no_discipline_loses_a_packet_by_the_change() {
     let usable = |spec: &Spec| spec.effective(&setup().link()).is_ok();
