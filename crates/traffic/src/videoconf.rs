@@ -15,7 +15,8 @@
 //!         one packet:  uniform on 600 to 1440 bytes; all are shifted a few bytes to the mean
 //! ```
 //!
-//! A full packet is 1500 bytes with its headers, 1472 of payload. The rate of the video, 200 kb/s or 13.3 kb a
+//! The two packets of a frame are sent at one instant, as an encoder hands them to UDP, or `gap` apart, as a trace has them that was recorded
+//! behind a slow link. A full packet is 1500 bytes with its headers, 1472 of payload. The rate of the video, 200 kb/s or 13.3 kb a
 //! frame, is assumed to include the headers of IP and UDP: only then are all the published numbers consistent.
 //!
 //! | | model | published | source |
@@ -33,6 +34,7 @@
 //! |---|---|---|---|
 //! | `flows` | | 6 | conferences |
 //! | `frame` | size | 13.3 kb (1662.5 bytes) | a frame of video on average, with the headers of IP and UDP; 1626 bytes make six conferences 160,000 bytes a second |
+//! | `gap` | time | none | from the first packet of a frame to its second, at most 40 ms; 1.23 ms is what a full packet takes on a 10 Mb/s Ethernet. Without it a full queue drops nearly every second packet |
 //! | `trace` | file | none | a packet trace to replay instead: lines `seconds bytes` (of payload), in order of time |
 //!
 //! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the
@@ -42,7 +44,7 @@
 //!
 //! 1. Read as payload, 13.3 kb a frame would make packets of 775 bytes with headers, above all that was measured.
 //! 2. V.1.3 has "15 frames per second fragmented into 26 packets": 26 packets per second are meant.
-//! 3. The loop of a trace file restarts one mean gap after its last packet.
+//! 3. The loop of a trace file restarts one mean gap after its last packet. Otherwise the synthetic trace and a file of its packets are the same traffic.
 //!
 //! ## Evidence
 //!
@@ -71,6 +73,9 @@ pub struct Params {
     /// A frame of video on average, with headers, in place of the published one. Its packets stay as many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Bytes>,
+    /// Time from the first packet of a frame of video to its second; none: both at one instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Duration>,
     /// A packet trace to replay instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
@@ -78,7 +83,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Params { flows: 6, frame: None, trace: None }
+        Params { flows: 6, frame: None, gap: None, trace: None }
     }
 }
 
@@ -87,6 +92,10 @@ impl Model for Params {
 
     fn check(&self) -> Result<(), ParamError> {
         count("flows", self.flows)?;
+        if let Some(gap) = self.gap.filter(|gap| *gap > LARGEST_GAP) {
+            let want = format!("it must be at most {LARGEST_GAP}, so that a frame ends before the next begins");
+            return Err(ParamError::new("gap", gap, want));
+        }
         match self.frame {
             Some(frame) if !(LEAST_FRAME..=LARGEST_FRAME).contains(&frame.0) => {
                 let want = format!(
@@ -111,7 +120,10 @@ impl Model for Params {
         let texts = texts(data, self.files().len())?;
         let trace = match (&self.trace, texts.first()) {
             (Some(name), Some(text)) => Trace::parse(name, text)?,
-            _ => Trace::proshare(self.frame.map_or(FRAME, |frame| frame.0 as f64)),
+            _ => {
+                let frame = self.frame.map_or(FRAME, |frame| frame.0 as f64);
+                Trace::proshare(frame, self.gap.unwrap_or(Duration::ZERO))
+            }
         };
         Ok(Box::new(Flows { flows: self.flows, trace: Arc::new(trace) }))
     }
@@ -146,13 +158,16 @@ pub const FRAME: f64 = 13_300.0 / 8.0;
 /// Frames on average of which none has more packets, or fewer, than the published 26 a second.
 const LEAST_FRAME: u64 = 1590;
 const LARGEST_FRAME: u64 = 1690;
+/// The longest gap between the packets of a frame: the last frame of the trace starts 44 ms before the end.
+const LARGEST_GAP: Duration = Duration::from_millis(40);
 /// Packets of a frame of video on average.
 const PER_FRAME: f64 = 26.0 / 15.0;
 
 impl Trace {
-    /// The synthetic trace of a ProShare conference whose frames of video have this mean size in bytes, headers counted: always the same.
+    /// The synthetic trace of a ProShare conference whose frames of video have this mean size in bytes, headers counted, and
+    /// this time from their first packet to their second, at most 40 ms: always the same.
     #[must_use]
-    pub fn proshare(frame: f64) -> Self {
+    pub fn proshare(frame: f64, gap: Duration) -> Self {
         let mut rng = Rng::stream(1, "proshare");
         let sound = (0..LENGTH * 10).map(|n| Packet { at: Duration::from_millis(n * 100), len: SOUND });
         let mut packets: Vec<Packet> = sound.collect();
@@ -162,7 +177,7 @@ impl Trace {
             let at = Duration::from_secs_f64((n as f64 + 1.0 / 3.0) / 15.0);
             packets.push(Packet { at, len: size.min(FULL) });
             if size > FULL {
-                packets.push(Packet { at, len: size - FULL });
+                packets.push(Packet { at: at + gap, len: size - FULL });
             }
         }
         packets.sort_by_key(|p| p.at); // Keeps the order within a frame.

@@ -262,7 +262,7 @@ fn rows(page: &str) -> Vec<(String, String)> {
 }
 
 /// Defaults that leave the parameter out: what is told of them.
-const IN_WORDS: [(&str, &str, &str); 18] = [
+const IN_WORDS: [(&str, &str, &str); 19] = [
     ("abt", "block", "none"),
     ("abt", "vectors", "none"),
     ("bulk", "size", "without end"),
@@ -279,6 +279,7 @@ const IN_WORDS: [(&str, &str, &str); 18] = [
     ("ramp", "points", "below"),
     ("short-flows", "size_max", "none"),
     ("videoconf", "frame", "13.3 kb (1662.5 bytes)"),
+    ("videoconf", "gap", "none"),
     ("videoconf", "trace", "none"),
     ("voip", "jitter_buffer", "adaptive"),
 ];

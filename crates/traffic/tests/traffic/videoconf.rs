@@ -15,7 +15,7 @@ fn flows(secs: u64) -> Vec<Host> {
 
 #[test]
 fn a_flow_has_the_published_rates_and_sizes() {
-    let trace = Trace::proshare(FRAME);
+    let trace = Trace::proshare(FRAME, Duration::ZERO);
     assert_eq!(trace.length(), Duration::from_secs(294));
     let packets = trace.packets();
     let sound = packets.iter().filter(|p| p.len == 200 && p.at.as_nanos() % 100_000_000 == 0).count();
@@ -36,7 +36,7 @@ fn a_flow_has_the_published_rates_and_sizes() {
 /// The second packet of a frame is uniform on 100 to 632 bytes, and that of a frame of one on 600 to 1440, all shifted by the same few bytes.
 #[test]
 fn frames_have_the_sizes_of_the_page() {
-    let trace = Trace::proshare(FRAME);
+    let trace = Trace::proshare(FRAME, Duration::ZERO);
     let video: Vec<_> = trace.packets().iter().filter(|p| p.len != 200 || p.at.as_nanos() % 100_000_000 != 0).collect();
     // Frames come 15 times a second, the first a third of a frame after the sound.
     assert!((video[0].at.as_secs_f64() - 1.0 / 45.0).abs() < 1e-9);
@@ -75,11 +75,14 @@ fn rate(trace: &Trace) -> f64 {
 
 #[test]
 fn another_frame_changes_the_rate_and_no_packet() {
-    let smaller = Trace::proshare(1626.0);
+    let smaller = Trace::proshare(1626.0, Duration::ZERO);
     assert!((6.0 * rate(&smaller) - 160_000.0).abs() < 100.0, "{}", 6.0 * rate(&smaller));
     let times = |trace: &Trace| trace.packets().iter().map(|p| p.at).collect::<Vec<_>>();
     for frame in [1590.0, 1626.0, 1690.0] {
-        assert!(times(&Trace::proshare(frame)) == times(&Trace::proshare(FRAME)), "{frame}");
+        assert!(
+            times(&Trace::proshare(frame, Duration::ZERO)) == times(&Trace::proshare(FRAME, Duration::ZERO)),
+            "{frame}"
+        );
     }
     let told =
         |frame: u32| spec("videoconf", &format!(r#"{{"frame": "{frame}b"}}"#)).check().map_err(|e| e.to_string());
@@ -112,7 +115,7 @@ fn six_flows_are_level_and_not_in_step() {
 fn the_trace_goes_round() {
     let hosts = flows(600);
     let sent = &hosts[0].sent;
-    let n = Trace::proshare(FRAME).packets().len();
+    let n = Trace::proshare(FRAME, Duration::ZERO).packets().len();
     for i in 0..n {
         assert_eq!(sent[i].len, sent[i + n].len);
         assert_eq!(sent[i + n].at.since(sent[i].at), Duration::from_secs(294));
@@ -129,4 +132,34 @@ fn a_trace_file_takes_its_place() {
     assert_eq!(host.sent.len(), 100);
     assert_eq!(p.mean_payload(), Some(200.0));
     assert!(with.prepare(&["0 100\nx\n".into()]).is_err_and(|e| e.to_string().contains("call.txt line 2")));
+}
+
+/// A file of the synthetic trace is the same stream: each packet, and the loop but for its end.
+#[test]
+fn a_file_of_the_synthetic_trace_is_the_same_stream() {
+    let builtin = Trace::proshare(1626.0, Duration::ZERO);
+    let lines = builtin.packets().iter().map(|p| format!("{:.9} {}\n", p.at.as_secs_f64(), p.len));
+    let read = Trace::parse("call.txt", &lines.collect::<String>()).unwrap();
+    assert_eq!(read.packets(), builtin.packets());
+    // The file ends with its last packet, 44 ms before the end of the loop, and goes on after a mean gap, 28 ms.
+    let shorter = builtin.length() - read.length();
+    assert!((10.0..20.0).contains(&shorter.as_millis_f64()), "{shorter}");
+}
+
+#[test]
+fn a_gap_moves_the_second_packet_of_each_frame_and_nothing_else() {
+    let gap = Duration::from_micros(1230);
+    let (together, apart) = (Trace::proshare(FRAME, Duration::ZERO), Trace::proshare(FRAME, gap));
+    assert_eq!((together.packets().len(), together.length()), (apart.packets().len(), apart.length()));
+    let mut seconds = 0;
+    for (was, is) in together.packets().iter().zip(apart.packets()) {
+        assert_eq!(was.len, is.len);
+        seconds += usize::from(is.at == was.at + gap);
+        assert!(is.at == was.at || is.at == was.at + gap);
+    }
+    // 11 of 15 frames have two packets.
+    assert!((seconds as f64 / (294.0 * 15.0) - 11.0 / 15.0).abs() < 0.02, "{seconds}");
+    let told = |gap: &str| spec("videoconf", &format!(r#"{{"gap": "{gap}"}}"#)).check().map_err(|e| e.to_string());
+    assert_eq!(told("40ms"), Ok(()));
+    assert!(told("41ms").unwrap_err().contains("at most 40ms"));
 }
