@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Group, Loss, WindowSpec};
 use aqmkit_sim::{Control, Scenario, run_observed};
@@ -317,4 +317,37 @@ fn connections_of_one_application_are_apart() {
         assert!(something.kind == "something" && (70.0..200.0).contains(&something.duration_ms), "{something:?}");
         assert_eq!(out.flows[0].connections, 2);
     }
+}
+
+/// Fetches one file after the other, each over a connection of its own.
+struct Fetches;
+
+impl Application for Fetches {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Start | Event::Closed(_) => {
+                let conn = Conn(0);
+                cx.want(Action::Open { conn, server: 0 });
+                cx.want(Action::Request { conn, request: 300, response: 100_000, think: Duration::ZERO, close: true });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A short queue ends every slow start with losses, unless the host's route to the client has kept a threshold from the
+/// connection before: from the second file on, hosts that keep one lose less.
+#[test]
+fn routes_of_bsd_hosts_end_slow_start_for_the_next_connection() {
+    let lost = |pipe| {
+        let profile = Profile { route_pipe: Bytes(pipe), ..Profile::freebsd22() };
+        let apps = vec![Box::new(Fetches) as Box<dyn Application>];
+        let fetches = group("web", apps, profile, Delays::Each(vec![Duration::from_millis(60)]));
+        let out = finish(dumbbell(BitRate::from_mbps(1), spec("fifo", r#"{"limit": 4}"#), vec![fetches], 0, 60));
+        let window = &out.windows[0];
+        let drops = window.links["bottleneck"].drops.values().sum::<u64>();
+        drops as f64 / window.apps["web"].connections as f64
+    };
+    let (kept, forgotten) = (lost(16_384), lost(0));
+    assert!(forgotten > 1.0 && kept < forgotten / 2.0, "{kept} and {forgotten} packets lost per connection");
 }

@@ -28,4 +28,4 @@ pub use catalogue::{Addition, Catalogue};
 pub use congestion::{CongestionControl, Kind, Leaves, Scheme, Window};
 pub use profile::{DelayedAck, EcnFeedback, EcnPackets, LossDetection, Overrides, Profile, RateReduction, Timer};
 pub use segment::{EcnCounters, Flags, Options, Segment};
-pub use tcp::{Event, Output, Tcp, TcpStats};
+pub use tcp::{Event, Output, Route, Tcp, TcpStats};

@@ -199,7 +199,7 @@ profile! {
     lda: rate::lda::Params,
     /// Maximum segment size: bytes of data in a full segment.
     mss: Bytes,
-    /// Bytes of IP and TCP header on every segment: 40, or 52 with timestamps.
+    /// Bytes of IP and TCP header on every segment: 40, or 52 with timestamps, 60 with those of T/TCP.
     header: Bytes,
     /// Initial congestion window in full segments.
     initial_window: u32,
@@ -238,6 +238,10 @@ profile! {
     /// Linux's sysctl: smallest, initial and largest send buffer. At most the third is unacknowledged at any time; the buffer is always twice
     /// the congestion window up to there, so the other two have no effect. A real application is woken when a third of a full buffer is free; here it writes at once.
     tcp_wmem: [Bytes; 3],
+    /// The pipe size of the routes of a BSD host (`rmx_sendpipe`, its default send buffer): a route keeps the round-trip time and the
+    /// slow-start threshold of ended connections for those to come, the threshold once it is below half of this size
+    /// (`crates/transport/src/tcp/route.rs`). 0: nothing is kept. Needs a timer that ticks.
+    route_pipe: Bytes,
     /// Whether to use the timestamps option (RFC 7323). Its clock ticks with the timer, or every
     /// millisecond for exact timers.
     timestamps: bool,
@@ -315,7 +319,7 @@ profile! {
     min_variation: Duration,
     /// Largest retransmission timeout, and largest backed-off one.
     max_rto: Duration,
-    /// Whether backoff multiplies at least the minimum timeout. FreeBSD 2.2 multiplied the estimate, which
+    /// Whether backoff multiplies at least the minimum timeout. FreeBSD 2.1 to 2.2.6 multiplied the estimate, which
     /// is 0 or 1 tick for round trips far below a tick, so such a connection hardly backs off.
     backoff_of_minimum: bool,
     /// Maximum backoff factor, in addition to `max_rto`: 64 in BSD and ns-2.
@@ -380,6 +384,10 @@ impl Profile {
         }
         if self.cwnd_limit < self.mss {
             return err("cwnd_limit", self.cwnd_limit.to_string(), "it must be at least one segment");
+        }
+        if self.keeps_routes() && self.timer == Timer::Exact {
+            let want = "routes keep metrics in timer ticks; set timer, or 0b to keep nothing";
+            return err("route_pipe", self.route_pipe.to_string(), want);
         }
         if self.min_rto.is_zero() || self.min_rto > self.max_rto {
             return err("min_rto", self.min_rto.to_string(), "it must be above zero and at most max_rto");

@@ -61,6 +61,8 @@
 //!    "hundreds" of flows (III.3.3.2), and a queue of 240 filled by two packets of each (Figure 5.12).
 //!    `experiments/cbt/README.md` compares both readings.
 //! 6. An overdue early drop happens at once (see RED, deviation 3). Marking is not in the sources.
+//! 7. The averages `avg` and `avgcq` are exact. A kernel has no floating point, and an `avgcq` in whole packets, rounded down, would drop
+//!    robust flows sooner; what parris01's module did is not known, and its cells do not decide it.
 //!
 //! ## Limits
 //!

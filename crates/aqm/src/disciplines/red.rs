@@ -75,6 +75,9 @@
 //! 8. Linux decays the average of an idle queue by powers of two from a table, rounds the average, and
 //!    stops the count (and its drops) while the average is above `max`; it has no byte mode. With `nodrop`
 //!    it does not count the packets it admits; here that resets `count` as a mark does.
+//! 9. ALTQ's RED, which ran in parris01's router, draws with half of `p_b`: its denominator is `2 (max - min) / max_p`, so that
+//!    `max_p` is reached over twice the band (`red_probd` in KAME's `freebsd2/sys/netinet/altq_red.c` of August 1999). `max_p` at half
+//!    is the same; it changes the cells of parris01's appendix B by no more than other seeds do.
 //!
 //! ## Limits
 //!

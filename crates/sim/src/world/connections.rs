@@ -94,8 +94,12 @@ impl World<'_> {
         let client = (index % group.clients) as usize;
         let profile = &group.profile;
         self.serial += 1;
+        let mut ends = [End::new(profile, group.client_phase[client]), End::new(profile, group.server_phase[server])];
+        if let Some(routes) = group.routes.get(server * group.clients as usize + client) {
+            ends.iter_mut().zip(routes).for_each(|(end, route)| end.begin_with(profile, route));
+        }
         let connection = Connection {
-            ends: [End::new(profile, group.client_phase[client]), End::new(profile, group.server_phase[server])],
+            ends,
             timers: [Timer::OFF; 2],
             app,
             local,
@@ -180,10 +184,24 @@ impl World<'_> {
     }
 
     fn end_connection(&mut self, conn: u32, event: fn(traffic::Conn) -> traffic::Event) {
+        self.keep_route(conn);
         let (app, local) = (self.conns[conn as usize].app, self.conns[conn as usize].local);
         self.apps[app as usize].conns.remove(conn);
         self.free_connection(conn);
         self.app_events.push_back((app, event(local)));
+    }
+
+    /// The ends of a connection that is over leave their estimates with the hosts' routes to each other.
+    fn keep_route(&mut self, conn: u32) {
+        let connection = &self.conns[conn as usize];
+        if self.groups[usize::from(connection.group)].routes.is_empty() {
+            return;
+        }
+        let (server, index) = (self.server_of(conn), self.apps[connection.app as usize].index);
+        let group = &mut self.groups[usize::from(connection.group)];
+        let client = (index % group.clients) as usize;
+        let routes = &mut group.routes[server * group.clients as usize + client];
+        connection.ends.iter().zip(routes).for_each(|(end, route)| end.leave_with(&group.profile, route));
     }
 
     fn find_connection(&self, app: u32, local: traffic::Conn) -> Option<u32> {

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Duration, Instant};
 use aqmkit_measure::SenderSample;
-use aqmkit_transport::{Event, Output, Profile, Segment, Tcp, Timer, rate};
+use aqmkit_transport::{Event, Output, Profile, Route, Segment, Tcp, Timer, rate};
 
 use crate::packet::Side;
 
@@ -78,6 +78,20 @@ impl End {
         match p.congestion.rate_based() {
             None => End::Tcp(Tcp::new(p, tick_phase)),
             Some(kind) => End::Rate(Box::new(rate::Endpoint::new(kind))),
+        }
+    }
+
+    /// A TCP begins with what the host's route to its peer has kept.
+    pub(super) fn begin_with(&mut self, p: &Profile, route: &Route) {
+        if let End::Tcp(tcp) = self {
+            tcp.begin_with(p, route);
+        }
+    }
+
+    /// A TCP leaves its estimates with the host's route to its peer.
+    pub(super) fn leave_with(&self, p: &Profile, route: &mut Route) {
+        if let End::Tcp(tcp) = self {
+            tcp.leave_with(p, route);
         }
     }
 

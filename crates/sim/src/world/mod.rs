@@ -23,7 +23,7 @@ use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 use aqmkit_measure::output::Engine;
 use aqmkit_measure::{Output, Recorder};
 use aqmkit_traffic as traffic;
-use aqmkit_transport::Profile;
+use aqmkit_transport::{Profile, Route};
 
 use crate::event_queue::EventQueue;
 use crate::link::{Fate, Link};
@@ -106,6 +106,8 @@ struct Group {
     /// Timer phase of each host, by server and by client.
     server_phase: Vec<Duration>,
     client_phase: Vec<Duration>,
+    /// What the routes between the hosts keep, by server and client, of the client's side and the server's; empty where they keep nothing.
+    routes: Vec<[Route; 2]>,
     rng: Rng,
 }
 
@@ -496,6 +498,11 @@ fn lay_out(scenario: &Scenario) -> (Vec<Path>, Vec<Group>) {
         Group {
             server_phase: phases(g.routes.len()),
             client_phase: phases(g.clients as usize),
+            routes: if g.profile.keeps_routes() {
+                vec![Default::default(); g.routes.len() * g.clients as usize]
+            } else {
+                Vec::new()
+            },
             profile: g.profile.clone(),
             class: g.class,
             paths: g

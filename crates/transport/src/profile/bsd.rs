@@ -14,8 +14,8 @@ impl Profile {
     /// table's 16 KB: 11 full segments in flight. The SYNs are 4.4BSD's, at 0, 6 and 30 s, given up at 75
     /// s.
     ///
-    /// Left out: the route cache, in which a host remembers round-trip times and thresholds from one
-    /// connection to the next, and the exemption of neighbours from slow start.
+    /// Left out: the metrics that routes keep from one connection to the next (`route_pipe = "16384b"` has them), and the
+    /// exemption of neighbours from slow start.
     #[must_use]
     pub fn bsd44() -> Self {
         Profile {
@@ -40,15 +40,26 @@ impl Profile {
     }
 
     /// FreeBSD 2.2, what the dissertation's hosts ran (2.2.8), where its sources differ from the table:
-    /// SYNs at 0, 3, 9, 21 and 45 s, two segments for a server to start with, buffers rounded up to whole
-    /// segments (16 KB to 17,376 bytes, 12 segments), and backoff of the bare estimate.
+    /// SYNs at 0, 3, 9, 21 and 45 s, two segments for a server to start with, and buffers rounded up to whole
+    /// segments (16 KB to 17,280 bytes, 12 segments). The sources are those of the 2.2 branch in KAME's repository
+    /// (`freebsd2/sys/netinet`), with what FreeBSD had put in before 2.2.8 of November 1998:
+    ///
+    /// * Headers of 60 bytes and segments of 1440: T/TCP is on (`tcp_do_rfc1644`), whose CC option takes 8 bytes beside the 12
+    ///   of timestamps (`tcp_mss` in `tcp_input.c`). The dissertation's headers of TCP are 60 bytes (IV 4.1, table 4.1).
+    /// * Routes keep the round-trip time and the threshold of ended connections (`in_rmx.c` 1.26; [`Route`](crate::Route)).
+    /// * Backoff multiplies at least the minimum timeout (`TCP_REXMTVAL` in `tcp_var.h` 1.36.2.1 of April 1998). Until then it
+    ///   multiplied the bare estimate: `backoff_of_minimum = false`.
+    ///
+    /// Left out: CC.ECHO and the window scale in a SYN-ACK, 12 bytes, and T/TCP's data in SYNs, for which a client has to ask.
     #[must_use]
     pub fn freebsd22() -> Self {
         Profile {
             syn_opens_window: true,
-            receive_window: Bytes(12 * 1448),
+            mss: Bytes(1440),
+            header: Bytes(60),
+            receive_window: Bytes(12 * 1440),
             initial_rto: Duration::from_secs(3),
-            backoff_of_minimum: false,
+            route_pipe: Bytes(16_384),
             syn: seconds(&[3, 6, 12, 24, 30]),
             syn_ack: seconds(&[3, 6, 12, 24, 30]),
             ..Self::bsd44()

@@ -41,6 +41,7 @@ impl Profile {
             tcp_rmem: [Bytes(4096), Bytes(131_072), Bytes(6 << 20)],
             scaling_ratio: 0.5,
             tcp_wmem: [Bytes(4096), Bytes(16_384), UNLIMITED],
+            route_pipe: Bytes::ZERO,
             timestamps: true,
             sack: false,
             loss_detection: LossDetection::Sack,

@@ -21,6 +21,7 @@
 //! | `compression.rs` | acknowledgements that wait for each other while data is missing |
 //! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
 //! | `rtt.rs`, `clock.rs` | the retransmission timeout and timer ticks |
+//! | `route.rs` | what a host's route to a peer keeps from one connection to the next |
 //!
 //! Three parts of a real TCP are unnecessary here and omitted. The receive window never shrinks, because the
 //! application always reads, so there is no persist timer. Sequence numbers do not wrap, so there is no
@@ -42,6 +43,7 @@ mod prr;
 mod rack;
 mod ranges;
 mod receive;
+mod route;
 mod rtt;
 mod sack;
 mod send;
@@ -55,6 +57,7 @@ use aqmkit_base::{Duration, Instant};
 
 #[cfg(test)]
 pub(super) use ranges::Range;
+pub use route::Route;
 pub(super) use rtt::Rtt;
 pub(super) use sent::{Loss, Sent};
 

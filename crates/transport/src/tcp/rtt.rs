@@ -21,6 +21,8 @@ pub(crate) struct Rtt {
     known: bool,
     /// Timeouts since the last measurement.
     shift: u8,
+    /// Measurements, up to 255.
+    samples: u8,
 }
 
 /// More doublings than this make no difference: the largest timeout was reached long before.
@@ -40,7 +42,7 @@ const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
 impl Rtt {
     pub(crate) fn new(p: &Profile) -> Self {
-        Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, least: 0, known: false, shift: 0 }
+        Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, least: 0, known: false, shift: 0, samples: 0 }
     }
 
     /// A round trip took so many ticks, or nanoseconds where the timer is exact. Returns how long that is.
@@ -56,6 +58,7 @@ impl Rtt {
         }
         self.known = true;
         self.shift = 0;
+        self.samples = self.samples.saturating_add(1);
         Clock::length(p, number.unsigned_abs())
     }
 
@@ -121,6 +124,28 @@ impl Rtt {
             Timer::Tick(_) => waited,
             Timer::Exact => p.initial_rto.max(Duration::from_secs(3)),
         };
+    }
+
+    /// How many round trips were measured, up to 255.
+    pub(super) fn samples(&self) -> u8 {
+        self.samples
+    }
+
+    /// The estimate and its mean deviation, where the timer ticks.
+    pub(super) fn estimate(&self, tick: Duration) -> (Duration, Duration) {
+        (tick * self.srtt.unsigned_abs() / 32, tick * self.rttvar.unsigned_abs() / 16)
+    }
+
+    /// Begins with the estimate of earlier connections, where the timer ticks. The first timeout has the shifts of FreeBSD 2.2's
+    /// `tcp_mss`, which are those of a coarser fixed point: it is four times the estimate and eight times the deviation.
+    pub(super) fn begin(&mut self, tick: Duration, rtt: Duration, variation: Duration) {
+        let scaled =
+            |time: Duration, scale: u64| i64::try_from((time * scale).as_nanos() / tick.as_nanos()).unwrap_or(i64::MAX);
+        self.srtt = scaled(rtt, 32).clamp(1, 1 << 55);
+        // Without a deviation: that of one round trip.
+        self.rttvar = if variation.is_zero() { self.srtt / 2 } else { scaled(variation, 16).clamp(1, 1 << 55) };
+        self.base = tick * (((self.srtt >> 2) + self.rttvar) >> 1).unsigned_abs();
+        self.known = true;
     }
 
     /// The smoothed round-trip time.
@@ -254,6 +279,24 @@ mod tests {
         }
     }
 
+    /// One tick and a deviation of one tick are 32 and 16 in fixed point: ((32 >> 2) + 16) >> 1 = 12 ticks, where `TCP_REXMTVAL` would
+    /// give 5. Without a deviation, one as long as the round trip.
+    #[test]
+    fn a_cached_estimate_begins_with_four_of_it_and_eight_deviations() {
+        let (p, tick) = (Profile::freebsd22(), Duration::from_millis(500));
+        for variation in [tick, Duration::ZERO] {
+            let mut rtt = Rtt::new(&p);
+            assert_eq!(rtt.rto(&p), Duration::from_secs(3));
+            rtt.begin(tick, tick, variation);
+            assert_eq!((rtt.rto(&p), rtt.smoothed(&p), rtt.samples()), (Duration::from_secs(6), Some(tick), 0));
+            assert_eq!(rtt.estimate(tick), (tick, tick));
+        }
+        // A round trip of none: the minimum.
+        let mut rtt = Rtt::new(&p);
+        rtt.begin(tick, Duration::from_nanos(1), Duration::from_nanos(1));
+        assert_eq!(rtt.rto(&p), Duration::from_secs(1));
+    }
+
     fn backoff(p: &Profile) -> Vec<f64> {
         let mut rtt = Rtt::new(p);
         for _ in 0..30 {
@@ -272,12 +315,15 @@ mod tests {
 
     #[test]
     fn backoff_doubles_six_times_and_forgets_after_three() {
-        assert_eq!(backoff(&Profile::bsd44()), [1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 64.0, 64.0]);
+        for p in [Profile::bsd44(), Profile::freebsd22()] {
+            assert_eq!(backoff(&p), [1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 64.0, 64.0]);
+        }
     }
 
-    /// An estimate of no ticks, multiplied.
+    /// An estimate of no ticks, multiplied, as until FreeBSD 2.2.6.
     #[test]
-    fn freebsd_2_2_does_not_back_off_from_short_round_trips() {
-        assert_eq!(backoff(&Profile::freebsd22()), [1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    fn a_bare_estimate_does_not_back_off_from_short_round_trips() {
+        let p = Profile { backoff_of_minimum: false, ..Profile::bsd44() };
+        assert_eq!(backoff(&p), [1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
     }
 }

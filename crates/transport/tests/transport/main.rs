@@ -17,6 +17,7 @@ mod profiles;
 mod random;
 mod rate;
 mod recovery;
+mod route;
 mod script;
 mod scripts;
 mod throughput;

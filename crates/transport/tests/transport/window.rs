@@ -37,7 +37,7 @@ fn slow_start_doubles_every_round_trip() {
 fn freebsd_servers_start_with_two_segments() {
     for profile in [Profile::freebsd22(), Profile::freebsd45()] {
         let mut pair = Pair::connected(&profile, 100);
-        assert_eq!((pair.ends[A].cwnd(), pair.ends[B].cwnd()), (1448, 2 * 1448));
+        assert_eq!((pair.ends[A].cwnd(), pair.ends[B].cwnd()), (profile.mss.0, 2 * profile.mss.0));
         pair.write(B, u64::MAX);
         assert_eq!(pair.data(B).len(), 2);
     }
