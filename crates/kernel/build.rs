@@ -1,4 +1,4 @@
-//! Packs the built programs for the library, which embeds them.
+//! Packs the built BPF programs, which the library embeds.
 
 use std::path::Path;
 use std::{env, io};

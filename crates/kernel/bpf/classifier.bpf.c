@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The classifier in front of a queue discipline, a stock one or our own (queue.bpf.c): for every packet that leaves a device it reads the
-// queue behind, asks the law of one discipline, and lets the packet through, marks it or drops it.
+// The classifier in front of a qdisc (a stock one, or queue.bpf.c): for every packet leaving the device it reads the qdisc's
+// backlog, runs the law of one discipline, and passes, marks or drops the packet.
 //
-// Compiled once for each discipline: LAW is the function of the law (crates/kernel-laws/src/bpf.rs), STATE and CONFIG are the sizes of its state and
-// parameters in 64-bit words, and LOOKS says what it looks at (crates/kernel-laws/examples/sizes.rs). AT_HEAD is defined for a law that our own queue
-// discipline can apply as packets leave.
+// Compiled once per discipline: LAW is the law's function (crates/kernel-laws/src/bpf.rs), STATE and CONFIG are the sizes of its state and
+// parameters in 64-bit words, and LOOKS tells which packet fields it uses (crates/kernel-laws/examples/sizes.rs). AT_HEAD is defined
+// for a law that queue.bpf.c can also apply at the head of the queue.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -20,15 +20,15 @@
 #define ABOUT 4096
 #define HEADERS 64
 #define WAIT 3
-// Bits of LOOKS: the law looks at a packet's flow, or at its class.
+// Bits of LOOKS: the law uses a packet's flow, or its class.
 #define FLOW 1
 #define CLASS 2
-// Beside the kind of flow in the fourth word of the surroundings: somebody reads `decisions`.
+// Flag in the fourth word of the surroundings, beside the kind of flow: `decisions` has a reader.
 #define WATCHED 256
-// The same for our own queue discipline behind.
+// Flag there: the qdisc behind is queue.bpf.c.
 #define QUEUED 512
 
-// What is used of the kernel's structures; their offsets are corrected for the running kernel when the program is loaded.
+// Kernel structs, as far as used; CO-RE relocations adjust the offsets to the running kernel.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct qdisc_skb_head {
 	__u32 qlen;
@@ -51,8 +51,8 @@ struct sk_buff {
 };
 #pragma clang attribute pop
 
-// In the place of these two numbers the loader writes the kernel's function bpf_cast_to_kern_ctx, and whether there is one
-// (crates/live/src/kernel/functions.rs). Where there is none, what depends on it is dead code, which the verifier removes.
+// The loader replaces these two immediates by a call of the kfunc bpf_cast_to_kern_ctx, and by whether the kernel has it
+// (crates/live/src/kernel/functions.rs). If not, the code that depends on it is dead, and the verifier removes it.
 #define CAST "4279121"
 #define HAS_CAST "4279122"
 
@@ -63,11 +63,11 @@ struct arrival {
 };
 
 struct state {
-	// 1 while a processor decides.
+	// 1 while a CPU is deciding.
 	__u32 lock, unused;
-	// Of the generator of random numbers; 0 before the first packet.
+	// State of the random number generator; 0 before the first packet.
 	__u64 random;
-	// `Program` of crates/kernel-laws/src/law.rs: four words, of which WAIT is the last, the arrival, and the law's own state.
+	// `Program` of crates/kernel-laws/src/law.rs: four words, the last being WAIT, then the arrival, then the law's own state.
 	__u64 before[WAIT + 1];
 	struct arrival arrival;
 	__u64 law[STATE - WAIT - 1 - sizeof(struct arrival) / 8];
@@ -75,9 +75,9 @@ struct state {
 
 struct statistics {
 	__u64 packets, bytes, passed, waiting_packets, waiting_bytes;
-	// How long packets were to wait that were not dropped, in nanoseconds, summed over these packets.
+	// Sum of the predicted sojourn times of packets not dropped, in nanoseconds.
 	__u64 waits;
-	// Packets that were let through because another processor did not finish its decision.
+	// Packets passed without a decision, because another CPU held the lock too long.
 	__u64 undecided;
 	__u64 marked[REASONS], dropped[REASONS];
 	__s64 gauges[GAUGES];
@@ -97,7 +97,7 @@ struct {
 	__type(value, struct statistics);
 } statistics SEC(".maps");
 
-// What the loader wrote about this registration, for whoever asks later. The program only holds the map.
+// The installation record, written by the loader. The program only holds a reference to the map.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -105,12 +105,12 @@ struct {
 	__type(value, char[ABOUT]);
 } about SEC(".maps");
 
-// What was decided about each packet, for whoever measures the queue; nothing is written unless WATCHED is set.
+// Log of the decisions, for measuring the queue; written only if WATCHED is set.
 struct decision {
 	__u64 now;
 	__u32 bytes, packets, verdict, unused;
 	__s64 gauges[GAUGES];
-	// The packet from its network header on, as it was before it was marked; zeros behind its end.
+	// The packet from its network header on, before marking; zero-padded.
 	__u8 headers[HEADERS];
 };
 struct {
@@ -118,7 +118,7 @@ struct {
 	__uint(max_entries, 65536);
 } decisions SEC(".maps");
 
-// Arrivals for a test, and then the verdict on each.
+// Arrivals of a replay, each followed by its verdict.
 struct event {
 	struct arrival arrival;
 	__u64 verdict;
@@ -145,17 +145,17 @@ static __always_inline __u64 mixed(__u64 hash, __u64 word)
 	return hash ^ (hash >> 29);
 }
 
-// Which packets are one flow, as FlowKind of crates/base/src/flow.rs has them in order.
+// Definitions of a flow: the indices of FlowKind in crates/base/src/flow.rs.
 enum { CONNECTION, HOSTS, SOURCE, DESTINATION };
 
 struct headers {
 	__u8 ecn, dscp, protocol, known, has_ports;
 	__u16 source_port, destination_port;
-	// Its flow, a hash; 1 where it is not known.
+	// Flow hash; 1 if unknown.
 	__u64 flow;
 };
 
-// The kernel's own view of a packet, whose fields are read without a function call; none before Linux 6.2.
+// The sk_buff behind the context, whose fields are read without a helper call; NULL before Linux 6.2.
 static __always_inline struct sk_buff *cast(struct __sk_buff *skb)
 {
 	register struct __sk_buff *context asm("r1") = skb;
@@ -169,16 +169,16 @@ static __always_inline struct sk_buff *cast(struct __sk_buff *skb)
 	return kernel;
 }
 
-// Bytes from the network header on, wherever that is: some devices have no link layer, and VLAN tags are of any number.
+// Loads bytes relative to the network header: some devices have no link layer, and there may be any number of VLAN tags.
 static __always_inline long load(struct __sk_buff *skb, __u32 at, void *to, __u32 length)
 {
 	return bpf_skb_load_bytes_relative(skb, at, to, length, BPF_HDR_START_NET);
 }
 
-// 32-bit words of an IPv6 header and the ports behind it.
+// An IPv6 header and the ports behind it, in 32-bit words.
 #define WORDS 11
 
-// Copies the first words from the network header on, with zeros behind the end of a short packet; gives how many there are for certain.
+// Copies the first words from the network header on, zero-padded if the packet is short; returns how many are valid for certain.
 static __always_inline __u32 first_words(struct __sk_buff *skb, struct sk_buff *kernel, __u32 *words)
 {
 	if (kernel) {
@@ -195,7 +195,7 @@ static __always_inline __u32 first_words(struct __sk_buff *skb, struct sk_buff *
 			}
 		}
 	}
-	// A read beyond the end fails as a whole, and leaves zeros.
+	// A load beyond the end fails as a whole and leaves zeros.
 	if (load(skb, 0, words, 4 * WORDS) == 0)
 		return WORDS;
 	if (load(skb, 0, words, 24) == 0)
@@ -203,7 +203,7 @@ static __always_inline __u32 first_words(struct __sk_buff *skb, struct sk_buff *
 	return load(skb, 0, words, 20) == 0 ? 5 : 0;
 }
 
-// Reads the headers of an IP packet. Of what the law does not look at, the compiler leaves nothing.
+// Parses the IP header. The compiler removes what the law does not use.
 static __always_inline void read_headers(struct __sk_buff *skb, struct sk_buff *kernel, __u64 kind, struct headers *h)
 {
 	__u32 words[WORDS] = {}, ports = 0, known = first_words(skb, kernel, words), top = bpf_ntohl(words[0]);
@@ -215,7 +215,7 @@ static __always_inline void read_headers(struct __sk_buff *skb, struct sk_buff *
 		h->protocol = (bpf_ntohl(words[2]) >> 16) & 0xff;
 		from = words[3];
 		to = words[4];
-		// Only the first fragment has ports: no fragment's are used.
+		// Only the first fragment has ports, so ports are ignored for all fragments.
 		if (bpf_ntohl(words[1]) & 0x3fff)
 			known = 0;
 		else if (((top >> 24) & 15) == 5)
@@ -247,7 +247,7 @@ static __always_inline void read_headers(struct __sk_buff *skb, struct sk_buff *
 		from = 0;
 	if (kind == SOURCE)
 		to = 0;
-	// Two addresses of IPv4 are one word.
+	// Both IPv4 addresses fit one word.
 	hash = mixed(kind + 1, from ^ (to << 32 | to >> 32));
 	if (kind == CONNECTION)
 		hash = mixed(hash, (__u64)ports << 8 | h->protocol);
@@ -259,7 +259,7 @@ static __always_inline int within(__u16 port, __u64 rule)
 	return port >= ((rule >> 32) & 0xffff) && port <= rule >> 48;
 }
 
-// Whether a packet matches a rule, written as in crates/kernel/src/classes.rs.
+// Whether a packet matches a rule, encoded as in crates/kernel/src/classes.rs.
 static __always_inline int matches(__u64 rule, const struct headers *h)
 {
 	__u8 value = rule >> 16;
@@ -280,7 +280,7 @@ static __always_inline int matches(__u64 rule, const struct headers *h)
 	return 0;
 }
 
-// The class of a packet: that of the first rule that it matches.
+// The class of a packet: that of the first matching rule.
 static __always_inline __u64 class_of(const __u64 *rules, const struct headers *h)
 {
 	for (int i = 0; i < RULES; i++) {
@@ -292,8 +292,8 @@ static __always_inline __u64 class_of(const __u64 *rules, const struct headers *
 	return 0;
 }
 
-// Reads the queue of the discipline behind. Packets that wait joined (GSO) count as what they carry: no packet on the
-// wire is longer than the device allows.
+// Reads the backlog of the qdisc behind. A queued GSO packet counts as its segments: no packet on the
+// wire exceeds the MTU.
 static __always_inline void read_queue(struct __sk_buff *skb, struct sk_buff *kernel, struct arrival *arrival)
 {
 	__u32 packets = 0, bytes = 0, mtu = 0;
@@ -317,14 +317,14 @@ static __always_inline void read_queue(struct __sk_buff *skb, struct sk_buff *ke
 		bpf_probe_read_kernel(&packets, sizeof(packets), &qdisc->q.qlen);
 		bpf_probe_read_kernel(&bytes, sizeof(bytes), &qdisc->qstats.backlog);
 	}
-	// Seldom, so that there seldom is a division.
+	// Rare, so the division seldom runs.
 	if (bytes > (__u64)packets * (mtu + 18))
 		packets = (bytes + mtu + 17) / (mtu + 18);
 	arrival->waiting_packets = packets;
 	arrival->waiting_bytes = bytes;
 }
 
-// Reads the queue of our own discipline behind.
+// Reads the backlog of queue.bpf.c.
 static __always_inline void read_own_queue(const struct queue *q, struct arrival *arrival)
 {
 	arrival->waiting_packets = q->waiting_packets;
@@ -333,7 +333,7 @@ static __always_inline void read_own_queue(const struct queue *q, struct arrival
 	arrival->free_at = q->free_at;
 }
 
-// The finaliser of SplitMix64.
+// Finaliser of SplitMix64.
 static __always_inline __u64 finalised(__u64 z)
 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -341,7 +341,7 @@ static __always_inline __u64 finalised(__u64 z)
 	return z ^ (z >> 31);
 }
 
-// The next random numbers, by SplitMix64 in the place of a call for each.
+// The next random numbers, by SplitMix64: cheaper than a helper call for each.
 static __always_inline void draw(struct state *s)
 {
 	for (int i = 0; i < DRAWS; i += 2) {
@@ -352,12 +352,12 @@ static __always_inline void draw(struct state *s)
 	}
 }
 
-// How often a processor tries to lock the state: some 100 microseconds in all.
+// Number of attempts to take the lock: some 100 microseconds in all.
 #define TRIES 2048
 
-// Locks the state; 0 where another processor kept it all the time. An atomic instruction takes 2 ns where bpf_spin_lock takes 44, which switches
-// interrupts off and on. They may stay on: no packet is sent in an interrupt through a queue discipline, and soft interrupts are off. A decision takes
-// less than a microsecond; only a processor of a virtual machine that is taken away meanwhile makes others wait longer, and they do not wait for ever.
+// Takes the lock; returns 0 if another CPU held it all the time. A compare-and-swap takes 2 ns; bpf_spin_lock takes 44 ns, because it disables
+// interrupts. They may stay enabled: qdiscs do not run in hard interrupts, and softirqs are disabled here. A decision takes less than
+// a microsecond; only a preempted vCPU makes others wait longer, and they give up eventually.
 static __always_inline int locked(__u32 *lock)
 {
 #pragma clang loop unroll(disable)
@@ -372,8 +372,8 @@ static __always_inline void unlock(__u32 *lock)
 	__sync_lock_test_and_set(lock, 0);
 }
 
-// Gives the verdict of the law about the arrival in the state, which is locked: 0 to pass, else 1 to mark or 2 to drop in the lowest byte and the
-// reason in the next one.
+// Runs the law on the arrival in the state, which is locked. Returns 0 to pass; otherwise 1 to mark or 2 to drop in the low byte, and the
+// reason in the next byte.
 static __always_inline __u32 decide(struct state *s, const struct settings *in_force, struct statistics *count)
 {
 	const struct arrival *arrival = &s->arrival;
@@ -394,7 +394,7 @@ static __always_inline __u32 decide(struct state *s, const struct settings *in_f
 	return verdict;
 }
 
-// Writes down a decision. Where there is no room it is lost, which the reader notices when the packet comes out of the queue.
+// Logs a decision. If the ring buffer is full the entry is lost, which the reader notices when the packet leaves the queue.
 static __always_inline void note(struct __sk_buff *skb, const struct arrival *arrival, __u32 verdict,
 				 const struct statistics *count)
 {
@@ -409,13 +409,13 @@ static __always_inline void note(struct __sk_buff *skb, const struct arrival *ar
 	d->unused = 0;
 	for (int i = 0; i < GAUGES; i++)
 		d->gauges[i] = count->gauges[i];
-	// A read beyond the end fails as a whole, and leaves zeros.
+	// A load beyond the end fails as a whole and leaves zeros.
 	if (load(skb, 0, d->headers, HEADERS) < 0 && load(skb, 0, d->headers, 40) < 0 && load(skb, 0, d->headers, 28) < 0)
 		load(skb, 0, d->headers, 20);
 	bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
 }
 
-// Finds what both programs use.
+// Looks up the maps that both programs use.
 static __always_inline int look_up(struct state **s, struct settings **in_force, struct statistics **count)
 {
 	__u32 zero = 0;
@@ -426,7 +426,7 @@ static __always_inline int look_up(struct state **s, struct settings **in_force,
 	return *s && *in_force && *count;
 }
 
-// Finds out about a packet what the law looks at, but for random numbers.
+// Fills in what the law uses of a packet, except random numbers.
 static __always_inline void look_at(struct __sk_buff *skb, struct sk_buff *kernel, const struct headers *headers,
 				    const struct settings *in_force, const struct queue *own, struct arrival *arrival)
 {
@@ -444,18 +444,18 @@ static __always_inline void look_at(struct __sk_buff *skb, struct sk_buff *kerne
 		read_queue(skb, kernel, arrival);
 }
 
-// Decides about an arrival. The state is locked.
+// Decides on an arrival, under the lock.
 static __always_inline __u32 judge(struct state *s, const struct settings *in_force, struct statistics *count, struct arrival *arrival)
 {
 	__u32 zero = 0;
 
 	if (!s->random) {
-		// The first packet. Two maps are looked up only so that the program holds them.
+		// First packet. Two maps are looked up only to give the program a reference to them.
 		bpf_map_lookup_elem(&about, &zero);
 		bpf_map_lookup_elem(&pace, &zero);
 		s->random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
 	}
-	// Another processor may have looked at the clock later and locked the state before. The law's time does not go back.
+	// Another CPU may have read the clock later but taken the lock earlier: the law's clock must not run backwards.
 	if (arrival->now < s->arrival.now)
 		arrival->now = s->arrival.now;
 	s->arrival = *arrival;
@@ -484,7 +484,7 @@ int classify(struct __sk_buff *skb)
 	if (locked(&s->lock)) {
 		verdict = judge(s, in_force, count, &arrival);
 #ifdef AT_HEAD
-		// The law decides as packets leave, and its state is there.
+		// The law runs at the head of the queue, where its state is too.
 		if (own && own->at_head)
 			for (int i = 0; i < GAUGES; i++)
 				count->gauges[i] = own->gauges[i];
@@ -504,7 +504,7 @@ int classify(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC; // whatever filters follow
 }
 
-// Decides about the next of `events`, if there is one. The state is locked.
+// Decides on the next of `events`, if any, under the lock.
 static __always_inline void judge_event(struct state *s, const struct settings *in_force, struct statistics *count)
 {
 	__u32 zero = 0, which;
@@ -522,7 +522,7 @@ static __always_inline void judge_event(struct state *s, const struct settings *
 	event->verdict = decide(s, in_force, count);
 }
 
-// For tests: several processors may run it at once.
+// For replays; several CPUs may run it concurrently.
 SEC("classifier")
 int replay(struct __sk_buff *skb)
 {

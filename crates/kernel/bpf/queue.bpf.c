@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A queue discipline of one FIFO queue and a shaper. The classifier in front of it, at the egress of the same device, decides and marks, and says
-// in tc_index what is to be dropped. That is because a queue discipline in BPF may not write to packets.
+// A qdisc with one FIFO and a shaper. The classifier in front of it, on the egress of the same device, decides and marks, and puts the verdict
+// to drop into tc_index, because a BPF qdisc may not write to packets.
 //
-// Where AT_HEAD is defined, it is a law that drops packets as they leave (crates/kernel-laws/src/bpf.rs), HEAD is the size of its state and CONFIG that
-// of its parameters in 64-bit words, and AT_HEAD_SET is the place of the parameter that puts it in force. The settings are the classifier's.
+// If AT_HEAD is defined, it is a law that drops at the head of the queue (crates/kernel-laws/src/bpf.rs); HEAD and CONFIG are the sizes of its state
+// and parameters in 64-bit words, and AT_HEAD_SET is the index of the parameter that enables it. The settings are the classifier's.
 //
-// The programs are members of the kernel's `struct Qdisc_ops`, called under the lock of the device's queue. One set of programs and maps
+// The programs are members of `struct Qdisc_ops`, called under the root qdisc lock. One set of programs and maps
 // serves one device.
 
 #include <linux/bpf.h>
@@ -19,7 +19,7 @@
 #define NET_XMIT_DROP 1
 #define EBUSY 16
 
-// What is used of the kernel's structures; their offsets are corrected for the running kernel when the programs are loaded.
+// Kernel structs, as far as used; CO-RE relocations adjust the offsets to the running kernel.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct qdisc_skb_head {
 	__u32 qlen;
@@ -41,12 +41,12 @@ struct sk_buff {
 struct bpf_sk_buff_ptr;
 #pragma clang attribute pop
 
-// Older headers of the kernel do not have it.
+// Missing in older kernel headers.
 struct bpf_iter_num {
 	__u64 opaque;
 };
 
-// A packet that waits.
+// A queued packet.
 struct slot {
 	struct sk_buff __kptr *skb;
 	__u64 arrived;
@@ -60,11 +60,11 @@ struct {
 	__type(value, struct slot);
 } slots SEC(".maps");
 
-// Functions of the kernel. In the place of a number the loader writes the kernel's own (crates/live/src/kernel/functions.rs).
+// Kfuncs. The loader replaces the immediates by the kernel's BTF ids (crates/live/src/kernel/functions.rs).
 #define KERNEL_FUNCTION(number) "call " #number
 #define CLOBBERED "r2", "r3", "r4", "r5", "memory"
 
-// bpf_qdisc_skb_drop: drops a packet once the lock is released.
+// bpf_qdisc_skb_drop: frees a dropped packet after the lock is released.
 static __always_inline void drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free)
 {
 	register struct sk_buff *first asm("r1") = skb;
@@ -81,7 +81,7 @@ static __always_inline void release(struct sk_buff *skb)
 	asm volatile(KERNEL_FUNCTION(4279125) : "+r"(first) : : "r0", "r2", "r3", "r4", "r5", "memory");
 }
 
-// bpf_qdisc_watchdog_schedule: dequeue is to be called at this time.
+// bpf_qdisc_watchdog_schedule: arms the watchdog timer for the next dequeue.
 static __always_inline void wake_at(struct Qdisc *sch, __u64 time)
 {
 	register struct Qdisc *first asm("r1") = sch;
@@ -91,7 +91,7 @@ static __always_inline void wake_at(struct Qdisc *sch, __u64 time)
 	asm volatile(KERNEL_FUNCTION(4279126) : "+r"(first), "+r"(second), "+r"(third) : : "r0", "r4", "r5", "memory");
 }
 
-// bpf_qdisc_bstats_update: counts a packet that leaves.
+// bpf_qdisc_bstats_update: counts a dequeued packet.
 static __always_inline void count(struct Qdisc *sch, struct sk_buff *skb)
 {
 	register struct Qdisc *first asm("r1") = sch;
@@ -100,7 +100,7 @@ static __always_inline void count(struct Qdisc *sch, struct sk_buff *skb)
 	asm volatile(KERNEL_FUNCTION(4279127) : "+r"(first), "+r"(second) : : "r0", "r3", "r4", "r5", "memory");
 }
 
-// A loop that the verifier need not follow round by round: bpf_iter_num_new, bpf_iter_num_next, bpf_iter_num_destroy.
+// An open-coded iterator, which the verifier does not unroll: bpf_iter_num_new, bpf_iter_num_next, bpf_iter_num_destroy.
 static __always_inline void loop_new(struct bpf_iter_num *loop, int rounds)
 {
 	register struct bpf_iter_num *first asm("r1") = loop;
@@ -196,7 +196,7 @@ dropped:
 	return NET_XMIT_DROP;
 }
 
-// Takes out the packet at the head, of which there is one.
+// Removes the packet at the head; the queue must not be empty.
 static __always_inline struct sk_buff *take(struct Qdisc *sch, struct queue *q, struct slot *slot, __u64 now)
 {
 	struct sk_buff *skb = bpf_kptr_xchg(&slot->skb, 0);
@@ -280,7 +280,7 @@ struct sk_buff *dequeue(__u64 *arguments)
 	skb = take(sch, q, slot, now);
 	q->left += slot->packets;
 	q->waited += slot->packets * (now - slot->arrived);
-	// The link sends without a pause while packets wait, however late the timer is.
+	// The link is busy back to back while packets are queued, however late the timer fires.
 	q->free_at += slot->bytes * *byte_time >> SHIFT;
 #endif
 	if (skb)
@@ -288,7 +288,7 @@ struct sk_buff *dequeue(__u64 *arguments)
 	return skb;
 }
 
-// Releases all packets.
+// Frees all queued packets.
 static __always_inline void empty(struct queue *q, __u64 now)
 {
 	struct bpf_iter_num loop;
@@ -312,7 +312,7 @@ static __always_inline void empty(struct queue *q, __u64 now)
 	q->free_at = now;
 }
 
-// void reset(struct Qdisc *sch): the device goes down, or the queue discipline is removed.
+// void reset(struct Qdisc *sch): the device goes down, or the qdisc is removed.
 SEC("classifier")
 int reset(__u64 *arguments)
 {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the classifier (classifier.bpf.c) and the queue discipline (queue.bpf.c) know of each other.
+// Shared by the classifier (classifier.bpf.c) and the qdisc (queue.bpf.c).
 
 #define GAUGES 4
 #define SURROUNDINGS 4
 // `RULES` of crates/kernel/src/classes.rs.
 #define RULES 32
 
-// The state of the queue discipline. Its programs write it under the lock of the device's queue; the classifier only reads it.
+// State of the qdisc. Written by its programs under the root qdisc lock; the classifier only reads it.
 struct queue {
-	// What waits, with packets in one piece (GSO) counted as those that they carry.
+	// Backlog; a GSO packet counts as its segments.
 	__u64 waiting_packets, waiting_bytes;
-	// When the link is free for the packet at the head, and since when nothing waits.
+	// When the link becomes free for the packet at the head, and since when the queue has been empty.
 	__u64 free_at, empty_since;
-	// Places of the packets that leave and arrive next, modulo SLOTS.
+	// Slots of the next departure and the next arrival, modulo SLOTS.
 	__u64 head, tail;
-	// Packets that have left, and the time that they waited in all.
+	// Packets dequeued, and the sum of their sojourn times.
 	__u64 left, waited;
-	// Packets that found no room.
+	// Packets dropped because the queue was full.
 	__u64 overflowed;
-	// Whether a device has it already.
+	// Whether it is attached to a device already.
 	__u64 taken;
-	// Of a law at the head of the queue: whether it is in force, the packets that it dropped, and its state to be shown.
+	// Law at the head of the queue: whether it is enabled, the packets it dropped, and its gauges.
 	__u64 at_head, dropped_at_head;
 	__s64 gauges[GAUGES];
 };
@@ -33,12 +33,12 @@ struct {
 	__type(value, struct queue);
 } queue SEC(".maps");
 
-// What the classifier tells the queue discipline in skb->tc_index: how many packets this one carries, and whether it is to be dropped.
+// From classifier to qdisc, in skb->tc_index: the number of segments, and whether to drop the packet.
 #define CARRIED 0x7fff
 #define REFUSED 0x8000
 
 #define SHIFT 20
-// How long the link takes for a byte, in nanoseconds times 2^SHIFT. It changes while packets wait.
+// Link time per byte, in nanoseconds times 2^SHIFT. May change while packets are queued.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -47,14 +47,14 @@ struct {
 } pace SEC(".maps");
 
 #ifdef CONFIG
-// `Surroundings` of crates/kernel-laws/src/law.rs, the rules of classes, then the discipline's own parameters.
+// Layout: `Surroundings` of crates/kernel-laws/src/law.rs, the class rules, then the discipline's own parameters.
 struct settings {
 	__u64 around[SURROUNDINGS];
 	__u64 rules[RULES];
 	__u64 config[CONFIG];
 };
 
-// Two, of which `active` says which is in force: a change is written to the other one first.
+// Two copies, of which `active` selects one: a change is written to the other one first.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -69,7 +69,7 @@ struct {
 	__type(value, __u64);
 } active SEC(".maps");
 
-// The settings in force.
+// The active settings.
 static __always_inline struct settings *in_force_now(void)
 {
 	__u32 zero = 0, which;

@@ -1,38 +1,38 @@
-//! The rules by which a program tells the class of a packet.
+//! Classification rules of a program.
 
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::registry::Link;
 use aqmkit_base::{ClassId, Ecn};
 use aqmkit_kernel_laws::law::CLASSES;
 
-/// The most rules: as in `bpf/classifier.bpf.c`.
+/// Maximum number of rules, as in `bpf/classifier.bpf.c`.
 pub const RULES: usize = 32;
 
-/// Packets that match belong to a class; of several rules the first that matches decides.
+/// Assigns matching packets to a class; the first matching rule decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What it matches.
+    /// The condition.
     pub matches: Match,
-    /// The class.
+    /// The class of matching packets.
     pub class: ClassId,
 }
 
-/// What a rule matches.
+/// The condition of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// Every packet.
     Any,
-    /// The packets of a protocol.
+    /// Packets of an IP protocol.
     Protocol(u8),
-    /// Those with a source or destination port from the one to the other.
+    /// Packets of a protocol with a source or destination port in this range, inclusive.
     Ports(u8, u16, u16),
-    /// Those with this differentiated services codepoint.
+    /// Packets with this DSCP.
     Dscp(u8),
-    /// Those with this ECN codepoint.
+    /// Packets with this ECN codepoint.
     Ecn(Ecn),
 }
 
-/// Kind, class, a value and two ports in one word; 0 is no rule.
+/// Encodes kind, class, a value and two ports in one word; 0 means no rule.
 fn word(rule: Rule) -> u64 {
     let (kind, value, low, high) = match rule.matches {
         Match::Any => (1_u64, 0, 0, 0),
@@ -44,7 +44,7 @@ fn word(rule: Rule) -> u64 {
     kind | u64::from(rule.class.0) << 8 | u64::from(value) << 16 | u64::from(low) << 32 | u64::from(high) << 48
 }
 
-/// The rules as a program finds them.
+/// The rules, as encoded in the settings map.
 pub(crate) fn words(link: &Link, rules: &[Rule]) -> Result<[u64; RULES], ParamError> {
     let too_many = |what: &str, n: usize, most: usize| {
         let what = format!("{n} {what} are too many for the kernel");

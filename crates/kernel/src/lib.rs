@@ -1,8 +1,8 @@
 //! The disciplines of aqmkit for the Linux kernel.
 //!
-//! A [`Classifier`] is a BPF program that decides about each packet before a stock queue discipline. Its law is compiled from
-//! `aqmkit_kernel_laws`; here are the built programs, and what turns a user's parameters ([`Spec`]) into the words that the
-//! program finds in its map. Nothing here talks to a kernel: `aqmkit_live::kernel` does.
+//! A [`Classifier`] is a BPF program that decides on each packet in front of a stock qdisc. Its law is compiled from
+//! `aqmkit_kernel_laws`. This crate has the built programs, and converts a user's parameters ([`Spec`]) into the words
+//! of the program's settings map. It does not talk to a kernel: `aqmkit_live::kernel` does.
 
 #![forbid(unsafe_code)]
 
@@ -21,24 +21,24 @@ use aqmkit_kernel_laws::words::Words;
 pub use classes::{Match, RULES, Rule};
 pub use laws::{afd, ared, blue, cbt, codel, csfq, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred};
 
-/// A discipline as a BPF program before a stock queue discipline.
+/// A discipline as a BPF program in front of a stock qdisc.
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
-    /// The discipline's name.
+    /// Name of the discipline.
     pub name: &'static str,
-    /// The names of the gauges that it keeps, in order.
+    /// Names of its gauges, in order.
     pub gauges: &'static [&'static str],
-    /// How many of them, from the first on, are rates, which it keeps in Mbit/s.
+    /// How many gauges, starting with the first, are rates, which the program keeps in Mbit/s.
     rates: usize,
-    /// 64-bit words of its state.
+    /// Size of the law's state, in 64-bit words.
     pub state_words: usize,
-    /// 64-bit words of its parameters.
+    /// Size of the law's parameters, in 64-bit words.
     pub config_words: usize,
 }
 
 macro_rules! classifiers {
     ($($variant:ident = $module:ident :: $law:ident, $name:literal;)*) => {
-        /// Every discipline that runs as a classifier.
+        /// All disciplines that run in the kernel.
         pub const CLASSIFIERS: &[Classifier] = &[$(Classifier {
             name: $name,
             gauges: <fixed::$module::$law as Law>::GAUGES,
@@ -47,7 +47,7 @@ macro_rules! classifiers {
             config_words: size_of::<<fixed::$module::$law as Law>::Config>() / 8,
         },)*];
 
-        /// The parameters of a discipline as its program finds them, with its limit first.
+        /// A discipline's parameters as words, the limit first.
         fn config(spec: &Spec, link: &Link) -> Result<Vec<u64>, ParamError> {
             match spec.effective(link)?.parameters() {
                 $(Parameters::$variant(params) => laws::$module::config(params, link).map(|config| words(&config)),)*
@@ -84,10 +84,10 @@ fn not_there(name: &str) -> ParamError {
     ParamError::sentence("discipline", what, format!("those that do are {}", names.join(", ")))
 }
 
-/// The classifier of a discipline.
+/// Looks up a discipline's classifier.
 ///
 /// # Errors
-/// When it does not run in the kernel.
+/// When the discipline does not run in the kernel.
 pub fn classifier(name: &str) -> Result<&'static Classifier, ParamError> {
     CLASSIFIERS.iter().find(|c| c.name == name).ok_or_else(|| not_there(name))
 }
@@ -98,11 +98,11 @@ fn words(of: &impl Words) -> Vec<u64> {
     words
 }
 
-/// What the program of a discipline finds in its map of settings: the surroundings, the rules by which packets belong to the link's
-/// classes, then the discipline's parameters. `version` is above 0, and higher with each change.
+/// The settings map of a program: surroundings, class rules, then the discipline's parameters. `version` must be
+/// positive and increase with each change.
 ///
 /// # Errors
-/// When a parameter or a rule cannot be used on this link, or not in the kernel.
+/// When a parameter or rule is invalid on this link, or not supported in the kernel.
 pub fn settings(spec: &Spec, link: &Link, rules: &[Rule], version: u64) -> Result<Vec<u64>, ParamError> {
     let config = config(spec, link)?;
     let rules = classes::words(link, rules)?;
@@ -115,49 +115,49 @@ pub fn settings(spec: &Spec, link: &Link, rules: &[Rule], version: u64) -> Resul
     Ok(all)
 }
 
-/// The built programs.
+/// The built BPF programs.
 static PROGRAMS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/programs.packed")));
 
-/// A built program, which is there: a test looks for all of them.
+/// A built program; a test checks that all of them exist.
 fn program(name: &str) -> &'static [u8] {
     PROGRAMS.get(&format!("{name}.bpf.o")).unwrap_or_default()
 }
 
-/// The queue discipline that can stand behind the classifier of this name in the place of a stock one (Linux 6.16 with `CONFIG_NET_SCH_BPF`), an ELF file for
-/// BPF. The one of CoDel can drop packets at the head of the queue.
+/// The ELF object of the BPF qdisc that can replace a stock one behind this classifier (Linux 6.16 with
+/// `CONFIG_NET_SCH_BPF`). That of CoDel can drop at the head of the queue.
 #[must_use]
 pub fn queue(name: &str) -> &'static [u8] {
     program(if name == "codel" { "codel-queue" } else { "queue" })
 }
 
-/// Whether the queue discipline behind the classifier applies the law to packets that leave, instead of the classifier to those that arrive: CoDel
-/// does where nothing is marked, for only a classifier can mark.
+/// Whether the BPF qdisc applies the law to departing packets rather than the classifier to arriving ones. True for
+/// CoDel without ECN: only the classifier can mark.
 #[must_use]
 pub fn at_head(spec: &Spec) -> bool {
     matches!(spec.parameters(), Parameters::Codel(params) if !params.ecn && params.ce_threshold.is_none())
 }
 
-/// Changes the settings of a discipline that is [`at_head`] so that it is there.
+/// Sets the flag that moves the law of an [`at_head`] discipline to the head of the queue.
 pub fn set_at_head(settings: &mut [u64]) {
     if let Some(word) = settings.get_mut(SETTINGS_BEFORE + fixed::codel::AT_HEAD) {
         *word = 1;
     }
 }
 
-/// Words of the settings before the discipline's own.
+/// Number of settings words before the discipline's own.
 pub const SETTINGS_BEFORE: usize = <Surroundings as Words>::COUNT + RULES;
 
-/// How many gauges a program has room for.
+/// Maximum number of gauges of a program.
 pub const GAUGES: usize = aqmkit_kernel_laws::law::GAUGES;
 
 impl Classifier {
-    /// The program, an ELF file for BPF.
+    /// The ELF object of the program.
     #[must_use]
     pub fn object(&self) -> &'static [u8] {
         program(self.name)
     }
 
-    /// The gauges under their names, from the words in which the program keeps them; rates in bits per second.
+    /// Decodes the gauges, with their names; rates in bit/s.
     pub fn read_gauges(&self, words: [u64; GAUGES]) -> impl Iterator<Item = (&'static str, f64)> + use<> {
         let rates = self.rates;
         let read = move |(i, (name, word)): (usize, (&'static str, u64))| {
@@ -168,13 +168,13 @@ impl Classifier {
     }
 }
 
-/// Bytes of an arrival, and of the verdict after it.
+/// Size in bytes of an arrival followed by its verdict.
 const EVENT: usize = size_of::<Arrival>() + 8;
 
-/// An arrival as a program's map `events` has it.
+/// An element of the map `events`.
 pub type Event = [u8; EVENT];
 
-/// An arrival for a replay in the kernel.
+/// Encodes an arrival for a replay in the kernel.
 #[must_use]
 pub fn event(arrival: &Arrival) -> Event {
     let words = [
@@ -196,7 +196,7 @@ pub fn event(arrival: &Arrival) -> Event {
     event
 }
 
-/// The verdict after an arrival: [`aqmkit_kernel_laws::law::Verdict::code`].
+/// The verdict on an event, as [`aqmkit_kernel_laws::law::Verdict::code`].
 #[must_use]
 pub fn decision(event: &Event) -> u32 {
     let [.., a, b, c, d, _, _, _, _] = *event;
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// The words that a program expects are those that it is given, in number.
+    /// The settings have exactly the words that the program expects.
     #[test]
     fn settings_have_the_size_of_the_map() {
         let link = Link::new(BitRate::from_mbps(10));
@@ -246,7 +246,7 @@ mod tests {
         assert!(at_head(&plain) && !at_head(&Spec::named("pie").expect("it is in the catalogue")));
         assert!(!at_head(&read(serde_json::json!({ "ecn": true }))));
         assert!(!at_head(&read(serde_json::json!({ "ce_threshold": "3ms" }))));
-        // The word that is set is the one that the program looks at.
+        // The flag that is set is the one that the program reads.
         let Parameters::Codel(params) = plain.effective(&link).expect("its defaults").parameters().clone() else {
             panic!("not codel")
         };

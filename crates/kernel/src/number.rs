@@ -1,4 +1,4 @@
-//! Numbers in fixed point from floating point, and back.
+//! Conversions between floating point and fixed point.
 
 use aqmkit_aqm::ParamError;
 use aqmkit_base::size::Counting;
@@ -7,13 +7,13 @@ use aqmkit_kernel_laws::fixed::{DIGIT, FINER, Factor, Fixed, Fraction, ONE, Powe
 use aqmkit_kernel_laws::law::Limit;
 use aqmkit_kernel_laws::rate;
 
-/// Lengths, counts and rates end here: 2^31 less one.
+/// Upper bound of lengths, counts and rates: 2^31 - 1.
 const MOST: f64 = 2_147_483_647.0;
 
-/// A number in fixed point, from -2^31 to 2^31.
+/// Converts a number from -2^31 to 2^31 to fixed point.
 ///
 /// # Errors
-/// When it is larger.
+/// When it is out of range.
 pub fn fixed(field: &str, x: f64) -> Result<Fixed, ParamError> {
     if x.abs() <= MOST {
         return Ok(Fixed(libm::round(x * ONE as f64) as i64));
@@ -21,13 +21,13 @@ pub fn fixed(field: &str, x: f64) -> Result<Fixed, ParamError> {
     Err(ParamError::new(field, x, "in the kernel it must be below 2147483648"))
 }
 
-/// The number that fixed point stands for.
+/// Converts back to floating point.
 #[must_use]
 pub fn float(x: Fixed) -> f64 {
     x.0 as f64 / ONE as f64
 }
 
-/// A positive multiplier, or 0.
+/// A nonnegative multiplier.
 ///
 /// # Errors
 /// When it is negative or above 2^30.
@@ -43,27 +43,27 @@ pub fn factor(field: &str, x: f64) -> Result<Factor, ParamError> {
     if exponent > 30 {
         return Err(ParamError::new(field, x, "in the kernel it must be below 1073741824"));
     }
-    // The mantissa is from a half to one; 2^64 times it fits except for rounding, which 53 bits need none of.
+    // The mantissa is in [0.5, 1); times 2^64 it fits, since 53 bits need no rounding.
     let bits = (libm::ldexp(mantissa, 53) as u64) << 11;
     let shifts = if exponent > 0 { (exponent as u64) << 32 } else { u64::from(exponent.unsigned_abs().min(63)) };
     Ok(Factor { mantissa: Fraction::new(bits), shifts })
 }
 
-/// A multiplier of probabilities with [`FINER`] more bits.
+/// A multiplier with [`FINER`] extra fractional bits, for probabilities.
 ///
 /// # Errors
-/// As [`factor`]; it must be below 64.
+/// As [`factor`]; and when it is 64 or more.
 pub fn finer(field: &str, x: f64) -> Result<Factor, ParamError> {
     factor(field, x * f64::from(1 << FINER))
 }
 
-/// A probability with [`FINER`] more bits.
+/// A probability with [`FINER`] extra fractional bits.
 #[must_use]
 pub fn finer_fixed(p: f64) -> Fixed {
     Fixed(libm::round(p * ONE as f64 * f64::from(1 << FINER)) as i64)
 }
 
-/// One over a number; 0 where it is 0.
+/// The reciprocal `1 / x`, or 0 if `x` is 0.
 ///
 /// # Errors
 /// As [`factor`].
@@ -71,13 +71,13 @@ pub fn inverse(field: &str, x: f64) -> Result<Factor, ParamError> {
     factor(field, if x == 0.0 { 0.0 } else { 1.0 / x })
 }
 
-/// A fraction of 2^64.
+/// `x` as a fraction of 2^64.
 fn fraction(x: f64) -> Fraction {
-    // A conversion from floating point stays within the bounds of the integer.
+    // The cast saturates.
     Fraction::new((x * 18_446_744_073_709_551_616.0) as u64)
 }
 
-/// The powers of a number from 0 to 1.
+/// The powers of a number from 0 to 1, as tables.
 #[must_use]
 pub fn powers(x: f64) -> Powers {
     let mut powers = Powers::default();
@@ -89,7 +89,7 @@ pub fn powers(x: f64) -> Powers {
     powers
 }
 
-/// How a rate is averaged over a time.
+/// Exponential averaging with the time constant `k`.
 #[must_use]
 pub fn averaging(k: Duration) -> rate::Averaging {
     let mut decay = rate::Exponential::default();
@@ -102,13 +102,13 @@ pub fn averaging(k: Duration) -> rate::Averaging {
     rate::Averaging { k: nanos(k), decay }
 }
 
-/// Nanoseconds, at most some 146 years: sums of two must not overflow.
+/// Nanoseconds, capped at about 146 years so that the sum of two does not overflow.
 #[must_use]
 pub fn nanos(time: Duration) -> u64 {
     time.as_nanos().min(1 << 62)
 }
 
-/// What a queue may hold. More than the numbers allow is as good as no limit.
+/// A queue limit; one beyond fixed point counts as unlimited.
 ///
 /// # Errors
 /// Never for a checked limit.

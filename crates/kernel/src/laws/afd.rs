@@ -13,7 +13,7 @@ use crate::number::{factor, fixed, limit, nanos};
 /// AFD's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When the shadow buffer or a number is larger than the kernel's.
+/// When the shadow buffer or a number exceeds what the program supports.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::afd::Config, ParamError> {
     in_range("buffer", f64::from(params.buffer), 1.0, SAMPLES as f64)?;
     let typical = if params.limit.unit() == Counting::Bytes { link.mean_packet.as_f64() } else { 1.0 };

@@ -15,7 +15,7 @@ use crate::number::{factor, powers};
 /// CBT's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When there are more classes than in the kernel, or a number is too large for fixed point.
+/// When there are more classes than the program supports, or a number exceeds fixed point.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::cbt::Config, ParamError> {
     Ok(disciplines::cbt::Config {
         limit: listed(params.limit)?,

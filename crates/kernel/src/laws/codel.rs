@@ -13,7 +13,7 @@ use crate::number::{factor, limit, nanos};
 /// CoDel's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When one is not there in the kernel, or too large for fixed point.
+/// When a parameter is not supported in the kernel, or exceeds fixed point.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::codel::Config, ParamError> {
     if params.ce_threshold_selector.is_some() {
         let what = "the law in the kernel marks every ECN-capable packet above ce_threshold";

@@ -16,7 +16,7 @@ use crate::number::{averaging, fixed, inverse, limit, nanos};
 /// CSFQ's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When the router is to be an edge or a core alone, or the flows or a number are more than the kernel's.
+/// When the role is edge or core alone, or the flows or a number exceed what the program supports.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::csfq::Config, ParamError> {
     if params.role != Role::EdgeCore {
         let what = "in the kernel no packet carries a label from one router to another";

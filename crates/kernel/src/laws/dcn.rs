@@ -13,7 +13,7 @@ use crate::number::{factor, fixed, inverse, limit, nanos};
 /// DCN's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When a table or a number is larger than the kernel's.
+/// When a table or a number exceeds what the program supports.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::dcn::Config, ParamError> {
     in_range("sb_slots", f64::from(params.sb_slots), 1.0, SB_SLOTS as f64)?;
     in_range("hb_limit", f64::from(params.hb_limit), 1.0, HB_LIMIT as f64)?;

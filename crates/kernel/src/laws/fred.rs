@@ -13,7 +13,7 @@ use crate::number::{fixed, limit};
 /// FRED's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When the queue or a number is larger than the kernel's.
+/// When the queue or a number exceeds what the program supports.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::fred::Config, ParamError> {
     in_range("limit", params.limit.value(), 1.0, PACKETS as f64)?;
     let avpkt = params.avpkt.unwrap_or(link.mean_packet);

@@ -1,4 +1,4 @@
-//! The parameters of each discipline in fixed point, from its effective parameters.
+//! Converts each discipline's effective parameters to fixed point.
 
 pub mod afd;
 pub mod ared;
@@ -33,7 +33,7 @@ use aqmkit_kernel_laws::waiting::PLACES;
 
 use crate::number::{factor, fixed, inverse, powers};
 
-/// Refuses a queue of more packets than a law can keep a list of.
+/// Checks that the limit does not exceed what a law with a packet list supports.
 pub(crate) fn listed(limit: Amount) -> Result<Limit, ParamError> {
     if limit.unit() == Counting::Packets {
         in_range("limit", limit.value(), 1.0, PLACES as f64)?;
@@ -41,18 +41,18 @@ pub(crate) fn listed(limit: Amount) -> Result<Limit, ParamError> {
     crate::number::limit(limit)
 }
 
-/// A number for each class of the link, and the same for all that it does not name.
+/// A number per class of the link, and the same default for classes it does not have.
 pub(crate) fn by_class(number: impl Fn(ClassId) -> u64) -> [u64; CLASSES] {
     std::array::from_fn(|class| number(ClassId(class as u8)))
 }
 
-/// The place of a class in a list of parameters.
+/// The index of each class in a list of parameters.
 pub(crate) fn entries<'a>(link: &Link, names: impl Iterator<Item = &'a str>) -> Result<[u64; CLASSES], ParamError> {
     let map = ClassMap::new(link, names)?;
     Ok(by_class(|class| map.entry(class) as u64))
 }
 
-/// The parameters of each class, filled up to as many as the kernel has.
+/// Parameters by class, padded to the number of classes in the kernel.
 pub(crate) fn of_classes<T: Copy + Default, P>(
     classes: &[P],
     config: impl Fn(&P) -> Result<T, ParamError>,
@@ -65,13 +65,13 @@ pub(crate) fn of_classes<T: Copy + Default, P>(
     Ok(all)
 }
 
-/// How a queue is averaged with this weight, where packets of `avpkt` leave at `bytes_per_sec`.
+/// Averaging with this EWMA weight, where packets of `avpkt` bytes depart at `bytes_per_sec`.
 pub(crate) fn averaging(weight: f64, avpkt: Bytes, bytes_per_sec: f64) -> Result<Averaging, ParamError> {
     let drain_rate = factor("bandwidth", bytes_per_sec / avpkt.as_f64() / 1e9)?;
     Ok(Averaging { keep: powers(1.0 - weight), drain_rate })
 }
 
-/// RED's ramp.
+/// RED's drop probability as a function of the average.
 pub(crate) fn ramp(min: f64, max: f64, max_p: f64, gentle: bool) -> Result<Ramp, ParamError> {
     Ok(Ramp {
         min: fixed("min", min)?,
@@ -83,12 +83,12 @@ pub(crate) fn ramp(min: f64, max: f64, max_p: f64, gentle: bool) -> Result<Ramp,
     })
 }
 
-/// When RED marks.
+/// RED's flags.
 pub(crate) fn rules(ecn: bool, harddrop: bool, nodrop: bool) -> u64 {
     [(ecn, ECN), (harddrop, HARDDROP), (nodrop, NODROP)].into_iter().filter_map(|(on, bit)| on.then_some(bit)).sum()
 }
 
-/// The averaging of RED's effective parameters.
+/// Averaging by RED's effective parameters.
 pub(crate) fn red_averaging(red: &RedParams, link: &Link) -> Result<Averaging, ParamError> {
     let avpkt = red.averaging.avpkt.unwrap_or(link.mean_packet);
     let bandwidth = red.averaging.bandwidth.unwrap_or(link.rate);

@@ -18,7 +18,7 @@ pub fn config(params: &Params, link: &Link) -> Result<disciplines::pi::Config, P
     let avpkt = params.avpkt.unwrap_or(link.mean_packet).as_f64();
     let unit = if params.limit.unit() == Counting::Bytes { 1.0 / avpkt } else { 1.0 };
     let (a, b) = (params.a.unwrap_or_default() * unit, params.b.unwrap_or_default() * unit);
-    // A step of the probability has six bits before the point.
+    // A step of the probability has six integer bits.
     let longest = params.limit.value().max(params.q_ref.value());
     in_range("a", a, 0.0, 30.0 / longest)?;
     Ok(disciplines::pi::Config {

@@ -11,7 +11,7 @@ use crate::number::{factor, finer, finer_fixed, inverse, limit, nanos};
 /// PIE's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When one is not there in the kernel, or too large for fixed point.
+/// When a parameter is not supported in the kernel, or exceeds fixed point.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::pie::Config, ParamError> {
     let missing = |field: &str, what: &str| Err(ParamError::sentence(field, what, format!("leave {field} out")));
     if params.active_from.is_some() {
@@ -21,7 +21,7 @@ pub fn config(params: &Params, link: &Link) -> Result<disciplines::pie::Config, 
         return missing("dq_rate_estimator", "in the kernel the delay is computed from the rate of the link");
     }
     let avpkt = params.avpkt.unwrap_or(link.mean_packet);
-    // A delay is in nanoseconds, as if these were the bits of a number.
+    // A delay in nanoseconds is used as the raw bits of a fixed-point number.
     let per_nano = |hz: f64| hz / 1e9 * Fixed::ONE.0 as f64;
     Ok(disciplines::pie::Config {
         limit: limit(params.limit)?,

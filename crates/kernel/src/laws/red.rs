@@ -20,7 +20,7 @@ pub fn config(params: &Params, link: &Link) -> Result<disciplines::red::Config, 
     of_red(&params.red(), &Adaptation { interval, ..Adaptation::default() }, link)
 }
 
-/// Refuses what the law in the kernel does not have.
+/// Rejects `wait`, which the kernel's law does not implement.
 pub(crate) fn no_wait(wait: bool) -> Result<(), ParamError> {
     match wait {
         true => {
@@ -30,7 +30,7 @@ pub(crate) fn no_wait(wait: bool) -> Result<(), ParamError> {
     }
 }
 
-/// The parameters of a RED with this adaptation.
+/// RED's parameters with this adaptation.
 pub(crate) fn of_red(
     red: &RedParams,
     adaptation: &Adaptation,

@@ -11,7 +11,7 @@ use crate::number::{factor, fixed, inverse, limit, nanos, powers};
 /// REM's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When one is too large for fixed point, or marks are to be decided at departures.
+/// When a number exceeds fixed point, or marking on departure is requested.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::rem::Config, ParamError> {
     if params.mark_at == MarkAt::Departure {
         return Err(ParamError::new("mark_at", "departure", "in the kernel it must be \"arrival\""));

@@ -14,7 +14,7 @@ use crate::number::{factor, finer_fixed, fixed, limit, nanos};
 /// SFB's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When the queue, the sets of bins or a number are larger than the kernel's.
+/// When the queue, the sets of bins or a number exceed what the program supports.
 pub fn config(params: &Params, _link: &Link) -> Result<disciplines::sfb::Config, ParamError> {
     if params.limit.unit() == Counting::Packets {
         in_range("limit", params.limit.value(), 1.0, PACKETS as f64)?;

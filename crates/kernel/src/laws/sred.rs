@@ -12,7 +12,7 @@ use crate::number::{factor, fixed, limit};
 /// SRED's parameters in fixed point; `params` are effective.
 ///
 /// # Errors
-/// When the list of zombies or a number is larger than the kernel's.
+/// When the zombie list or a number exceeds what the program supports.
 pub fn config(params: &Params, _link: &Link) -> Result<disciplines::sred::Config, ParamError> {
     in_range("zombies", f64::from(params.zombies), 1.0, ZOMBIES as f64)?;
     let most = params.limit.value();

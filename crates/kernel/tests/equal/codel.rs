@@ -17,7 +17,7 @@ pair!(Codel, codel, "codel", Predicted);
 
 #[test]
 fn decisions_are_those_of_the_discipline() {
-    // An arrival is a request of its own: nothing bounds the drops for one.
+    // On arrival each packet is judged separately, so the number of consecutive drops is unbounded.
     let tables = [
         json!({ "max_drops": 1_000_000 }),
         json!({ "max_drops": 1_000_000, "reentry": "2012" }),
@@ -39,7 +39,8 @@ fn a_wrong_constant_is_noticed() {
     notice::<Codel>(&table, ALLOWED, "packet", |c| c.mtu = 9000);
 }
 
-/// Packets that leave a queue, judged by the discipline and by the law at the head of it: how many are judged, otherwise, and dropped.
+/// Judges departing packets by the discipline and by the law at the head of the queue. Returns the numbers judged,
+/// judged differently, and dropped.
 fn at_the_head(table: &Value, change: impl Fn(&mut Config)) -> (u64, u64, u64) {
     type Discipline = aqmkit_aqm::disciplines::codel::Codel;
     let spec = spec("codel", table);
@@ -53,8 +54,8 @@ fn at_the_head(table: &Value, change: impl Fn(&mut Config)) -> (u64, u64, u64) {
     let mut queue: VecDeque<(Instant, u64)> = VecDeque::new();
     let (mut judged, mut different, mut dropped, mut load) = (0, 0, 0, 1.0);
     for _ in 0..200_000 {
-        // The link sends a packet; packets of other sizes come meanwhile, more or fewer than leave. Not so many more that CoDel counts beyond the exact
-        // part of its table.
+        // Packets of random sizes arrive while the link sends one, a few more or less than depart; not so many more
+        // that `count` exceeds the exact part of the table.
         let sent = Duration::from_micros(300 + rng.below(900));
         load = if rng.chance(0.002) { [0.5, 0.8, 1.0, 1.1][rng.below(4) as usize] } else { load };
         while rng.chance(load / (1.0 + load)) && queue.len() < 2000 {
@@ -104,7 +105,7 @@ fn decisions_at_the_head_are_those_of_the_discipline() {
     }
 }
 
-/// A deliberate error.
+/// A deliberate error in a parameter.
 type Change = fn(&mut Config);
 
 #[test]

@@ -5,15 +5,16 @@ use serde_json::{Value, json};
 
 use super::{hold, notice, pair};
 
-/// Decisions that may differ of the 1,440,000: after a pause of minutes, one arrival makes up for 32 steps of the timers.
+/// Tolerated differences among 1,440,000 decisions: after a pause of minutes, one arrival processes only 32 timer
+/// steps.
 const ALLOWED: u64 = 10;
-/// Those of the 240,000 with gains in tenths. A count then becomes exactly zero now and then, and whether its flow
-/// stays is decided by the rounding of floating point.
+/// Tolerated differences among the 240,000 with gains in tenths: a count then occasionally hits exactly zero, and
+/// floating-point rounding decides whether its flow stays.
 const ALLOWED_WITH_TIES: u64 = 150;
 
 pair!(Dcn, dcn, "dcn");
 
-/// Parameters with gains that leave no count at exactly zero.
+/// Parameters whose gains never bring a count to exactly zero.
 fn tables() -> Vec<Value> {
     let mut tables = vec![
         json!({}),

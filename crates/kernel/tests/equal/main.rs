@@ -1,5 +1,5 @@
-//! The decisions of each law in fixed point against those of the discipline in floating point, over millions of arrivals with every
-//! parameter varied. Where the two have drawn the same number, they may differ by rounding only.
+//! Compares the decisions of each fixed-point law with those of the floating-point discipline, over millions of
+//! arrivals with every parameter varied. Given equal random numbers, they may differ by rounding only.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
@@ -31,15 +31,15 @@ use serde_json::Value;
 
 use trace::{Departures, Outcome, Shape, compare, link};
 
-/// Decisions of each trace.
+/// Decisions per trace.
 const DECISIONS: u64 = 60_000;
 
-/// A discipline with these parameters, effective.
+/// A discipline with these parameters.
 fn spec(name: &str, table: &Value) -> Spec {
     Spec::read(name, table.clone()).unwrap().effective(&link()).unwrap()
 }
 
-/// How one discipline is compared: its own parameters from the enum, both configurations, and the discipline.
+/// How a discipline is compared: its parameters, both configurations, and the discipline itself.
 trait Pair {
     const NAME: &'static str;
     const DEPARTURES: Departures = Departures::Real;
@@ -49,7 +49,7 @@ trait Pair {
     fn fixed(params: &<Self::Aqm as Aqm>::Params, link: &Link) -> <Self::Law as Law>::Config;
 }
 
-/// Defines the pair of a discipline: its variant among the parameters, its module, and its name.
+/// Defines the pair of a discipline: its parameters variant, its module, and its name.
 macro_rules! pair {
     ($variant:ident, $module:ident, $name:literal) => {
         pair!($variant, $module, $name, Real);
@@ -77,7 +77,7 @@ macro_rules! pair {
 }
 use pair;
 
-/// Compares on random and bursty traces, after `change` to the law's parameters.
+/// Compares on random and bursty traces, after applying `change` to the law's parameters.
 fn changed<P: Pair>(tables: &[Value], decisions: u64, change: impl Fn(&mut <P::Law as Law>::Config)) -> Outcome {
     let mut all = Outcome::default();
     for (i, table) in tables.iter().enumerate() {
@@ -96,14 +96,14 @@ fn changed<P: Pair>(tables: &[Value], decisions: u64, change: impl Fn(&mut <P::L
     all
 }
 
-/// Holds a law to at most `allowed` other decisions.
+/// Asserts that at most `allowed` decisions differ.
 fn hold<P: Pair>(tables: &[Value], allowed: u64) {
     let all = changed::<P>(tables, DECISIONS, |_| {});
     println!("{}: {} of {} decisions differ", P::NAME, all.different, all.decisions);
     assert!(all.different <= allowed, "{}: {} of {} decisions differ", P::NAME, all.different, all.decisions);
 }
 
-/// That a wrong number among the law's parameters is noticed.
+/// Asserts that a wrong parameter of the law is detected.
 fn notice<P: Pair>(table: &Value, allowed: u64, what: &str, change: impl Fn(&mut <P::Law as Law>::Config)) {
     let all = changed::<P>(std::slice::from_ref(table), DECISIONS, change);
     assert!(all.different > 10 * allowed.max(1), "{}: a wrong {what} makes {} differ", P::NAME, all.different);

@@ -1,11 +1,11 @@
-//! CSFQ as a discipline that decides on arrival, though it owns its queue.
+//! Adapts CSFQ, which owns its queue, to deciding on arrival.
 
 use aqmkit_aqm::disciplines::csfq::{Csfq, Params};
 use aqmkit_aqm::registry::Link;
 use aqmkit_aqm::{Aqm, Cx, Discard, Env, Packet, PacketView, ParamError, Qdisc, QueueView, Verdict, Why};
 use aqmkit_base::{Amount, ClassId, Ecn, FlowKey, Instant};
 
-/// A packet in its queue.
+/// A packet in CSFQ's own queue.
 #[derive(Debug)]
 struct Queued(PacketView);
 
@@ -25,7 +25,7 @@ impl Packet for Queued {
     fn set_ce(&mut self) {}
 }
 
-/// CSFQ with its own queue, which holds what the trace's queue holds.
+/// CSFQ with its own queue, kept in step with the trace's queue.
 pub(crate) struct OwnQueue(Csfq<Queued>);
 
 impl Aqm for OwnQueue {

@@ -6,8 +6,8 @@ use super::{hold, notice, pair};
 
 /// Decisions that may differ of the 840,000.
 const ALLOWED: u64 = 4;
-/// Those of the 240,000 without spacing of drops: after a pause one arrival makes up for 128 updates, and a drop probability that is then
-/// too high is seen at once.
+/// Tolerated differences among the 240,000 without derandomisation: after a pause one arrival processes only 128
+/// updates, and a drop probability that is then too high shows at once.
 const ALLOWED_AFTER_PAUSES: u64 = 20;
 
 pair!(Pie, pie, "pie", Predicted);

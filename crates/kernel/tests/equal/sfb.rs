@@ -4,14 +4,14 @@ use serde_json::json;
 
 use super::{hold, notice, pair};
 
-/// Decisions that may differ of the 720,000: one arrival makes up for 64 departures while packets wait.
+/// Tolerated differences among 720,000 decisions: one arrival processes at most 64 departures while packets are queued.
 const ALLOWED: u64 = 4;
 
 pair!(Sfb, sfb, "sfb");
 
 #[test]
 fn decisions_are_those_of_the_discipline() {
-    // Steps of which no number makes exactly one.
+    // Increments of which no multiple is exactly one.
     let tables = [
         json!({ "max": 8, "increment": 0.00321, "decrement": 0.000_317 }),
         json!({ "max": 10, "increment": 0.0123, "decrement": 0.001_27, "levels": 3, "bins": 23, "ecn": false }),

@@ -1,4 +1,4 @@
-//! The step marker with a threshold on the length; that on the delay is a prediction.
+//! The step marker with a threshold on the queue length; the one on the delay is a prediction in the kernel.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Traces of arrivals at a queue, and the comparison of a law's decisions with a discipline's along them.
+//! Arrival traces at a queue, and the comparison of a law's decisions with a discipline's on them.
 
 use aqmkit_aqm::registry::Link;
 use aqmkit_aqm::{Aqm, Env, PacketView, QueueView, Verdict, Why};
@@ -6,39 +6,39 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
 use aqmkit_kernel_laws::law::{Arrival, DRAWS, Law};
 
-/// The link of all traces.
+/// The link used by all traces.
 pub(crate) fn link() -> Link {
     let classes = ["tcp", "multimedia", "other"].map(str::to_owned).to_vec();
     Link { mean_packet: Bytes(1000), classes, ..Link::new(BitRate::from_mbps(10)) }
 }
 
-/// How packets come.
+/// Arrival process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// At random, in phases of another load each.
+    /// Random, in phases of different load.
     Random,
-    /// In bursts, with pauses from nothing to minutes.
+    /// Bursts, separated by pauses from zero to minutes.
     Bursty,
 }
 
-/// When the discipline is told that a packet leaves.
+/// When the discipline sees departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Departures {
-    /// When it does.
+    /// At the actual departure.
     Real,
-    /// At each arrival, of a packet that leaves at once after the delay that the arrival will have: for laws that predict this delay.
-    /// Decisions are those about the arrival.
+    /// At each arrival, as if a packet departed at once after the delay predicted for the arrival: for laws that
+    /// predict this delay. The decisions are those on the arrival.
     Predicted,
 }
 
-/// What came of a comparison.
+/// Counts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
-    /// Decisions.
+    /// Decisions compared.
     pub(crate) decisions: u64,
-    /// Those that were other than the discipline's.
+    /// Decisions that differ.
     pub(crate) different: u64,
-    /// The discipline's marks and drops, except those of a full queue.
+    /// The discipline's marks and drops, except for overflow.
     pub(crate) signals: u64,
 }
 
@@ -50,17 +50,17 @@ impl std::ops::AddAssign for Outcome {
     }
 }
 
-/// A queue that a link of constant rate drains.
+/// A queue drained at a constant rate.
 struct Queue {
     waiting: std::collections::VecDeque<(u32, FlowKey, ClassId)>,
     bytes: u64,
     free_at: Instant,
     empty_since: Instant,
-    /// When the link will have sent all of it.
+    /// When the current backlog will have been sent.
     sent_at: Instant,
 }
 
-/// Where packets come from.
+/// Generates packets.
 struct Source {
     rng: Rng,
     shape: Shape,
@@ -69,7 +69,7 @@ struct Source {
 }
 
 impl Source {
-    /// The pause before the next packet.
+    /// The gap before the next packet.
     fn pause(&mut self) -> Duration {
         let packet = Duration::from_micros(800);
         if self.left == 0 {
@@ -87,7 +87,7 @@ impl Source {
         }
     }
 
-    /// A packet: few flows send most.
+    /// The next packet; a few flows send most of them.
     fn packet(&mut self) -> PacketView {
         let rng = &mut self.rng;
         let many = 1 + rng.below(40);
@@ -102,7 +102,7 @@ impl Source {
     }
 }
 
-/// The queue as the discipline sees it when a packet of `len` bytes comes.
+/// The queue seen by the discipline when a packet of `len` bytes arrives.
 fn view(queue: &Queue, len: u32, limit: Amount) -> QueueView {
     let full = match limit.unit() {
         Counting::Packets => (queue.waiting.len() + 1) as f64 > limit.value(),
@@ -111,17 +111,17 @@ fn view(queue: &Queue, len: u32, limit: Amount) -> QueueView {
     QueueView { packets: queue.waiting.len() as u32, bytes: queue.bytes, full }
 }
 
-/// An arrival, and what the discipline decides about it.
+/// An arrival and the discipline's decision on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decided {
     pub(crate) arrival: Arrival,
-    /// Whether it finds the queue full.
+    /// Whether the queue is full.
     pub(crate) full: bool,
     pub(crate) wanted: Verdict,
 }
 
 impl Decided {
-    /// The verdict as the law's number.
+    /// The decision, encoded like a law's verdict.
     pub(crate) fn code(&self) -> u32 {
         match self.wanted {
             Verdict::Pass => 0,
@@ -130,13 +130,13 @@ impl Decided {
         }
     }
 
-    /// Whether the discipline drops or marks for another reason than a full queue.
+    /// Whether the discipline drops or marks for a reason other than overflow.
     pub(crate) fn signals(&self) -> bool {
         !self.full && self.wanted != Verdict::Pass
     }
 }
 
-/// Plays a trace of `decisions` arrivals to the discipline and to the law.
+/// Runs a trace of `decisions` arrivals through discipline and law.
 pub(crate) fn compare<A: Aqm, L: Law>(
     config: &A::Config,
     fixed: &L::Config,
@@ -158,11 +158,11 @@ pub(crate) fn compare<A: Aqm, L: Law>(
     outcome
 }
 
-/// When a trace starts: its first packet arrives then.
+/// Start of a trace: arrival of its first packet.
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
-/// Plays a trace of `decisions` arrivals to the discipline, and tells what it decides. The queue is as its decisions leave it. Its timer fires at
-/// arrivals, late, with the queue that they find, as the law's does.
+/// Runs a trace of `decisions` arrivals through the discipline and reports each decision. The queue evolves by its
+/// decisions. Its timer fires late, at arrivals, with the queue they find, like the law's.
 pub(crate) fn play<A: Aqm>(
     config: &A::Config,
     (seed, shape): (u64, Shape),
@@ -227,7 +227,7 @@ pub(crate) fn play<A: Aqm>(
     }
 }
 
-/// A packet that finds this queue leaves it after the delay that it predicts.
+/// Lets the arrival depart after the delay that the queue predicts for it.
 fn leave_at_once<A: Aqm>(
     aqm: &mut A,
     config: &A::Config,
@@ -242,7 +242,7 @@ fn leave_at_once<A: Aqm>(
     aqm.on_departure(config, PacketView { sojourn, ..pkt }, found, env)
 }
 
-/// Lets the link send what it can until `now`.
+/// Sends what the link can send up to `now`.
 fn drain<A: Aqm>(
     queue: &mut Queue,
     aqm: &mut A,
