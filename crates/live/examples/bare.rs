@@ -1,8 +1,8 @@
-//! The least that a bridge or link in user space can be: what comes out of one device goes into the other. No queue, no rate.
+//! The minimal user-space bridge or link: forwards packets from one device to the other, with no queue and no rate.
 //!
-//! `bare tun|packet|xdp SERVER COMMAND` runs both, each in a shell in a namespace of its own, as `aqmkit link` does, and says on
-//! standard error what a packet cost. It is what `bench/live/run.sh` compares with. With `packet` and `xdp` the devices are veth
-//! interfaces, made by the program `ip`.
+//! `bare tun|packet|xdp SERVER COMMAND` runs both commands, each in a shell in its own namespace, as `aqmkit link`
+//! does, and prints the CPU cost per packet to standard error. It is the baseline of `bench/live/run.sh`. With `packet`
+//! and `xdp` the devices are veth interfaces, created with ip(8).
 
 #![allow(clippy::print_stderr, reason = "an example")]
 
@@ -26,7 +26,7 @@ use aqmkit_live::tun::Tun;
 use aqmkit_packets::outgoing::Outgoing;
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// What the loop has done: packets, and nanoseconds of processor time.
+/// Totals of the loop: packets, and nanoseconds of CPU time.
 type Done = Arc<[AtomicU64; 2]>;
 
 fn main() -> io::Result<ExitCode> {
@@ -57,7 +57,7 @@ fn main() -> io::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// Runs both commands; the code of the second.
+/// Runs both commands; returns the exit code of the second.
 fn run(server: &OsString, client: &OsString, [outer, inner]: [&Netns; 2], base: IpAddr) -> io::Result<u8> {
     let mut children = Children::adopt()?;
     let env = [(BASE, base.to_string())];
@@ -90,7 +90,7 @@ fn tun(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<(Tun, Tun)> {
     })
 }
 
-/// An interface of the middle, with its peer in a namespace of its own.
+/// A veth interface of the middle namespace, with its peer in a namespace of its own.
 fn veth(middle: &Netns, name: &str, side: &Netns, own: IpAddr, io: Io) -> io::Result<(Interface, Outlet)> {
     let ip = |place: &Netns, line: String| {
         let done = place.inside(|| Command::new("ip").args(line.split(' ')).status())?;
@@ -102,7 +102,7 @@ fn veth(middle: &Netns, name: &str, side: &Netns, own: IpAddr, io: Io) -> io::Re
     ip(middle, format!("link set {name} up"))?;
     ip(side, format!("addr add {own}/24 dev {far}"))?;
     ip(side, format!("link set {far} up"))?;
-    // AF_XDP takes no super-packets: what a network card would cut is cut before.
+    // AF_XDP does not accept GSO packets: have the kernel segment first.
     if io == Io::Xdp {
         side.inside(|| {
             OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name)).try_for_each(|o| switch(&far, o, false))
@@ -140,10 +140,10 @@ fn forward<D: Port>([(mut a, mut to_a), (mut b, mut to_b)]: [(D, D::Outlet); 2],
     }
 }
 
-/// Passes one packet on, if there is one; how many that were.
+/// Forwards one packet if there is one; returns the number forwarded.
 fn pass<D: Port>(from: &mut D, to: &mut D::Outlet) -> u64 {
     let Ok(received) = from.receive() else { return 0 };
-    // What the device does not take is lost, as on any link.
+    // A packet that the device rejects is lost.
     to.send(&[Outgoing::unchanged(&received)], &mut |_, _| ());
     1
 }

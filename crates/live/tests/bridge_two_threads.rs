@@ -1,4 +1,4 @@
-//! The tests of a bridge again, with a thread for each direction.
+//! The bridge tests with one thread per direction.
 
 #[path = "bridge/main.rs"]
 mod bridge;

@@ -1,4 +1,4 @@
-//! Commands inside a namespace, and all that they start, come to an end.
+//! Commands in a namespace, and all their descendants, are ended.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
 
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use aqmkit_live::children::{Children, Pid};
 use aqmkit_live::netns::Netns;
 
-/// The exit status of a child, if it ends within half a minute.
+/// The exit status of a child, if it ends within 30 seconds.
 fn end_of(children: &mut Children, pid: Pid) -> Option<u8> {
     (0..3000).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -16,7 +16,7 @@ fn end_of(children: &mut Children, pid: Pid) -> Option<u8> {
     })
 }
 
-/// One test, for it takes note of every child of the process.
+/// A single test, because it observes every child of the process.
 #[test]
 fn a_child_that_forks_and_dies_leaves_nobody_behind() {
     let Ok(namespace) = Netns::create() else {
@@ -25,7 +25,7 @@ fn a_child_that_forks_and_dies_leaves_nobody_behind() {
     };
     let dir = tempfile::tempdir().unwrap();
     let pids = dir.path().join("pids");
-    // A daemon of a daemon, deaf to being asked to end, and a plain one.
+    // A double-forked daemon that ignores SIGTERM, and an ordinary one.
     let script = format!(
         "trap '' TERM; (sh -c 'trap \"\" TERM; echo $$ >> {0}; while :; do sleep 1; done' &) ; \
          sleep 100 & echo $! >> {0}; while [ $(wc -l < {0}) -lt 2 ]; do sleep 0.05; done; exit 3",
@@ -40,7 +40,7 @@ fn a_child_that_forks_and_dies_leaves_nobody_behind() {
     assert_eq!(left.lines().filter(|pid| alive(pid)).count(), 2, "{left}");
     children.end();
     assert_eq!(left.lines().filter(|pid| alive(pid)).count(), 0, "{left}");
-    // `timeout` makes a process group of its own.
+    // `timeout` creates its own process group.
     let grouped = ["timeout", "60", "sh", "-c", "exit 5"].map(std::ffi::OsString::from);
     let apart = children.start(&grouped, &namespace, &[], Stdio::null()).unwrap();
     assert_eq!(end_of(&mut children, apart), Some(5));

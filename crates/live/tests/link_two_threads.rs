@@ -1,4 +1,4 @@
-//! The tests of a link again, with a thread for each direction.
+//! The link tests with one thread per direction.
 
 #[path = "link/main.rs"]
 mod link;

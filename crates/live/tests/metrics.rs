@@ -1,4 +1,4 @@
-//! What a hostile client of the metrics costs.
+//! Resource limits of the metrics server under hostile clients.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -30,13 +30,13 @@ fn get(address: SocketAddr) -> String {
     text
 }
 
-/// With all memory locked, each thread would cost its whole stack. One test, for it measures the memory of the process.
+/// With locked memory each thread would cost its whole stack. A single test, because it measures the process's memory.
 #[test]
 fn idle_connections_and_endless_headers_cost_little() {
     let server = serve("127.0.0.1:0".parse().unwrap(), Report::default).unwrap();
     get(server.address());
     let before = memory();
-    // As many as the usual limit of descriptors permits; they are closed as others come.
+    // As many as the usual file descriptor limit permits; older ones are closed as new ones arrive.
     let idle: Vec<_> = (0..400).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
     let mut endless = TcpStream::connect(server.address()).unwrap();
     let line = [&b"X-Long: "[..], &[b'x'; 1 << 16]].concat();

@@ -1,4 +1,4 @@
-//! The tests of queues in front of an interface again, with a thread for each direction.
+//! The shape tests with one thread per direction.
 
 #[path = "shape/main.rs"]
 mod shape;

@@ -39,7 +39,7 @@ fn parameters_change_while_it_runs() {
         assert!(why.contains(part), "{why}");
     }
     assert_eq!(targets(&client.report().unwrap()), ["5ms", "9ms"], "what was refused changed nothing");
-    // A megabyte at 20 Mbit/s would take 0.4 s.
+    // 1 MB takes 0.4 s at 20 Mbit/s, but 2 s at 4 Mbit/s.
     client.change(Change { rate_bps: Some(4_000_000), ..Change::default() }).unwrap();
     let took = place.transfer(1_000_000).as_secs_f64();
     assert!((1.9..60.0).contains(&took), "{took}");
@@ -73,7 +73,7 @@ fn another_discipline_takes_over_while_it_runs() {
     });
     assert!(others.next().is_none() && sent.as_secs_f64() > 1.2, "{sent:?}");
     assert_eq!(names(), ["red", "red"]);
-    // The name in the spelling of tc is that of the present discipline, whose other parameters stay.
+    // The tc spelling names the current discipline, so its other parameters are kept.
     to("codel", json!({ "target": "9ms" })).unwrap();
     to("codel", json!({ "interval": "50ms" })).unwrap();
     let forth = &control.report().directions[0];

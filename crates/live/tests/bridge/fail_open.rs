@@ -1,4 +1,4 @@
-//! The kernel's bridge takes over when a bridge ends, and forwards nothing before.
+//! The kernel bridge takes over when a bridge ends, and forwards nothing before.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ fn open(place: &Place, io: Io) -> Result<Bridge, LiveError> {
     place.middle.inside(|| Ok(Bridge::open(&setup, "test"))).unwrap()
 }
 
-/// Opens a bridge, unless this machine cannot: it says so.
+/// Opens a bridge; skips the test if this machine cannot.
 fn opened(place: &Place, io: Io) -> Option<Bridge> {
     match open(place, io) {
         Ok(bridge) => Some(bridge),
@@ -41,13 +41,13 @@ fn opened(place: &Place, io: Io) -> Option<Bridge> {
     }
 }
 
-/// How many of a hundred datagrams from `a` to `b` arrive, copies included.
+/// Number of datagrams, out of a hundred from `a` to `b`, that arrive; counts duplicates.
 fn arrivals(place: &Place) -> usize {
     let server = place.b.inside(|| UdpSocket::bind("10.9.0.2:0")).unwrap();
     let client = place.a.inside(|| UdpSocket::bind("10.9.0.1:0")).unwrap();
     let to = server.local_addr().unwrap();
     for _ in 0..100 {
-        // While the address of the other end is being asked for, sending may fail.
+        // Sending may fail during neighbour resolution.
         let _ = client.send_to(b"there", to);
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -74,7 +74,7 @@ fn taken_over(io: Io) {
     assert!(place.reaches("10.9.0.2:4000", "10.9.0.1:4001"), "the kernel forwards");
     assert_eq!(arrivals(&place), 100);
 
-    // The next bridge uses the device that is there.
+    // The next bridge reuses the existing device.
     let again = opened(&place, io).unwrap();
     assert_eq!(bridge_of("m1"), Some((device.clone(), true)));
     assert_eq!(arrivals(&place), 100);

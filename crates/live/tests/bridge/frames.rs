@@ -28,7 +28,7 @@ fn every_frame_passes_as_it_is() {
     assert!(bridge.is_up());
 }
 
-/// Any frame goes through as it is: tagged once and twice, not IP at all, of the least length and the greatest.
+/// Frames pass unchanged: single- and double-tagged, non-IP, minimum and maximum length.
 pub(super) fn all_frames_pass(place: &Place) {
     let open = |side: &Netns, name: &str| {
         side.inside(|| Ok(Interface::open(name, Io::Packet, Clock::start()))).unwrap().unwrap()
@@ -61,7 +61,7 @@ pub(super) fn all_frames_pass(place: &Place) {
     assert_eq!(came, frames);
 }
 
-/// The receiving kernel drops what has a wrong checksum, and counts what carries CE.
+/// The receiving kernel drops packets with a wrong checksum, and counts CE marks.
 #[test]
 fn marks_reach_the_receiver_with_right_checksums() {
     let Some(place) = Place::new() else { return };
@@ -77,6 +77,6 @@ fn marks_reach_the_receiver_with_right_checksums() {
     let counted: u64 = values.nth(place_of).unwrap().parse().unwrap();
     assert!(marked > 10, "{marked}");
     assert_eq!(counted, marked);
-    // 2 MB at 20 Mbit/s are 0.83 s with headers; a machine that is busy may need longer.
+    // 2 MB take 0.83 s at 20 Mbit/s with headers; allow more on a busy machine.
     assert!((0.8..60.0).contains(&took), "{took}");
 }

@@ -1,5 +1,5 @@
-//! A bridge between veth interfaces of its own namespaces. Each test needs the right to make those; where it is
-//! missing the test says so and is skipped.
+//! Bridges between veth interfaces of separate namespaces. Tests are skipped, with a message, where those cannot be
+//! created.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
@@ -28,12 +28,12 @@ use aqmkit_live::running::Threads;
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 
-/// Two in `bridge_two_threads.rs`, which has the same tests.
+/// Two threads in `bridge_two_threads.rs`, which includes the same tests.
 fn threads() -> Threads {
     if env!("CARGO_CRATE_NAME").ends_with("two_threads") { Threads::Two } else { Threads::One }
 }
 
-/// One bridge at a time, or they would compete for the processor.
+/// One bridge at a time: they would compete for the CPU.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// `a0` in one namespace, `m1` and `m2` in the middle, `b0` in the third.
@@ -44,7 +44,7 @@ struct Place {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Bytes of which no part repeats.
+/// Data without repetition, so that misplaced bytes are detected.
 fn data(bytes: usize) -> Vec<u8> {
     (0..bytes.div_ceil(8) as u64)
         .flat_map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i).to_le_bytes())
@@ -64,7 +64,7 @@ fn ip(place: &Netns, line: &str) -> io::Result<String> {
 }
 
 impl Place {
-    /// The namespaces with their interfaces; nothing where they cannot be made.
+    /// Creates the namespaces and interfaces; `None` where that is impossible.
     fn new() -> Option<Place> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let made = Place::make(alone);
@@ -81,12 +81,12 @@ impl Place {
         Ok(place)
     }
 
-    /// Makes the pair of `middle` and `outer`.
+    /// Creates a veth pair `middle`, `outer`.
     fn attach(&self, middle: &str, side: &Netns, outer: &str, host: u8) -> io::Result<()> {
         self.attach_with(1, middle, side, outer, host)
     }
 
-    /// The same with this number of queues in each direction.
+    /// As [`Place::attach`], with this number of queues per direction.
     fn attach_with(&self, queues: u32, middle: &str, side: &Netns, outer: &str, host: u8) -> io::Result<()> {
         let queued = |name: &str| format!("{name} numrxqueues {queues} numtxqueues {queues}");
         ip(&self.middle, &format!("link add {} type veth peer name {}", queued(middle), queued(outer)))?;
@@ -97,10 +97,10 @@ impl Place {
         ip(side, &format!("link set {outer} up"))?;
         side.inside(|| {
             set_sysctl("net.ipv4.tcp_ecn", "1")?;
-            // What a network card would cut must be cut before the bridge.
+            // Have the kernel segment before the bridge.
             let mut cut = OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name));
-            // With an XDP program at the other end, which a bridge may have put there by now, the kernel has done so, and lets nobody
-            // choose.
+            // If an XDP program is attached at the peer, as by an earlier bridge, the kernel has disabled it already
+            // and rejects the change.
             cut.try_for_each(|o| match switch(outer, o, false) {
                 Err(e) if is_on(outer, o)? => Err(e),
                 _ => Ok(()),
@@ -116,7 +116,7 @@ impl Place {
         self.bridge_with(io, aqm, parameters, rate, OffloadLog::none())
     }
 
-    /// A bridge that tells what it switches off.
+    /// A bridge that logs the offloads it disables.
     fn bridge_noting(&self, note: OffloadLog) -> Result<Bridge, LiveError> {
         self.bridge_with(Io::Packet, "fifo", "{}", BitRate::from_mbps(100), note)
     }
@@ -144,7 +144,7 @@ impl Place {
         self.middle.inside(|| Ok(Bridge::open_noting(&setup, "test", note))).unwrap()
     }
 
-    /// Whether a datagram comes to `to` and an answer back, within ten seconds.
+    /// Whether a datagram reaches `to` and a reply comes back within ten seconds.
     fn reaches(&self, to: &str, from: &str) -> bool {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
         let server = self.b.inside(|| UdpSocket::bind(address(to))).unwrap();
@@ -154,7 +154,7 @@ impl Place {
         client.set_read_timeout(Some(patience)).unwrap();
         let end = Instant::now() + Duration::from_secs(10);
         while Instant::now() < end {
-            // While the other end is being asked for its address, sending may fail.
+            // Sending may fail during neighbour resolution.
             let _ = client.send_to(b"there", address(to));
             let mut buffer = [0; 10];
             if let Ok((5, back)) = server.recv_from(&mut buffer) {
@@ -167,11 +167,11 @@ impl Place {
         false
     }
 
-    /// Waits until nothing is in the bridge any more: what TCP sent twice may still be, when all has come.
+    /// Waits until the bridge is empty: TCP retransmissions may still be queued after all data has arrived.
     fn settled(bridge: &Bridge) {
         let end = Instant::now() + Duration::from_secs(10);
         let control = bridge.control();
-        // Two looks of the bridge apart.
+        // Two snapshots apart.
         while Instant::now() < end {
             std::thread::sleep(Duration::from_millis(250));
             if control.report().directions.iter().all(|d| d.backlog_packets == 0) {
@@ -181,7 +181,7 @@ impl Place {
         panic!("packets stay in the bridge");
     }
 
-    /// Leaves segmentation to the outer interfaces, as senders do where nobody changes their settings.
+    /// Enables segmentation offload on the outer interfaces, the default of senders.
     fn leave_segmentation(&self) {
         for (side, name) in [(&self.a, "a0"), (&self.b, "b0")] {
             let mut on = OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name));
@@ -189,12 +189,12 @@ impl Place {
         }
     }
 
-    /// Sends so many bytes by TCP; how long it took.
+    /// Sends `bytes` over TCP; returns the time taken.
     fn transfer(&self, bytes: usize) -> Duration {
         self.transfer_to("10.9.0.2:0", bytes)
     }
 
-    /// The same to an address of the third namespace.
+    /// As [`Place::transfer`], to an address of the third namespace.
     fn transfer_to(&self, address: &str, bytes: usize) -> Duration {
         let listener = self.b.inside(|| TcpListener::bind(address)).unwrap();
         let to = listener.local_addr().unwrap();
@@ -211,7 +211,7 @@ impl Place {
                 done.map(|()| sent)
             });
             server.read_to_end(&mut received).unwrap();
-            // Bytes in another place would be seen: no part of them repeats.
+            // The data has no repetition, so misplaced bytes are detected.
             assert!(received == sender.join().unwrap().unwrap(), "{} of {bytes} bytes came, or others", received.len());
         });
         start.elapsed()

@@ -1,5 +1,4 @@
-//! Senders that leave segmentation to their card send super-packets: the bridge and the discipline treat each segment as a
-//! packet.
+//! With segmentation offload senders emit GSO super-packets: bridge and discipline treat each segment as a packet.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use super::{Place, data};
 const SIZE: usize = 1000;
 const SEGMENTS: usize = 40;
 
-/// A segment, or all of them as one frame, of TCP from a host that nobody is to a host that nobody is.
+/// Some segments of a TCP super-packet, or all of them as one frame, between unused addresses.
 fn frame(vlan: bool, numbers: std::ops::Range<usize>) -> Vec<u8> {
     let link = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 8], [2, 0, 0, 0, 0, 9]);
     let mut ip = etherparse::Ipv4Header::new(0, 9, etherparse::IpNumber::TCP, [10, 7, 0, 1], [10, 7, 0, 2]).unwrap();
@@ -40,7 +39,7 @@ fn frame(vlan: bool, numbers: std::ops::Range<usize>) -> Vec<u8> {
 fn whole(vlan: bool) -> Received {
     let mut bytes = frame(vlan, 0..SEGMENTS);
     let start = if vlan { 38 } else { 34 };
-    // As a sender leaves it: with the sum of the pseudo-header.
+    // As left by the sender: the checksum field holds the pseudo-header sum.
     let length = (bytes.len() - start) as u32;
     let pseudo = !checksum::finish(checksum::sum(&bytes[start - 8..start], 6 + length));
     bytes[start + 16..start + 18].copy_from_slice(&pseudo.to_be_bytes());
@@ -49,7 +48,7 @@ fn whole(vlan: bool) -> Received {
     Received { offload: Offload { checksum, segments }, ..bytes.into() }
 }
 
-/// Hands the super-packet to `a0`, and returns the frames that come out of `b0`, cut and with checksums.
+/// Sends the super-packet on `a0`; returns the frames received on `b0`, segmented and with checksums.
 fn sent_across(place: &Place, vlan: bool, wanted: usize) -> Vec<Vec<u8>> {
     let open = |side: &aqmkit_live::netns::Netns, name: &str| {
         side.inside(|| Ok(Interface::open(name, Io::Packet, Clock::start()))).unwrap().unwrap()
@@ -64,7 +63,7 @@ fn sent_across(place: &Place, vlan: bool, wanted: usize) -> Vec<Vec<u8>> {
                 let complete = |frame: aqmkit_packets::frame::Frame| {
                     let mut bytes = frame.bytes().into_owned();
                     let network = View::of(Encapsulation::Ethernet, &bytes).network.unwrap();
-                    // Only where the sum of the pseudo-header is right.
+                    // Only correct if the field held the pseudo-header sum.
                     checksum::complete_where_open(&mut bytes, network);
                     came.push(bytes);
                 };
@@ -93,7 +92,7 @@ fn nothing_was_too_long(bridge: &Bridge) {
     }
 }
 
-/// At a rate at which they leave one by one, and at one at which they leave together.
+/// At a rate where the segments leave one by one, and at one where they leave joined.
 #[test]
 fn a_super_packet_comes_out_as_its_segments() {
     let Some(place) = place() else { return };
@@ -115,7 +114,7 @@ fn a_super_packet_comes_out_as_its_segments() {
 fn a_queue_holds_and_drops_segments() {
     let Some(place) = place() else { return };
     let bridge = place.bridge("fifo", r#"{ "limit": 10 }"#, BitRate::from_mbps(1)).unwrap();
-    // One is in transmission and ten wait, unless the kernel has sent something of its own just before.
+    // One is in transmission and ten are queued, unless the kernel sent a packet of its own just before.
     let came = sent_across(&place, false, 10);
     assert!(came == segments(false)[..came.len()], "{}", came.len());
     Place::settled(&bridge);
@@ -154,11 +153,11 @@ fn large_transfers_are_intact() {
     }
     nothing_was_too_long(&bridge);
     let total = bridge.close().unwrap().directions[0].1[0].total;
-    // Packets of at most 1514 bytes.
+    // In packets of at most 1514 bytes.
     assert!(total.sent_bytes / total.sent_packets <= 1514 && total.sent_packets > 400_000_000 / 1448, "{total:?}");
 }
 
-/// An interface that cuts no super-packets gets segments.
+/// An interface without segmentation offload gets segments.
 #[test]
 fn an_interface_without_segmentation_gets_segments() {
     let Some(place) = place() else { return };
@@ -166,7 +165,7 @@ fn an_interface_without_segmentation_gets_segments() {
     place.middle.inside(|| aqmkit_live::offload::switch("m2", tso, false)).unwrap();
     let bridge = place.bridge("fifo", r#"{ "limit": 2000 }"#, BitRate::from_mbps(10_000)).unwrap();
     place.transfer(50_000_000);
-    // And one that does no longer.
+    // So does one that loses it later.
     place.middle.inside(|| aqmkit_live::offload::switch("m2", tso, true)).unwrap();
     place.transfer(10_000_000);
     std::thread::sleep(Duration::from_millis(500));

@@ -1,4 +1,4 @@
-//! The threads that move packets: one for both directions, or one for each.
+//! Forwarding threads: one for both directions, or one per direction.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use aqmkit_live::running::Threads;
 
 use super::{Place, threads};
 
-/// How long a datagram takes to `to`, from an address of the other side that is known there already.
+/// The latency of a datagram from a resolved neighbour to `to`.
 fn takes(from: &UdpSocket, to: &UdpSocket) -> Duration {
     let start = Instant::now();
     from.send_to(b"there", to.local_addr().unwrap()).unwrap();
@@ -17,7 +17,7 @@ fn takes(from: &UdpSocket, to: &UdpSocket) -> Duration {
     start.elapsed()
 }
 
-/// A direction that stands still, as under a slow discipline, holds up the other one only if both have the same thread.
+/// A stalled direction, as with a slow discipline, delays the other only if they share a thread.
 fn held_up(io: Io) {
     let Some(place) = Place::new() else { return };
     let bridge = match place.bridge_by(io, "fifo", "{}", BitRate::from_mbps(100)) {
@@ -25,7 +25,7 @@ fn held_up(io: Io) {
         Err(e) if io == Io::Xdp => return eprintln!("skipped: {e}"),
         Err(e) => panic!("{e}"),
     };
-    // The hosts know each other's addresses from then on.
+    // From here on the hosts have resolved each other.
     assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
     let a = place.a.inside(|| UdpSocket::bind("10.9.0.1:7001")).unwrap();
     let b = place.b.inside(|| UdpSocket::bind("10.9.0.2:7001")).unwrap();
@@ -55,16 +55,16 @@ fn so_it_is_with_af_xdp() {
     held_up(Io::Xdp);
 }
 
-/// The scheduling policies of the threads that move packets (`proc_pid_stat(5)`).
+/// Scheduling policies of the forwarding threads (`proc_pid_stat(5)`).
 fn policies() -> Vec<u32> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let stat = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
     let moves = stat.filter(|text| text.contains("(bottleneck)"));
-    // The 41st field; the second one is the name, in brackets.
+    // Field 41; field 2 is the name in parentheses.
     moves.map(|text| text.rsplit_once(") ").unwrap().1.split(' ').nth(38).unwrap().parse().unwrap()).collect()
 }
 
-/// Both have what the machine grants, and the time of both is counted.
+/// Both threads get real-time properties, and the CPU time of both is counted.
 #[test]
 fn every_thread_has_real_time_properties_and_its_time_counts() {
     const SCHED_FIFO: u32 = 1;

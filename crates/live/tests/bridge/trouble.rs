@@ -43,7 +43,7 @@ fn interfaces_are_left_as_they_were() {
     assert_eq!(state(), (false, true));
 }
 
-/// Whenever the bridge is killed, its record has all that is off.
+/// At any time of a kill, the record contains all disabled offloads.
 #[test]
 fn what_is_switched_off_is_written_down_before() {
     let Some(place) = Place::new() else { return };
@@ -58,7 +58,7 @@ fn what_is_switched_off_is_written_down_before() {
     let (off, on) = notes.recv().unwrap();
     assert_eq!((off.interface.as_str(), off.offload.as_str(), on), ("m1", "gro", Some(true)));
     assert!(!place.middle.inside(|| is_on("m1", &gro)).unwrap());
-    // Another interface of the name is noted as well.
+    // A new interface of the same name is recorded too.
     ip(&place.middle, "link del m1").unwrap();
     std::thread::sleep(Duration::from_millis(500));
     ip(&place.middle, "link add m9 type veth peer name n9").unwrap();
@@ -69,7 +69,7 @@ fn what_is_switched_off_is_written_down_before() {
     assert!(again.interface == "m1" && again.index != off.index && still == Some(true), "{again:?}");
 }
 
-/// As where the bridge is killed: only its record tells what was on.
+/// The state after a kill: only the record knows which offloads were on.
 #[test]
 fn what_a_killed_bridge_has_switched_off_is_switched_on_again() {
     let Some(place) = Place::new() else { return };
@@ -89,13 +89,13 @@ fn what_a_killed_bridge_has_switched_off_is_switched_on_again() {
         let record = Record { pid: 1, bridge: Some(state), ..Record::default() };
         std::fs::write(directory.path().join("1.json"), serde_json::to_vec(&record).unwrap()).unwrap();
     };
-    // A process holds the namespace, as the one does that ran the bridge there.
+    // A process keeps the namespace alive, like the killed bridge's.
     let holder = place.middle.inside(|| std::process::Command::new("sleep").arg("100").spawn());
     let mut holder = holder.unwrap();
     killed(off.clone());
     let cleaned = clean(directory.path());
     assert_eq!((cleaned.bridges, cleaned.offloads, on("m1"), on("m2")), (1, 1, true, false));
-    // Another interface of the name is left alone.
+    // Another interface of the same name is left alone.
     let other = off.into_iter().map(|o| DisabledOffload { index: o.index + 1000, ..o }).collect();
     place.middle.inside(|| switch("m1", gro, false)).unwrap();
     killed(other);
@@ -122,7 +122,7 @@ fn a_raised_mtu_is_noticed() {
     assert_eq!((counts.too_long, counts.vanished), (0, 0), "{counts:?}");
 }
 
-/// As the guide advises: the kernel forms large packets, which is cheap, and cuts them in front of the device.
+/// As the guide recommends: the kernel builds GSO packets, which is cheap, and segments them before the device.
 #[test]
 fn without_tso_the_kernel_cuts_what_it_joins() {
     let Some(place) = Place::new() else { return };
@@ -135,7 +135,7 @@ fn without_tso_the_kernel_cuts_what_it_joins() {
     assert_eq!(counts.too_long, 0, "{counts:?}");
 }
 
-/// As where the process is stopped or gets no processor: the kernel's ring overflows.
+/// As if the process is stopped or starved: the kernel's ring overflows.
 #[test]
 fn what_the_kernel_drops_in_front_of_the_bridge_is_counted_while_it_runs() {
     let Some(place) = Place::new() else { return };
@@ -157,7 +157,7 @@ fn what_the_kernel_drops_in_front_of_the_bridge_is_counted_while_it_runs() {
         std::thread::sleep(Duration::from_millis(200));
         let flood = place.a.inside(|| std::net::UdpSocket::bind("10.9.0.1:7002")).unwrap();
         for _ in 0..20_000 {
-            // The device may be full.
+            // The device queue may be full.
             let _ = flood.send_to(&[7; 18], "10.9.0.2:9");
         }
         assert!(holder.join().unwrap().is_some());

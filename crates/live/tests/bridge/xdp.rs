@@ -1,4 +1,4 @@
-//! A bridge by `AF_XDP`. Where the kernel has none of it, the tests say so and are skipped.
+//! Bridges with `AF_XDP`. Tests are skipped, with a message, where the kernel lacks it.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -13,7 +13,7 @@ use aqmkit_live::offload::{TAGS, is_on};
 use super::frames::all_frames_pass;
 use super::{Place, ip};
 
-/// A place and a bridge in it; nothing where the kernel has no `AF_XDP`.
+/// A bridge and its namespaces; `None` where the kernel lacks `AF_XDP`.
 fn bridged(rate: BitRate) -> Option<(Place, Bridge)> {
     bridged_at(Place::new()?, rate)
 }
@@ -33,7 +33,7 @@ fn bridged_at(place: Place, rate: BitRate) -> Option<(Place, Bridge)> {
 fn frames_pass_as_they_are_and_what_was_left_to_the_card_is_done() {
     let Some((place, bridge)) = bridged(BitRate::from_mbps(100)) else { return };
     all_frames_pass(&place);
-    // Between namespaces senders leave checksums to a card; the receiver would drop what has none.
+    // Between namespaces, senders leave checksums to offload; the receiver would drop packets without one.
     assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
     assert!(place.reaches("[fd09::2]:7000", "[fd09::1]:7000"));
     place.transfer(3_000_000);
@@ -41,7 +41,7 @@ fn frames_pass_as_they_are_and_what_was_left_to_the_card_is_done() {
     assert!(measured.directions[0].1[0].total.sent_packets > 2000, "{:?}", measured.directions[0].1[0].total);
 }
 
-/// More frames than there are slots, several times around: none is lost but by the discipline.
+/// More frames than slots, several times around the rings: all losses are the discipline's.
 #[test]
 fn the_rings_go_round() {
     let Some((place, bridge)) = bridged(BitRate::from_mbps(1000)) else { return };
@@ -51,7 +51,7 @@ fn the_rings_go_round() {
     assert!(measured.directions[0].1[0].total.sent_packets > 2 * 4096);
 }
 
-/// A place whose interfaces have two receive queues; the kernel sends a flow to one of them by its hash.
+/// Namespaces whose interfaces have two receive queues; the kernel selects one by flow hash.
 fn with_two_queues() -> Option<Place> {
     let place = Place::new()?;
     for (middle, side, outer, host) in [("m1", &place.a, "a0", 1), ("m2", &place.b, "b0", 2)] {
@@ -61,8 +61,7 @@ fn with_two_queues() -> Option<Place> {
     Some(place)
 }
 
-/// Sends `each` numbered datagrams of every one of `FLOWS` flows to the other host, in turns. All arrive, and those of a flow in
-/// their order.
+/// Sends `each` numbered datagrams of each of `FLOWS` flows, interleaved. All must arrive, in order within each flow.
 fn flows_arrive(from: (&Netns, &str), to: (&Netns, &str), each: u32) {
     const FLOWS: usize = 32;
     let bind = |(side, address): (&Netns, &str)| side.inside(|| UdpSocket::bind((address, 0))).unwrap();
@@ -71,7 +70,7 @@ fn flows_arrive(from: (&Netns, &str), to: (&Netns, &str), each: u32) {
     let clients: Vec<UdpSocket> = (0..FLOWS).map(|_| bind(from)).collect();
     let mut came: BTreeMap<SocketAddr, Vec<u32>> = BTreeMap::new();
     let all: Vec<u32> = (0..each).collect();
-    // As many at a time as the receiver has room for.
+    // As many at a time as fit the receiver's socket buffer.
     for some in all.chunks(4) {
         for number in some {
             for client in &clients {
@@ -98,7 +97,7 @@ fn frames_of_every_receive_queue_pass() {
     assert!(idle.devices.iter().all(|d| (d.overrun, d.vanished) == (0, 0)), "{:?}", idle.devices);
 }
 
-/// `ethtool -L` in a namespace; false where that cannot be done here.
+/// `ethtool -L` in a namespace; false where unsupported.
 fn channels(place: &Netns, arguments: [&str; 3]) -> bool {
     let run = || std::process::Command::new("ethtool").arg("-L").args(arguments).output();
     place.inside(run).is_ok_and(|told| told.status.success())

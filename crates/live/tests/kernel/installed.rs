@@ -1,4 +1,4 @@
-//! Traffic through a discipline that is installed, as a classifier before the kernel's shaper and as a queue discipline.
+//! Traffic through an installed discipline, as a classifier in front of `tbf` and as a qdisc.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{cannot, pair, traced, wanted};
 
-/// The places where a discipline can run here; those that cannot be tried are said.
+/// The kinds of installation that work here; prints those that do not.
 pub(super) fn places() -> Vec<Place> {
     if cannot().is_some() {
         return Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn places() -> Vec<Place> {
     std::iter::once(Place::Classifier).chain(queue.is_none().then_some(Place::Queue)).collect()
 }
 
-/// Sends over TCP from one namespace to another for a while, through the discipline; gives what it counted.
+/// Sends TCP between namespaces through the discipline for a while; returns its statistics.
 fn carry(wanted: &Wanted) -> Statistics {
     let pair = pair::Pair::new().unwrap();
     pair.receiver
@@ -116,7 +116,7 @@ fn every_discipline_is_installed_and_removed() {
     }
 }
 
-/// Sixty datagrams wait at a low rate, and all arrive after the rate has been raised: no packet is lost by the change.
+/// Sixty datagrams queue up at a low rate, and all arrive after the rate is raised.
 #[test]
 fn a_change_of_the_rate_loses_nothing() {
     for place in places() {
@@ -129,7 +129,7 @@ fn a_change_of_the_rate_loses_nothing() {
         };
         let waiting = pair.sender.inside(|| {
             let sender = UdpSocket::bind(("10.9.7.1", 0))?;
-            // The neighbour is asked for before.
+            // Resolve the neighbour first.
             sender.send_to(&[0; 1000], ("10.9.7.2", 5002))?;
             receiver.recv(&mut [0; 2000])?;
             let mut found = install("veth0", &slow).map_err(std::io::Error::other)?;
@@ -145,7 +145,7 @@ fn a_change_of_the_rate_loses_nothing() {
     }
 }
 
-/// What waits when a device goes down is released, and the queue works as before when it is up again.
+/// Setting a device down frees the queued packets, and the queue works again when it is up.
 #[test]
 fn a_queue_discipline_survives_its_device_being_down() {
     if !places().contains(&Place::Queue) {
@@ -187,12 +187,12 @@ fn a_killed_installation_of_a_queue_leaves_nothing_behind() {
     killed("installed::a_killed_installation_of_a_queue_leaves_nothing_behind", Place::Queue, "aqmkit_red");
 }
 
-/// An installation that is killed after any of the messages that it sends to the kernel has put everything there, or nothing. `name` is that of the
-/// test.
+/// An installation killed after any of its messages to the kernel leaves either everything or nothing. `name` is the
+/// test's own name.
 fn killed(name: &str, place: Place, kind: &str) {
     let wanted = wanted("red", &json!({}), place);
     if std::env::var_os(traced::CHILD).is_some() {
-        // This is the process that will be killed.
+        // This is the process to be killed.
         assert!(install("veth0", &wanted).is_ok());
         return;
     }

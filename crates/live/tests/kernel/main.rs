@@ -1,6 +1,7 @@
-//! Disciplines inside the kernel: the verified programs against the disciplines (`replays`), and traffic through an installed one in network namespaces.
+//! In-kernel disciplines: verified programs against the disciplines (`replays`), and traffic through installed ones in
+//! network namespaces.
 //!
-//! Where the process or the kernel cannot, each test says so and passes.
+//! Tests are skipped, with a message, where kernel or permissions do not suffice.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test, which says what it skipped")]
@@ -14,7 +15,7 @@ use aqmkit_packets::wire::Classes;
 use serde_json::{Value, json};
 
 mod installed;
-/// As in the comparison of the laws.
+/// Shared with the tests of `aqmkit-kernel`.
 #[path = "../../../kernel/tests/equal/own_queue.rs"]
 mod own_queue;
 mod pair;
@@ -22,7 +23,7 @@ mod pieces;
 mod processors;
 mod replays;
 mod steady;
-/// Likewise.
+/// Shared likewise.
 #[allow(dead_code, reason = "bursts, and the comparison without a kernel, are for the laws")]
 #[path = "../../../kernel/tests/equal/trace.rs"]
 mod trace;
@@ -32,14 +33,14 @@ fn spec(name: &str, table: &Value) -> Spec {
     Spec::read(name, table.clone()).unwrap()
 }
 
-/// Why nothing can be tried here, if so. A program that the kernel refuses is no reason.
+/// The reason to skip, if any. A program rejected by the verifier is no reason.
 fn cannot() -> Option<String> {
     let why = aqmkit_live::kernel::examine::lacking()?;
     eprintln!("skipped: {why}");
     Some(why)
 }
 
-/// A discipline in front of 20 Mbit/s.
+/// A discipline in front of a 20 Mbit/s link.
 fn wanted(name: &str, table: &Value, place: Place) -> Wanted {
     Wanted {
         spec: spec(name, table),
@@ -50,7 +51,7 @@ fn wanted(name: &str, table: &Value, place: Place) -> Wanted {
     }
 }
 
-/// What somebody has left of an installation is in nobody's way.
+/// Remains of a partly removed installation do not get in the way.
 #[test]
 fn a_shaper_without_its_program_is_taken_away() {
     if cannot().is_some() {
@@ -75,7 +76,7 @@ fn a_shaper_without_its_program_is_taken_away() {
     assert!(nothing.contains("has no discipline") && rate == wanted.rate, "{nothing} {rate}");
 }
 
-/// A TUN device has no link layer: the IP header is the first there is.
+/// A TUN device has no link layer: the IP header comes first.
 #[test]
 fn flows_are_told_apart_without_a_link_layer() {
     if cannot().is_some() {
@@ -91,7 +92,7 @@ fn flows_are_told_apart_without_a_link_layer() {
         for _ in 0..3 {
             let socket = UdpSocket::bind(("10.9.8.1", 0))?;
             for _ in 0..6 {
-                // A dropped packet is told to a local sender.
+                // A drop is reported to a local sender as an error.
                 let _ = socket.send_to(&[0; 100], ("10.9.8.2", 9));
             }
         }

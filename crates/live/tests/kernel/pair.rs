@@ -1,4 +1,4 @@
-//! Two namespaces with a pair of devices between them.
+//! Two namespaces connected by a veth pair.
 
 use std::io;
 use std::process::Command;
@@ -18,7 +18,7 @@ pub(super) fn run(line: &str) -> io::Result<()> {
     output(line).map(drop)
 }
 
-/// What a command prints.
+/// A command's standard output.
 pub(super) fn output(line: &str) -> io::Result<String> {
     let mut words = line.split(' ');
     let done = Command::new(words.next().unwrap_or_default()).args(words).output()?;

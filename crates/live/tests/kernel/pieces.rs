@@ -1,4 +1,4 @@
-//! Packets that the kernel hands over in one piece (GSO).
+//! GSO packets.
 
 #![allow(unsafe_code, reason = "an option of a socket that the standard library does not have")]
 
@@ -16,7 +16,7 @@ use super::{pair, wanted};
 const PACKET: usize = 1400;
 const PACKETS: usize = 45;
 
-/// Lets a socket cut what it is given into packets of [`PACKET`] bytes, as late as possible.
+/// Makes a socket send GSO packets with segments of [`PACKET`] bytes, segmented as late as possible.
 fn send_in_one_piece(socket: &UdpSocket) -> std::io::Result<()> {
     let size = PACKET as libc::c_int;
     let length = size_of_val(&size) as libc::socklen_t;
@@ -27,8 +27,8 @@ fn send_in_one_piece(socket: &UdpSocket) -> std::io::Result<()> {
     if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// 45 packets of 1442 bytes in one piece are more than this limit, as they are more than the 64 kB that CSFQ has by itself: a piece is let in, and while it
-/// waits another one is not, because the first of its packets finds no room. Our own queue discipline sends the first piece at once.
+/// 45 segments of 1442 bytes exceed both this limit and CSFQ's default of 64 kB: a GSO packet is admitted, and while it
+/// is queued a second one is not, because its first segment does not fit. The BPF qdisc sends the first one at once.
 #[test]
 fn a_piece_larger_than_the_limit_is_let_in() {
     for place in places() {
@@ -38,13 +38,13 @@ fn a_piece_larger_than_the_limit_is_let_in() {
         let slow = Wanted { rate: BitRate::from_mbps(2), ..wanted("csfq", &json!({ "limit": "40kb" }), place) };
         let counted = pair.sender.inside(|| {
             let sender = UdpSocket::bind(("10.9.7.1", 0))?;
-            // The neighbour is asked for before.
+            // Resolve the neighbour first.
             sender.send_to(&[0; 100], ("10.9.7.2", 5003))?;
             receiver.recv(&mut [0; 2000])?;
             let found = install("veth0", &slow).map_err(std::io::Error::other)?;
             send_in_one_piece(&sender)?;
             for _ in 0..3 {
-                // A dropped packet may be told to a local sender.
+                // A drop may be reported to a local sender as an error.
                 let _ = sender.send_to(&[0; PACKET * PACKETS], ("10.9.7.2", 5003));
             }
             found.statistics().map_err(std::io::Error::other)

@@ -1,4 +1,4 @@
-//! Several processors decide at once: one after the other, because a word locks the state, and nothing is lost or counted twice.
+//! Concurrent decisions on several CPUs are serialised by a lock word; nothing is lost or counted twice.
 
 #![allow(unsafe_code, reason = "threads are tied to processors by a system call")]
 
@@ -19,11 +19,12 @@ use super::replays::{arrivals, different, natively};
 use super::trace::link;
 use super::{cannot, pair, spec, wanted};
 
-/// Decisions that processors share each time, and how many times: where other work keeps one of them away once, it takes part the next time.
+/// Decisions shared by the CPUs per round, and the number of rounds: a CPU kept busy in one round takes part in the
+/// next.
 const DECISIONS: u32 = 20_000;
 const TIMES: u32 = 15;
 
-/// How many processors decide; why nothing can be tried, where there is but one.
+/// The number of CPUs to use; `None`, with a message, if there is only one.
 fn processors() -> Option<usize> {
     let count = thread::available_parallelism().map_or(1, usize::from).min(4);
     if count < 2 {
@@ -33,7 +34,7 @@ fn processors() -> Option<usize> {
     Some(count)
 }
 
-/// The arrivals are those of one sequence, and so are the decisions, whichever processor makes which.
+/// The arrivals form one sequence, and so do the decisions, whichever CPU makes them.
 #[test]
 fn processors_decide_one_after_the_other() {
     let (None, Some(processors)) = (cannot(), processors()) else { return };
@@ -54,9 +55,9 @@ fn processors_decide_one_after_the_other() {
     assert_eq!((counted.packets, counted.passed + counted.dropped()), (packets, packets));
 }
 
-/// Ties the calling thread to a processor.
+/// Pins the calling thread to a CPU.
 fn stay_on(processor: usize) -> io::Result<()> {
-    // SAFETY: a set of processors is a plain array of bits, and outlives the call.
+    // SAFETY: a CPU set is a plain array of bits, and outlives the call.
     let done = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);
@@ -65,7 +66,7 @@ fn stay_on(processor: usize) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A sender on each processor for a second: every packet is counted once.
+/// One sender per CPU for a second: every packet is counted once.
 #[test]
 fn packets_of_several_processors_are_all_counted() {
     let Some(processors) = processors() else { return };
@@ -76,7 +77,7 @@ fn packets_of_several_processors_are_all_counted() {
         let (sent, counted) = pair
             .sender
             .inside(|| {
-                // Nothing but the datagrams is sent.
+                // Suppress all other traffic.
                 let shown = pair.receiver.inside(|| pair::output("ip -br link show dev veth1"))?;
                 let address = shown.split_whitespace().nth(2).unwrap();
                 pair::ip(&format!("neigh replace 10.9.7.2 lladdr {address} dev veth0"))?;
@@ -89,11 +90,11 @@ fn packets_of_several_processors_are_all_counted() {
                     let send = |(processor, socket): (usize, UdpSocket)| {
                         let stop = &stop;
                         scope.spawn(move || {
-                            // Where this one is not for us, the scheduler chooses.
+                            // If this CPU is not available to us, the scheduler chooses.
                             let _ = stay_on(processor);
                             let mut sent = 0;
                             while !stop.load(Ordering::Relaxed) {
-                                // A dropped packet is told to a local sender.
+                                // A drop is reported to a local sender as an error.
                                 let _ = socket.send_to(&[0; 100], ("10.9.7.2", 5002));
                                 sent += 1;
                             }
@@ -110,7 +111,7 @@ fn packets_of_several_processors_are_all_counted() {
             .unwrap();
         eprintln!("{place:?}: {sent} sent, {} without a decision", counted.undecided);
         let marked: u64 = counted.marks.values().sum();
-        // The kernel may send a few packets of its own, such as those of IPv6 about its neighbours.
+        // The kernel may send packets of its own, such as IPv6 neighbour discovery.
         let own = (counted.packets + counted.undecided).checked_sub(sent);
         assert!(own.is_some_and(|own| own <= 8), "{place:?}: {sent} sent, {counted:?}");
         assert_eq!(counted.passed + marked + counted.dropped(), counted.packets, "{place:?} {counted:?}");

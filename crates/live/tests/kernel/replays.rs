@@ -1,4 +1,5 @@
-//! The verified programs against the same laws compiled natively, and against the disciplines in floating point: `BPF_PROG_TEST_RUN`.
+//! Verified programs (`BPF_PROG_TEST_RUN`) against the same laws compiled natively, and against the floating-point
+//! disciplines.
 
 use aqmkit_aqm::registry::{Parameters, Spec};
 use aqmkit_aqm::{Aqm, disciplines as floating};
@@ -13,13 +14,13 @@ use super::own_queue::OwnQueue;
 use super::trace::{Decided, Departures, Shape, link, play};
 use super::{cannot, spec};
 
-/// Decisions of each replay.
+/// Decisions per replay.
 const DECISIONS: u32 = 12_000;
-/// How many of the program's may differ from those of the discipline in floating point by rounding: once in a replay, and a replay of DCN, whose counts are
-/// zero now and then, a few times (`crates/kernel/tests/equal/dcn.rs`).
+/// Tolerated rounding differences from the floating-point discipline: normally one per replay, and a few with DCN,
+/// whose counts are occasionally zero (`crates/kernel/tests/equal/dcn.rs`).
 const ALLOWED: usize = 12;
 
-/// Arrivals with queues and flows as they come in bursts.
+/// Bursty arrivals, with the queues and flows they find.
 pub(super) fn arrivals(count: u32) -> Vec<Arrival> {
     let mut rng = Rng::stream(1, "arrivals");
     let (mut now, mut waiting, mut flows) = (1_000_000_000_u64, 0_u64, 10);
@@ -48,7 +49,7 @@ pub(super) fn arrivals(count: u32) -> Vec<Arrival> {
     (0..count).map(one).collect()
 }
 
-/// The law, compiled natively, on the same arrivals.
+/// The decisions of the natively compiled law on the same arrivals.
 pub(super) fn natively<L: Law>(config: &L::Config, spec: &Spec, arrivals: &[Arrival]) -> Vec<u32> {
     let byte_time = aqmkit_kernel::number::factor("rate", 1e9 / link().rate.bytes_per_sec()).unwrap();
     let flow_kind = u64::from(spec.flow() != FlowKind::Connection);
@@ -61,7 +62,7 @@ pub(super) fn natively<L: Law>(config: &L::Config, spec: &Spec, arrivals: &[Arri
     arrivals.iter().map(decide).collect()
 }
 
-/// A program's decisions about these arrivals with these settings.
+/// The program's decisions on these arrivals with these settings.
 fn replayed(name: &str, settings: &[u64], arrivals: &[Event]) -> Vec<u32> {
     let decided = Replay::new(classifier(name).unwrap(), settings, DECISIONS).unwrap().run(arrivals).unwrap();
     eprintln!("{name}: {} ns a decision", decided.nanoseconds);
@@ -72,7 +73,8 @@ pub(super) fn different(some: &[u32], others: &[u32]) -> usize {
     some.iter().zip(others).filter(|(a, b)| a != b).count()
 }
 
-/// Holds the verified program to the law, of which every decision is the same, and to the discipline in floating point.
+/// Asserts that the verified program decides exactly like the native law, and like the floating-point discipline up to
+/// rounding.
 fn hold<A: Aqm, L: Law>(
     name: &str,
     table: &Value,
@@ -98,14 +100,14 @@ fn hold<A: Aqm, L: Law>(
     eprintln!("{name}: {by_rounding} of {DECISIONS} other than in floating point, which signals {signals}");
     assert!(by_rounding <= ALLOWED && signals > 20, "{name} {table}: {by_rounding}, {signals}");
 
-    // A program with another constant decides otherwise.
+    // A program with a different constant decides differently.
     let mut wrong = words;
     wrong[SETTINGS_BEFORE] /= 64;
     let by_error = different(&wanted, &replayed(name, &wrong, &events));
     assert!(by_error > 4 * ALLOWED, "{name}: a wrong limit makes {by_error} differ");
 }
 
-/// Holds the program of a discipline to it with each of these tables of parameters.
+/// Checks a discipline's program with each of these parameter tables.
 macro_rules! hold {
     ($variant:ident, $module:ident, $($table:tt)*) => {
         hold!($variant, $module: Real, floating::$module::$variant, $($table)*);

@@ -1,5 +1,5 @@
-//! A load that does not answer drops: then the law and the rate alone say how long the queue is and how much is dropped, and a wrong constant in the
-//! program, its settings or its shaper shows.
+//! An unresponsive load: queue length and drop rate then follow from the law and the rate alone, so a wrong constant in
+//! the program, its settings or its shaper shows.
 
 #![allow(clippy::disallowed_methods, reason = "packets are sent in real time")]
 
@@ -12,35 +12,35 @@ use serde_json::{Value, json};
 use super::installed::places;
 use super::{pair, wanted};
 
-/// Of [`wanted`].
+/// Link rate of [`wanted`], in bit/s.
 const RATE: f64 = 20e6;
-/// Bytes of each datagram, and of its packet with the headers of UDP, IP and Ethernet.
+/// UDP payload in bytes, and packet length including UDP, IP and Ethernet headers.
 const DATAGRAM: usize = 958;
 const PACKET: f64 = 1000.0;
-/// Packets a second: 1.25 times as many as the link sends.
+/// Packets per second: 1.25 times the link's capacity.
 const ARRIVALS: f64 = 1.25 * RATE / 8.0 / PACKET;
-/// Flows, which send in turn.
+/// Flows, which send round robin.
 const FLOWS: usize = 8;
-/// How long the queue is given to settle, and is then watched.
+/// Time for the queue to settle, and measurement time.
 const SETTLING: Duration = Duration::from_secs(3);
 const WATCHED: Duration = Duration::from_secs(3);
-/// How long the sender may stand still: the queues here are empty after 12 to 24 ms without packets.
+/// Maximum pause of the sender: these queues drain in 12 to 24 ms.
 const STILL: Duration = Duration::from_millis(10);
-/// Tries on a machine that lets it stand still for longer.
+/// Attempts on a machine that pauses the sender for longer.
 const TRIES: usize = 5;
 
-/// What was seen.
+/// Measurements of one attempt.
 #[derive(Debug)]
 struct Seen {
-    /// The share of packets that were dropped.
+    /// Fraction of packets dropped.
     dropped: f64,
-    /// What passed, in packets a second.
+    /// Packets passed per second.
     passed: f64,
-    /// The mean of a gauge.
+    /// Mean of a gauge.
     gauge: f64,
     /// The mean wait of what was let in, in packets of the link.
     wait: f64,
-    /// The longest time for which the sender stood still.
+    /// Longest pause of the sender.
     still: Duration,
 }
 
@@ -64,14 +64,14 @@ fn send(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
     best
 }
 
-/// Sends through a discipline, and looks at a gauge of it a thousand times a second.
+/// Sends through a discipline and samples one of its gauges a thousand times a second.
 fn send_once(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
     let pair = pair::Pair::new().unwrap();
     let _receiver = pair.receiver.inside(|| UdpSocket::bind(("10.9.7.2", 5004))).unwrap();
     pair.sender
         .inside(|| {
             let sockets: Vec<_> = (0..FLOWS).map(|_| UdpSocket::bind(("10.9.7.1", 0)).unwrap()).collect();
-            // The neighbour is asked for before.
+            // Resolve the neighbour first.
             sockets[0].send_to(&[0; 100], ("10.9.7.2", 5004))?;
             std::thread::sleep(Duration::from_millis(100));
             let found = install("veth0", &wanted(name, table, place)).map_err(std::io::Error::other)?;
@@ -80,7 +80,7 @@ fn send_once(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
             let (mut last, mut still) = (start, Duration::ZERO);
             while start.elapsed() < SETTLING + WATCHED {
                 while (sent as f64) < start.elapsed().as_secs_f64() * ARRIVALS {
-                    // A dropped packet is told to a local sender.
+                    // A drop is reported to a local sender as an error.
                     let _ = sockets[sent % FLOWS].send_to(&[0; DATAGRAM], ("10.9.7.2", 5004));
                     sent += 1;
                 }
@@ -115,7 +115,8 @@ fn near(found: f64, wanted: f64, share: f64) -> bool {
     (found / wanted - 1.0).abs() < share
 }
 
-/// RED between these thresholds: drops are spread evenly, so a share s is dropped where the probability p of the ramp fulfils s = 2 p / (1 + p).
+/// RED with these thresholds: drops are spread evenly, so a drop rate s corresponds to p = s / (2 - s) on the ramp,
+/// that is, s = 2 p / (1 + p).
 fn red_agrees(seen: &Seen, max_p: f64) -> bool {
     let p = seen.dropped / (2.0 - seen.dropped);
     let average = 10.0 + 100.0 * p / max_p;
@@ -129,13 +130,13 @@ fn red_holds_the_queue_where_its_ramp_is() {
         let seen = send("red", &table(0.4), place, "avg");
         eprintln!("{place:?}: {seen:?}");
         assert!(red_agrees(&seen, 0.4), "{place:?} {seen:?}");
-        // So would a program whose probability rises twice as fast not be taken for this one.
+        // The tolerance would catch a ramp twice as steep.
         let wrong = send("red", &table(0.8), place, "avg");
         assert!(!red_agrees(&wrong, 0.4) && red_agrees(&wrong, 0.8), "{place:?} {wrong:?}");
     }
 }
 
-/// DCN holds the queue about its target. How closely depends on its gains; twice the target is far outside.
+/// DCN holds the queue near its target, the closer the higher its gains; twice the target is far outside the tolerance.
 fn dcn_agrees(seen: &Seen, q_ref: f64) -> bool {
     near(seen.wait, q_ref, 0.4) && near(seen.passed, RATE / 8.0 / PACKET, 0.03)
 }

@@ -1,4 +1,4 @@
-//! A test of this program in a process of its own, which is killed after so many messages to the kernel.
+//! Runs one of these tests in a child process, which is killed after a given number of netlink messages.
 
 #![allow(unsafe_code, reason = "a process is traced by system calls")]
 
@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use aqmkit_live::netns::Netns;
 
-/// Set in that process.
+/// Set in the child's environment.
 pub(super) const CHILD: &str = "AQMKIT_TEST_CHILD";
-/// `PTRACE_GET_SYSCALL_INFO`, and `ptrace_syscall_info` as far as it is used (`linux/ptrace.h`).
+/// `PTRACE_GET_SYSCALL_INFO`, and the used part of `struct ptrace_syscall_info` (`linux/ptrace.h`).
 const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 const ENTRY: u8 = 1;
 
@@ -30,15 +30,15 @@ fn checked(answer: libc::c_long) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Waits until a thread of the process stops or ends; which, and its status.
+/// Waits until a thread of the child stops or ends; returns the thread and its status.
 fn wait(pid: libc::pid_t) -> io::Result<(libc::pid_t, libc::c_int)> {
     let mut status = 0;
-    // SAFETY: the status outlives the call. The process has a group of its own.
+    // SAFETY: the status outlives the call. The child has its own process group.
     let thread = unsafe { libc::waitpid(-pid, &raw mut status, libc::__WALL) };
     checked(thread.into()).map(|()| (thread, status))
 }
 
-/// Runs the test inside a namespace and kills it after this many messages. True if it ended before.
+/// Runs a test in a namespace and kills it after this many messages. Returns true if it ended earlier.
 pub(super) fn run_until(test: &str, namespace: &Netns, messages: usize) -> io::Result<bool> {
     namespace.inside(|| {
         let mut command = Command::new(std::env::current_exe()?);

@@ -1,4 +1,4 @@
-//! What no sane user does: garbage, floods, devices that go away.
+//! Abuse: garbage, floods, vanishing devices.
 
 use std::io::Write;
 use std::net::{SocketAddr, UdpSocket};
@@ -19,7 +19,7 @@ fn file_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Packets of every length with random bytes, among them giants, fragments of headers and lies about lengths.
+/// Packets of every length with random bytes: oversized ones, truncated headers, wrong length fields.
 #[test]
 fn garbage_is_survived() {
     let _alone = ALONE.lock();
@@ -35,7 +35,7 @@ fn garbage_is_survived() {
     });
     let sent = sent.unwrap();
     assert!(sent > 500, "only {sent} packets could be thrown");
-    // It still carries what is well-formed.
+    // Well-formed packets still pass.
     let (server, client) = connect(&link, 0);
     drop((server, client));
     let (measured, _) = link.close().unwrap();
@@ -44,7 +44,7 @@ fn garbage_is_survived() {
     assert_eq!(measured.vanished, None);
 }
 
-/// Sends 1000 packets of garbage to a device; how many went.
+/// Sends 1000 garbage packets to a device; returns the number accepted.
 fn throw(raw: &impl std::os::fd::AsFd, index: u32) -> u64 {
     let mut rng = aqmkit_base::Rng::stream(1, "garbage");
     let mut sent = 0;
@@ -62,19 +62,19 @@ fn throw(raw: &impl std::os::fd::AsFd, index: u32) -> u64 {
     sent
 }
 
-/// Sending on an `AF_PACKET` socket with an address, for which there is no safe call.
+/// Sends on an `AF_PACKET` socket with an address, which has no safe wrapper.
 mod packet_socket {
     use std::os::fd::{AsFd, AsRawFd};
 
-    /// Whether the kernel took the packet.
+    /// Returns whether the kernel accepted the packet.
     pub(super) fn send(socket: &impl AsFd, index: u32, bytes: &[u8]) -> bool {
-        // SAFETY: zeros are a valid `sockaddr_ll`.
+        // SAFETY: all zeros is a valid `sockaddr_ll`.
         let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         to.sll_family = libc::AF_PACKET as u16;
         to.sll_protocol = (libc::ETH_P_IP as u16).to_be();
         to.sll_ifindex = index as i32;
         let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: `bytes` and `to` outlive the call, and the lengths are theirs.
+        // SAFETY: `bytes` and `to` outlive the call, with the given lengths.
         let answer = unsafe {
             let (data, address) = (bytes.as_ptr().cast(), (&raw const to).cast());
             libc::sendto(socket.as_fd().as_raw_fd(), data, bytes.len(), libc::MSG_DONTWAIT, address, size)
@@ -83,8 +83,7 @@ mod packet_socket {
     }
 }
 
-/// Ten times what the link carries: memory stays bounded, the discipline's own rule drops the rest, and what
-/// comes out is the rate.
+/// Ten times the link rate: memory stays bounded, the discipline drops the excess, and the output is at the link rate.
 #[test]
 fn a_flood_is_dropped_by_the_discipline_in_bounded_memory() {
     let _alone = ALONE.lock();
@@ -97,7 +96,7 @@ fn a_flood_is_dropped_by_the_discipline_in_bounded_memory() {
     source.connect(sink.local_addr().unwrap()).unwrap();
     let (start, mut before, mut n) = (Wall::now(), 0, 0_u64);
     while start.elapsed() < Wait::from_secs(3) {
-        // 40 Mbit/s of packets of 1000 bytes.
+        // 40 Mbit/s in packets of 1000 bytes.
         while n < start.elapsed().as_micros() as u64 / 200 {
             // A full socket buffer is part of a flood.
             let _ = source.send(&[0; 972]);
@@ -117,7 +116,7 @@ fn a_flood_is_dropped_by_the_discipline_in_bounded_memory() {
     assert!(rate < 4.02e6, "{rate}");
 }
 
-/// What the kernel drops while nobody reads the device is in every report, not only in the summary.
+/// Packets dropped by the kernel before the device appear in every report, not only in the summary.
 #[test]
 fn what_a_link_that_is_too_slow_never_saw_is_reported() {
     let _alone = ALONE.lock();
@@ -130,7 +129,7 @@ fn what_a_link_that_is_too_slow_never_saw_is_reported() {
     source.connect(sink.local_addr().unwrap()).unwrap();
     let overrun = || link.control.report().directions.iter().map(|d| d.device.overrun).collect::<Vec<_>>();
     std::thread::scope(|scope| {
-        // The thread that moves packets sleeps, as on a machine that has no time for it.
+        // Stall the forwarding thread, as on an overloaded machine.
         scope.spawn(|| link.control.ask(1, |_, _| std::thread::sleep(Wait::from_secs(2))));
         std::thread::sleep(Wait::from_millis(300));
         (0..6000).for_each(|_| drop(source.send(&[0; 100])));
@@ -168,13 +167,13 @@ fn a_device_that_is_taken_away_ends_the_link_and_nothing_else() {
     }
     assert!(!link.is_up());
     let (measured, _) = link.close().unwrap();
-    // Whichever direction met it first.
+    // Either direction may notice first.
     let gone = measured.vanished.clone().unwrap();
     assert!(["the input device of up", "the output device of down"].contains(&gone.as_str()), "{gone}");
     assert!(measured.doubts(0)[0].contains("was removed"));
 }
 
-/// What a program has sent and left, the kernel goes on sending; with the link gone, nobody answers.
+/// The kernel keeps retransmitting for a program that has exited; with the link gone, nobody answers.
 #[test]
 fn connections_that_were_left_end_with_the_link() {
     let _alone = ALONE.lock();
@@ -190,7 +189,7 @@ fn connections_that_were_left_end_with_the_link() {
     link.close().unwrap();
     let sockets = || {
         let text = place.inside(|| std::fs::read_to_string("/proc/thread-self/net/tcp")).unwrap();
-        // Those in TIME_WAIT (06) belong to nobody and go with the namespace.
+        // Sockets in TIME_WAIT (06) are unowned and disappear with the namespace.
         text.lines().skip(1).filter(|l| l.split_whitespace().nth(3) != Some("06")).count()
     };
     let start = Wall::now();
@@ -200,7 +199,7 @@ fn connections_that_were_left_end_with_the_link() {
     assert_eq!(sockets(), 0, "after {:?}", start.elapsed());
 }
 
-/// Namespaces, devices and files of links that are over do not add up.
+/// Namespaces, devices and files of closed links do not accumulate.
 #[test]
 fn nothing_is_left_of_a_link() {
     let _alone = ALONE.lock();

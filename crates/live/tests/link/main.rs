@@ -1,5 +1,5 @@
-//! A live link as its users meet it. Each test needs the right to make network namespaces and TUN devices; where that
-//! is missing it says so and is skipped.
+//! Live links as users see them. Tests are skipped, with a message, where network namespaces or TUN devices cannot be
+//! created.
 
 #![allow(unsafe_code, reason = "a test may make system calls")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
@@ -23,15 +23,15 @@ use aqmkit_live::tun::Tun;
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 
-/// Two in `link_two_threads.rs`, which has the same tests.
+/// Two threads in `link_two_threads.rs`, which includes the same tests.
 fn threads() -> Threads {
     if env!("CARGO_CRATE_NAME").ends_with("two_threads") { Threads::Two } else { Threads::One }
 }
 
-/// One link at a time, or they would compete for the processor.
+/// One link at a time: they would compete for the CPU.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Whether links can be made here.
+/// Whether links can be created here.
 fn ready() -> bool {
     let tried = Netns::create().and_then(|n| n.inside(|| Tun::create("aqmkit0")));
     if let Err(e) = &tried {
@@ -57,7 +57,7 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
     }
 }
 
-/// Bytes of which no part repeats.
+/// Data without repetition, so that misplaced bytes are detected.
 fn data(bytes: usize) -> Vec<u8> {
     (0..bytes.div_ceil(8) as u64)
         .flat_map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i).to_le_bytes())
@@ -65,7 +65,7 @@ fn data(bytes: usize) -> Vec<u8> {
         .collect()
 }
 
-/// A connection over a link: the server's end and the client's.
+/// A TCP connection over a link: the server's and the client's end.
 fn connect(link: &Link, family: usize) -> (TcpStream, TcpStream) {
     let address: IpAddr = link.addresses.server[family];
     let listener = link.server.namespace.inside(|| TcpListener::bind(SocketAddr::new(address, 0))).unwrap();

@@ -1,4 +1,4 @@
-//! A link that leads outside: its client reaches what the machine reaches.
+//! A link with access to other networks: its client reaches whatever the machine reaches.
 
 use std::io::{Read, Write};
 use std::process::Command;
@@ -13,7 +13,7 @@ fn ip(place: &Netns, line: &str) -> std::io::Result<()> {
     if done.success() { Ok(()) } else { Err(std::io::Error::other(line.to_owned())) }
 }
 
-/// A machine, and another one that knows nothing of links, at 10.8.0.1 and 10.8.0.2.
+/// A machine at 10.8.0.1, and a host at 10.8.0.2 that has no route to the links.
 fn machines() -> std::io::Result<(Netns, Netns)> {
     let (machine, other) = (Netns::create()?, Netns::create()?);
     ip(&machine, "link add out0 type veth peer name in0")?;
@@ -26,7 +26,7 @@ fn machines() -> std::io::Result<(Netns, Netns)> {
     Ok((machine, other))
 }
 
-/// As `unshare -n` makes it: the link would lead nowhere, and the command would wait for ever.
+/// As created by `unshare -n`: nothing outside would be reachable, and the command would wait forever.
 #[test]
 fn a_namespace_without_a_way_out_is_refused() {
     let _alone = ALONE.lock();
@@ -73,6 +73,6 @@ fn a_client_reaches_what_its_machine_reaches_by_its_address() {
     assert_eq!(&text, b"there");
     let (measured, _) = link.close().unwrap();
     assert!(measured.directions.iter().all(|(_, windows)| windows[0].total.sent_packets >= 3));
-    // The devices and the table are gone, so that another link can be made.
+    // Devices and table are gone, so another link can be opened.
     open().unwrap().close().unwrap();
 }

@@ -1,16 +1,16 @@
-//! Links within links: packets of the innermost client cross them all.
+//! Nested links: packets of the innermost client cross them all.
 
 use std::io::{Read, Write};
 
 use super::*;
 
-/// A link within the client's namespace of another.
+/// Opens a link nested in another link's client namespace.
 fn within(outer: &Link, rate: BitRate) -> Link {
     let setup = setup(rate, Duration::from_millis(1), "fifo");
     outer.client.namespace.inside(|| Ok(Link::open_within(&setup))).unwrap().unwrap()
 }
 
-/// Whether the client of a link reaches the server of another, there and back.
+/// Whether a link's client and another link's server reach each other.
 fn reaches(client: &Link, server: &Link, family: usize) -> bool {
     let at = SocketAddr::new(server.addresses.server[family], 0);
     let listener = server.server.namespace.inside(|| TcpListener::bind(at)).unwrap();

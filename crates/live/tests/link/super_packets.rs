@@ -1,4 +1,4 @@
-//! Super-packets cross a link: each segment is a packet for the discipline.
+//! GSO super-packets on a link: the discipline sees each segment as a packet.
 
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
@@ -22,7 +22,7 @@ fn large_transfers_are_intact() {
     }
 }
 
-/// Datagrams that a program hands to the kernel together come one by one, as they were.
+/// Datagrams sent with UDP_SEGMENT arrive one by one, unchanged.
 #[test]
 fn datagrams_that_were_sent_together_come_one_by_one() {
     const SIZE: usize = 100;
@@ -39,7 +39,7 @@ fn datagrams_that_were_sent_together_come_one_by_one() {
         client.connect(server.local_addr().unwrap()).unwrap();
         server.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
         let size = SIZE as libc::c_int;
-        // SAFETY: the number outlives the call, and the length is its own.
+        // SAFETY: the option value outlives the call, with the given length.
         let done = unsafe {
             let of = size_of_val(&size) as libc::socklen_t;
             libc::setsockopt(client.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, (&raw const size).cast(), of)
@@ -53,7 +53,7 @@ fn datagrams_that_were_sent_together_come_one_by_one() {
             assert!(buffer[..length] == *wanted, "{mbps} Mbit/s, {family}: {length}");
         }
         let up = link.close().unwrap().0.directions[1].1[0].total;
-        // The kernel adds a few of its own.
+        // The kernel sends a few packets of its own.
         assert!((41..50).contains(&up.offered_packets), "{up:?}");
     }
 }

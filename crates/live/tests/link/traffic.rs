@@ -1,4 +1,4 @@
-//! The kernel's own TCP crosses the link, at its rate and after its delay.
+//! The kernel's TCP over a link, at its rate and delay.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -8,7 +8,7 @@ use aqmkit_base::wire::Loss;
 
 use super::*;
 
-/// Sends `bytes` from the server to the client; how many seconds it took.
+/// Sends `bytes` from server to client; returns the seconds taken.
 pub(super) fn transfer(link: &Link, family: usize, bytes: usize) -> f64 {
     let (mut server, mut client) = connect(link, family);
     let start = Wall::now();
@@ -21,7 +21,7 @@ pub(super) fn transfer(link: &Link, family: usize, bytes: usize) -> f64 {
             done.map(|()| sent)
         });
         client.read_to_end(&mut got).unwrap();
-        // Bytes in another place would be seen: no part of them repeats.
+        // The data has no repetition, so misplaced bytes are detected.
         assert!(got == sender.join().unwrap().unwrap(), "{} of {bytes} bytes came, or others", got.len());
     });
     start.elapsed().as_secs_f64()
@@ -36,21 +36,21 @@ fn tcp_crosses_at_the_rate_in_both_families() {
     for family in [0, 1] {
         let link = Link::open(&setup(BitRate::from_mbps(20), Duration::from_millis(5), "codel")).unwrap();
         let seconds = transfer(&link, family, 3_000_000);
-        // 3 MB of data are 1.2 s at 20 Mbit/s; headers, slow start and the handshake come on top, and what a busy machine adds.
+        // 3 MB take 1.2 s at 20 Mbit/s, plus headers, slow start, handshake and the delays of a busy machine.
         assert!((1.2..40.0).contains(&seconds), "{seconds}");
         let (measured, _) = link.close().unwrap();
         let down = &measured.directions[0].1[0];
         assert!(down.total.sent_bytes > 3_000_000, "{:?}", down.total);
         let rate = down.total.sent_bytes as f64 * 8.0 / seconds;
         assert!(rate < 20.0e6 * 1.02, "{rate} is more than the link carries");
-        // The kernel adds a little of its own to IPv6, at odd times: who listens to which multicast.
+        // The kernel adds IPv6 multicast listener reports at odd times.
         let tcp = down.classes[0].total.sent_packets;
         assert!(tcp > 2000 && tcp * 20 > down.total.sent_packets * 19, "{tcp} of {:?}", down.total);
         assert!(measured.late.count() > 2000);
     }
 }
 
-/// What a program that was held up could do wrong is to hand packets on too early.
+/// A delayed program must not forward packets too early to catch up.
 #[test]
 fn no_round_trip_is_shorter_than_the_path() {
     let _alone = ALONE.lock();
@@ -114,16 +114,16 @@ fn marks_reach_the_sender_and_slow_it_down() {
         return;
     }
     let plain = setup(BitRate::from_mbps(10), Duration::from_millis(5), "step");
-    // Reno answers to marks; the kernel's own choice may not.
+    // Reno responds to marks; the kernel's default control may not.
     let ecn = LinkSetup { ecn: Some(true), cc: Some("reno".into()), ..plain };
     let link = Link::open(&ecn).unwrap();
     transfer(&link, 0, 3_000_000);
     let (measured, _) = link.close().unwrap();
-    // The class of TCP: what the kernel says of its own about multicast cannot carry marks, and is dropped.
+    // The TCP class only: the kernel's own multicast reports are Not-ECT and get dropped.
     let tcp = &measured.directions[0].1[0].classes[0].total;
     assert!(tcp.marks() > 0, "{tcp:?}");
-    // All that the step gives to ECN-capable packets is marks. A few of TCP are not, such as retransmissions; many drops
-    // would say that nobody agreed to marks.
+    // ECN-capable packets are only marked. A few TCP packets, such as retransmissions, are Not-ECT; many drops would
+    // mean that ECN was not negotiated.
     assert!(tcp.drops() < tcp.marks(), "{tcp:?}");
 }
 
@@ -150,8 +150,8 @@ fn the_congestion_control_that_is_named_is_used() {
     assert!(error.contains("no congestion control nosuch") && error.contains("reno"), "{error}");
 }
 
-/// DCTCP, the kernel's or ours, answers to how many packets are marked: a few marks in every round trip are its normal state,
-/// while Reno halves its window at the first.
+/// DCTCP, the kernel's or aqmkit's, responds to the fraction of marks: a few per RTT are its normal state, while Reno
+/// halves cwnd at the first.
 #[test]
 fn dctcp_lives_with_many_marks() {
     let _alone = ALONE.lock();
@@ -191,7 +191,7 @@ fn a_wrong_parameter_is_told_with_its_direction() {
     assert!(Link::open(&wrong).unwrap_err().to_string().contains("below 1 GiB"));
 }
 
-/// An idle link answers a request only after a while, which is not part of what is measured.
+/// An idle thread runs requests with some delay, which must not be part of the measurement.
 #[test]
 fn the_measurement_begins_when_begin_returns() {
     if !ready() {
@@ -213,7 +213,7 @@ fn the_measurement_begins_when_begin_returns() {
     }
 }
 
-/// A direction holds up the other only if both have the same thread.
+/// A direction blocks the other only if they share a thread.
 #[test]
 fn a_direction_holds_up_the_other_only_in_the_same_thread() {
     if !ready() {

@@ -1,5 +1,5 @@
-//! Queues in front of an interface of a namespace, with another host behind it. Each test needs the right to make namespaces, and Linux 6.6;
-//! where something is missing the test says so and is skipped.
+//! Shaping an interface of one namespace, with another host behind it. Tests are skipped, with a message, where
+//! namespaces or Linux 6.6 are missing.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
@@ -19,12 +19,12 @@ use aqmkit_live::shape::{End, ShapeSetup, open};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 
-/// Two in `shape_two_threads.rs`, which has the same tests.
+/// Two threads in `shape_two_threads.rs`, which includes the same tests.
 fn threads() -> Threads {
     if env!("CARGO_CRATE_NAME").ends_with("two_threads") { Threads::Two } else { Threads::One }
 }
 
-/// One at a time, or they would compete for the processor.
+/// One test at a time: they would compete for the CPU.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The machine with the interface `wan`, and a host behind it.
@@ -60,7 +60,7 @@ impl Place {
         made.ok()
     }
 
-    /// Makes the pair of interfaces.
+    /// Creates the veth pair.
     fn attach(&self) -> io::Result<()> {
         ip(&self.machine, "link add wan type veth peer name far")?;
         ip(&self.machine, &format!("link set far netns {}", self.host.path()))?;
@@ -72,7 +72,7 @@ impl Place {
         Ok(())
     }
 
-    /// Adds a VLAN, if the kernel has those.
+    /// Adds a VLAN interface on both sides, if the kernel supports it.
     fn add_vlan(&self) -> io::Result<()> {
         for (side, name, host) in [(&self.machine, "wan", 1), (&self.host, "far", 2)] {
             ip(side, &format!("link add link {name} name {name}.7 type vlan id 7"))?;
@@ -82,7 +82,7 @@ impl Place {
         Ok(())
     }
 
-    /// Shapes the interface: rates of what leaves and of what arrives, in Mbit/s.
+    /// Shapes an interface; egress and ingress rate in Mbit/s.
     fn try_shape(&self, interface: &str, egress: u64, ingress: Option<u64>) -> Result<Running<End>, LiveError> {
         let spec = Spec::read("fifo", serde_json::json!({ "limit": "500p" })).unwrap();
         let queue = |name, rate| Setup::new(name, BitRate::from_mbps(rate), aqmkit_base::Duration::ZERO, spec.clone());
@@ -97,7 +97,7 @@ impl Place {
         self.machine.inside(|| Ok(open(&setup, "test"))).unwrap()
     }
 
-    /// The same, unless this machine cannot: it says so.
+    /// As [`Place::try_shape`] on `wan`; skips the test if this machine cannot.
     fn shape(&self, egress: u64, ingress: Option<u64>) -> Option<Running<End>> {
         match self.try_shape("wan", egress, ingress) {
             Ok(running) => Some(running),
@@ -109,7 +109,7 @@ impl Place {
         }
     }
 
-    /// The rate of a transfer of so many bytes to an address, in Mbit/s; every byte has to arrive in its place.
+    /// The rate in Mbit/s of a transfer of `bytes` bytes; checks that every byte arrives in place.
     fn rate(from: &Netns, to: &Netns, at: &str, bytes: usize) -> f64 {
         let listener = to.inside(|| TcpListener::bind((at, 0))).unwrap();
         let address = listener.local_addr().unwrap();
@@ -140,9 +140,9 @@ impl Place {
     }
 }
 
-/// The packets that a direction has sent.
+/// Packets sent by a direction so far.
 fn sent(running: &Running<End>, direction: usize) -> u64 {
-    // A report is at most a tenth of a second old.
+    // Reports are up to 100 ms old.
     std::thread::sleep(Duration::from_millis(250));
     running.control.report().directions[direction].total.sent_packets
 }
@@ -153,7 +153,7 @@ fn what_leaves_passes_the_queue_and_what_arrives_does_not() {
     let Some(running) = place.shape(20, None) else { return };
     let up = place.upload(4_000_000);
     assert!((15.0..20.0).contains(&up), "{up} Mbit/s through a queue of 20");
-    // Each segment is a packet: 4 MB are 2,763 segments of 1448 bytes.
+    // Each segment is a packet: 4 MB make 2,763 segments of 1448 bytes.
     assert!(sent(&running, 0) >= 2763, "{}", sent(&running, 0));
     let down = place.download(20_000_000);
     assert!(down > 60.0, "{down} Mbit/s past the queue");
@@ -189,7 +189,7 @@ fn every_family_and_vlan_passes_and_large_transfers_are_intact() {
         let after = [sent(&running, 0), sent(&running, 1)];
         assert!(after[0] >= before[0] + 2763 && after[1] >= before[1] + 2763, "{host}: {before:?} {after:?}");
     }
-    // A datagram is received once.
+    // Datagrams are not duplicated.
     let server = place.machine.inside(|| UdpSocket::bind("10.9.0.1:0")).unwrap();
     let client = place.host.inside(|| UdpSocket::bind("10.9.0.2:0")).unwrap();
     for _ in 0..100 {
@@ -223,7 +223,7 @@ fn an_interface_that_vanishes_and_returns_is_taken_again() {
     std::thread::sleep(Duration::from_millis(500));
     place.attach().unwrap();
     let end = Instant::now() + Duration::from_secs(10);
-    // The programs are there again when the first transfer has passed the queue.
+    // The programs are attached again once the first transfer has passed the queue.
     while sent(&running, 0) < 100 {
         assert!(Instant::now() < end, "it is not taken again");
         place.upload(200_000);
@@ -247,7 +247,7 @@ fn what_cannot_be_shaped_is_said() {
     assert!(told("wan").contains("wan is down"), "{}", told("wan"));
 }
 
-/// What leaves holds up what arrives only if both have the same thread, and the other way round.
+/// Egress blocks ingress only if they share a thread, and vice versa.
 #[test]
 fn a_direction_holds_up_the_other_only_in_the_same_thread() {
     let Some(place) = Place::new() else { return };
@@ -264,7 +264,7 @@ fn a_direction_holds_up_the_other_only_in_the_same_thread() {
         to.recv(&mut [0; 10]).unwrap();
         start.elapsed()
     };
-    // Both know each other's addresses from then on.
+    // From here on both have resolved each other.
     takes(&machine, &host);
     takes(&host, &machine);
     for (direction, [from, to]) in [(0, [&host, &machine]), (1, [&machine, &host])] {
