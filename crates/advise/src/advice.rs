@@ -20,14 +20,15 @@ pub const MOST_CONTENDERS: usize = 5 + REFERENCES.len();
 /// A candidate to be run under fresh seeds, and what for.
 #[derive(Clone, Debug)]
 pub struct Contender {
-    /// The candidate.
+    /// The candidate run again.
     pub candidate: Candidate,
-    /// Its role.
+    /// Why it was run again.
     pub role: Role,
 }
 
-/// Who is run under fresh seeds: the choice, the best of another discipline that reached the last round, their defaults, those of the references, and the best
-/// of what `tc` does not have, `beyond`, if that was searched. `spaces` are those of the search.
+/// Selects the candidates to run with fresh seeds: the choice, the best of another discipline that reached the last
+/// round, the defaults of both and of the references, and, if searched, the best of those beyond `tc`. `spaces` are
+/// those of the search.
 #[must_use]
 pub fn contenders(found: &Found, spaces: &[Space], references: &[Space], beyond: Option<&Candidate>) -> Vec<Contender> {
     let mut all: Vec<Contender> = Vec::new();
@@ -81,20 +82,21 @@ pub fn ordered(contenders: &[Contender], samples: &[Vec<Sample>], goals: &Goals)
 /// The link and the wish in words.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    /// The link.
+    /// Description of the link.
     pub link: String,
-    /// The traffic.
+    /// Description of the traffic.
     pub traffic: String,
-    /// The wish.
+    /// The wish as written.
     pub wish: String,
-    /// What the advised candidate achieves on links of other rates, a sentence for each.
+    /// Sentences on how the advised candidate performs at other link rates.
     pub elsewhere: Vec<String>,
-    /// How it was found, as name and value.
+    /// How the search was done, as name and value.
     pub facts: Vec<(String, String)>,
 }
 
-/// A sentence on what the advised candidate achieves on a link of another rate, beside other candidates on that link. `samples` has one list for each of
-/// `names`, the advised one first, in the same order of seeds. `link` begins the sentence: `On a link 30 % slower`.
+/// A sentence on how the advised candidate performs at another link rate, compared with other candidates there.
+/// `samples` has one list per name, the advised one first, in the same order of seeds. `link` begins the sentence: `On
+/// a link 30 % slower`.
 #[must_use]
 pub fn elsewhere(link: &str, goals: &Goals, names: &[String], samples: &[Vec<Sample>]) -> String {
     let Some((choice, others)) = samples.split_first() else { return String::new() };
@@ -120,7 +122,7 @@ pub fn elsewhere(link: &str, goals: &Goals, names: &[String], samples: &[Vec<Sam
     format!("{link}: {}.", all.join("; "))
 }
 
-/// The factor by which `own` is worse than `choice`, over pairs of runs.
+/// How many times worse `own` scores than `choice`, over paired runs.
 fn factor(own: &[Sample], choice: &[Sample], goals: &Goals) -> Option<Factor> {
     let costs = |of: &[Sample]| of.iter().map(|sample| goals.cost(&sample.values)).collect::<Vec<f64>>();
     let difference = paired(&costs(choice), &costs(own))?;
@@ -128,7 +130,8 @@ fn factor(own: &[Sample], choice: &[Sample], goals: &Goals) -> Option<Factor> {
     Some(Factor { mean: difference.mean.exp(), low: interval.low.exp(), high: interval.high.exp() })
 }
 
-/// The advice: `samples` are those of the contenders, the choice first, each with the same fresh seeds in the same order.
+/// Builds the advice; `samples` has those of the contenders, the choice first, all with the same fresh seeds in the
+/// same order.
 #[must_use]
 pub fn advise(
     words: Words,
@@ -182,7 +185,7 @@ fn shown(goal: &Goal) -> Shown {
     }
 }
 
-/// A number in three digits.
+/// A number with three significant digits.
 fn short(value: f64) -> String {
     let digits: f64 = format!("{value:.2e}").parse().unwrap_or(value);
     format!("{digits}")
@@ -215,7 +218,7 @@ fn finalist(contender: &Contender, own: &[Sample], choice: Option<&Vec<Sample>>,
     }
 }
 
-/// The conclusion: whether the wish is met, by which others, and how certain the choice is.
+/// The conclusion: whether the wish is met, which other candidates meet it, and how certain the choice is.
 fn summary(choice: &Candidate, finalists: &[Finalist], goals: &[Shown], meets: bool) -> Vec<String> {
     let name = |candidate: &str, parameters: &[(String, String)]| match parameters {
         [] => format!("{candidate} with its defaults"),
@@ -267,7 +270,7 @@ fn missed(finalist: &Finalist, goals: &[Shown]) -> Vec<String> {
     finalist.values.iter().zip(goals).filter_map(outside).collect()
 }
 
-/// What choosing another one costs.
+/// The cost of choosing another candidate.
 fn against(other: &Finalist, name: &str, goals: &[Shown]) -> Option<String> {
     let worse = other.worse?;
     let percent = |factor: f64| format!("{:.0} %", 100.0 * (factor - 1.0));
@@ -322,7 +325,7 @@ fn tried(found: &Found, disciplines: &[String]) -> Vec<Tried> {
     all
 }
 
-/// Which of these no other one dominates: is at least as small in both respects, and smaller in one.
+/// The Pareto front: candidates that no other one equals in both respects and beats in one.
 fn front(all: &[Tried], of: impl Fn(&Tried) -> Option<(f64, f64)>) -> Vec<bool> {
     let points: Vec<Option<(f64, f64)>> = all.iter().map(of).collect();
     let dominated = |(x, y): (f64, f64)| points.iter().flatten().any(|(a, b)| *a <= x && *b <= y && (*a < x || *b < y));

@@ -6,21 +6,21 @@ use crate::wish::{Kind, Wish};
 /// The cost of a value that could not be measured, as a logarithm: higher than any measured one.
 const UNMEASURED: f64 = 10.0;
 
-/// How much a bound that is missed costs beside the aims: missing it by a tenth costs as much as being twice as bad.
+/// Penalty of missing a bound relative to the aims: missing it by 10 % costs as much as a score twice as bad.
 const PER_MISS: f64 = 7.0;
 
 /// A quantity of the link or of some traffic, with its part in the wish.
 #[derive(Clone, Debug)]
 pub struct Goal {
-    /// The quantity.
+    /// The quantity bounded or aimed at.
     pub quantity: &'static Quantity,
-    /// The groups of traffic that it is taken of, the worst of which counts; none for the link.
+    /// The traffic groups it applies to, of which the worst counts; empty for the link.
     pub groups: Vec<String>,
-    /// Its traffic in words, such as `video`; empty for the link.
+    /// Name of its traffic, such as `video`; empty for the link.
     pub of: String,
     /// The bound, in the unit of results.
     pub bound: Option<f64>,
-    /// Its weight in the measure; zero where it is bounded only.
+    /// Weight in the score; zero if it is only bounded.
     pub weight: f64,
 }
 
@@ -54,14 +54,14 @@ impl Goal {
 /// The goals of a wish.
 #[derive(Clone, Debug, Default)]
 pub struct Goals {
-    /// The goals.
+    /// All goals, bounds first.
     pub all: Vec<Goal>,
 }
 
 impl Goals {
-    /// The goals of a wish on a link with these groups of traffic. Bounds and aims without a kind of traffic are those of the traffic that
-    /// the wish names, the worst of which counts, or of the link where it names none. Without aims, they are those that make the traffic good,
-    /// and the goodput of all.
+    /// The goals of a wish on a link with these traffic groups. A bound or aim that names no traffic applies to the
+    /// worst of the traffic that the wish names, or to the link if it names none. Without aims, the traffic's own aims
+    /// and total goodput are used.
     ///
     /// # Errors
     /// A bound or aim of traffic that is not on the link: its kind.
@@ -101,7 +101,7 @@ impl Goals {
     ) -> Result<(), &'static Kind> {
         let kinds: Vec<&'static Kind> = match kind {
             Some(kind) => vec![kind],
-            // Of the kinds that matter, those that have it by their nature: a bit rate is of video, a page of the web.
+            // Only kinds of traffic for which the quantity is meaningful: a bit rate for video, a page time for web.
             None if quantity.is_of_traffic() => wanted
                 .iter()
                 .copied()
@@ -135,8 +135,8 @@ impl Goals {
         self.all.iter().map(|goal| goal.quantity.value(numbers, &goal.groups)).collect()
     }
 
-    /// The cost of a run by the aims: the logarithm of the weighted geometric mean of their values; lower is better. Of two runs, the
-    /// difference is the logarithm of the factor by which one is better.
+    /// The score of a run: the logarithm of the weighted geometric mean of its values by the aims; lower is better. The
+    /// difference between two runs is the logarithm of the factor by which one is better.
     #[must_use]
     pub fn cost(&self, values: &[Option<f64>]) -> f64 {
         let weights: f64 = self.all.iter().map(|goal| goal.weight).sum();

@@ -1,7 +1,8 @@
 //! The commands that install a discipline: `tc` where Linux has it, `aqmkit kernel` where it runs inside the kernel as a BPF program, `aqmkit bridge`
 //! everywhere else.
 //!
-//! Names and units are those of the manual pages of iproute2: `tc-red(8)` takes bytes, `tc-choke(8)` packets, `tc-pie(8)` gains in sixteenths.
+//! Names and units follow the iproute2 manual pages: `tc-red(8)` uses bytes, `tc-choke(8)` packets, `tc-pie(8)` gains
+//! in sixteenths.
 
 use aqmkit_aqm::registry::runs_in_kernel;
 use aqmkit_base::BitRate;
@@ -11,19 +12,20 @@ use toml::{Table, Value};
 
 use crate::space::Candidate;
 
-/// The interface towards the users, out of which the measured direction leaves, and the one towards the network.
+/// The interface towards the users, whose egress is the measured direction, and the one towards the network.
 const INTERFACES: [&str; 2] = ["eth1", "eth0"];
 
-/// The rates of the two directions of a link: the measured one, and the other where that has a queue.
+/// Link rates: of the measured direction, and of the other one if it has a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// Towards the users.
+    /// Rate towards the users.
     pub down: BitRate,
-    /// Towards the network.
+    /// Rate towards the network.
     pub up: Option<BitRate>,
 }
 
-/// Bytes of Ethernet's header, which the kernel's disciplines count in each packet and those of the catalogue do not.
+/// Ethernet header length in bytes, which the kernel's disciplines include in packet lengths and the simulated ones do
+/// not.
 const MAC_HEADER: u64 = 14;
 
 /// Disciplines that `tc` has under the name of the second column, with how it writes their parameters.
@@ -61,7 +63,7 @@ pub fn names_in_tc() -> impl Iterator<Item = &'static str> {
     LINUX.iter().map(|(_, in_tc, _)| *in_tc)
 }
 
-/// How to put a candidate to work on a link.
+/// The commands that install a candidate on a link.
 #[must_use]
 pub fn install(candidate: &Candidate, rates: Rates) -> Install {
     let directions = || {
@@ -193,7 +195,7 @@ fn choke(name: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// Its virtual queue is written by itself.
+/// GRED's virtual queue needs a command of its own.
 fn gred(name: &str, value: &Value) -> Option<String> {
     match name {
         "classes" => Some(String::new()),
@@ -276,7 +278,7 @@ mod tests {
         assert_eq!(of("cake", &[-0.3]), [format!("tc qdisc replace {queue}cake rtt 50ms")]);
     }
 
-    /// `tc` reads the words of a line before it looks for the device, so that a device that is not there shows whether it understands them.
+    /// `tc` parses all options before it looks up the device, so a nonexistent device shows whether it accepts a line.
     #[test]
     #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
     fn tc_understands_every_line() {

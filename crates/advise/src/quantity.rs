@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_base::units::{parse_duration, parse_rate};
 
-/// Groups of traffic whose data flows upwards; the classes of a run are those of the measured direction.
+/// Upstream traffic; a run's classes are those of the measured direction.
 const UPWARD: [&str; 2] = ["upload", "call-up"];
 
 /// The numbers of a run by their paths, as in `results.json`.
@@ -19,12 +19,12 @@ pub enum Unit {
     Rate,
     /// A share: `1%` or `0.01`; a fraction of 1.
     Share,
-    /// A number without a unit.
+    /// A dimensionless number.
     Number,
 }
 
 impl Unit {
-    /// Reads a value.
+    /// Parses a value with its unit.
     ///
     /// # Errors
     /// What would be right.
@@ -65,38 +65,38 @@ impl Unit {
 /// Whether less or more of a quantity is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Less.
+    /// Smaller values are better.
     Less,
-    /// More.
+    /// Larger values are better.
     More,
 }
 
-/// How the values of several queues or applications become one.
+/// How values of several queues or applications are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     /// The worst one counts.
     Worst,
-    /// They add up.
+    /// Their sum.
     Sum,
 }
 
 /// The metrics that hold a quantity: paths in which `*` stands for a link, a class or an application.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Of the whole link; nothing where the quantity is one of applications.
+    /// Metrics of the link; empty if it is a quantity of applications.
     link: &'static [&'static str],
-    /// Of one kind of traffic; nothing where the quantity is one of the link.
+    /// Metrics of a kind of traffic; empty if it is a quantity of the link.
     traffic: &'static [&'static str],
 }
 
 /// A quantity that can be wished for.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
-    /// Its name in a wish.
+    /// Name in a wish.
     pub name: &'static str,
-    /// Its name in tables and messages.
+    /// Name in tables and messages.
     pub words: &'static str,
-    /// Its unit.
+    /// Unit in tables and wishes.
     pub unit: Unit,
     /// Whether less or more of it is better.
     pub better: Better,
@@ -137,7 +137,7 @@ const fn page(name: &'static str, words: &'static str, traffic: &'static [&'stat
     }
 }
 
-/// Every quantity.
+/// All quantities that a wish can name.
 pub const ALL: &[Quantity] = &[
     delay("delay", "queue delay", &["links.*.queue_delay_ms.mean"], &["classes.*.queue_delay_ms.mean"]),
     delay("p50", "queue delay p50", &["links.*.queue_delay_ms.p50"], &["classes.*.queue_delay_ms.p50"]),
@@ -240,8 +240,8 @@ impl Quantity {
         !self.place.traffic.is_empty()
     }
 
-    /// Its value in a run: of the link, or of the groups of traffic with these names. A delay of traffic that does not pass the measured link
-    /// as data, such as an upload, is that of the queue it passes, `up`. Nothing where it was not measured.
+    /// The value in a run, of the link or of these traffic groups. The delay of upstream traffic such as uploads is
+    /// that of the queue `up`, since its data does not pass the measured link. `None` if it was not measured.
     #[must_use]
     pub fn value(&self, numbers: &Numbers, groups: &[String]) -> Option<f64> {
         let of_link = |link: &str| {
@@ -265,7 +265,7 @@ impl Quantity {
         })
     }
 
-    /// Its values over every link or class of a run.
+    /// The values over all links or classes of a run.
     fn of_all(&self, numbers: &Numbers) -> Vec<f64> {
         let fits = |path: &str| {
             self.place.link.iter().any(|place| match place.split_once('*') {

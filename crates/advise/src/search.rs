@@ -39,7 +39,7 @@ pub struct Outline {
 /// Candidates with the repeats, that is seeds, to run each under.
 pub type Asked = Vec<(Candidate, Vec<u32>)>;
 
-/// Who runs candidates.
+/// Runs candidates.
 pub trait Measure {
     /// Why no more can be run.
     type Error;
@@ -54,18 +54,18 @@ pub trait Measure {
 /// A candidate that was run.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// The candidate.
+    /// The candidate run.
     pub candidate: Candidate,
-    /// Its place in the space of its discipline; none for the defaults.
+    /// Its position in its discipline's parameter space; `None` for the defaults.
     place: Option<Vec<f64>>,
-    /// Its samples by repeat.
+    /// Samples by repeat (seed).
     pub samples: BTreeMap<u32, Sample>,
 }
 
 /// A round of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
-    /// Its description.
+    /// Description of the round.
     pub words: String,
     /// The number of disciplines.
     pub disciplines: usize,
@@ -80,27 +80,27 @@ pub struct Found {
     pub finalists: Vec<Candidate>,
     /// Everything that was run.
     pub tried: Vec<Tried>,
-    /// The rounds.
+    /// The rounds so far.
     pub rounds: Vec<Round>,
 }
 
-/// How the first three rounds share what the reference and the last round leave of the budget.
+/// Shares of the first three rounds in the budget left by the reference and the last round.
 const SHARES: [f64; 3] = [0.35, 0.3, 0.2];
-/// How many disciplines reach the last round.
+/// Number of disciplines in the last round.
 const FINALISTS: usize = 3;
-/// How many parameters of a discipline are drawn before their results are looked at.
+/// Number of candidates per discipline that are drawn before their results are used.
 const GENERATION: usize = 4;
-/// How many of a discipline are run under the further seeds of a round.
+/// Number of candidates per discipline that are rerun with a round's further seeds.
 const RETRIED: usize = 3;
-/// How often a draw that the discipline refuses is repeated.
+/// Maximum number of redraws after a discipline rejects the parameters.
 const REDRAWN: usize = 50;
 /// The repeats of the last round: first for several candidates of each discipline, then for the best of each.
 const RACE: [std::ops::RangeInclusive<u32>; 2] = [4..=6, 7..=12];
 
-/// The runs of the reference, which every search begins with.
+/// Runs of the reference, with which every search begins.
 const OF_REFERENCE: usize = *RACE[1].end() as usize;
 
-/// The runs of the last round of so many disciplines at most.
+/// Maximum number of runs of a last round with this many disciplines.
 fn of_race(disciplines: usize) -> usize {
     let each = |repeats: &std::ops::RangeInclusive<u32>| (repeats.end() - repeats.start() + 1) as usize;
     disciplines.min(FINALISTS) * (RETRIED * each(&RACE[0]) + each(&RACE[1]))
@@ -113,7 +113,7 @@ fn of_round(round: usize, budget: usize, all: usize, disciplines: usize) -> usiz
     (share * left as f64 / disciplines.max(1) as f64) as usize
 }
 
-/// The fewest runs that so many disciplines can be searched with: two of each in the first round, the reference and the race.
+/// Minimum budget for this many disciplines: two runs each in the first round, the reference and the last round.
 #[must_use]
 pub fn least_budget(disciplines: usize) -> usize {
     let share = SHARES[0] / SHARES.iter().sum::<f64>();
@@ -124,7 +124,7 @@ pub fn least_budget(disciplines: usize) -> usize {
 struct Racer {
     space: Space,
     rng: Xoshiro256PlusPlus,
-    /// Its places in the list of everything tried.
+    /// Indices of its candidates in the list of everything tried.
     tried: Vec<usize>,
     /// Places that the discipline does not take.
     refused: Vec<Vec<f64>>,
@@ -184,7 +184,7 @@ pub fn search<M: Measure>(
 }
 
 impl<M: Measure> Search<'_, M> {
-    /// Runs the defaults of the first discipline under all repeats of the search, to which the others are compared.
+    /// Runs the first discipline's defaults with all seeds of the search, as the reference for the others.
     fn reference(&mut self) -> Result<(), M::Error> {
         let Some(first) = self.racers.first() else { return Ok(()) };
         let last = *RACE[1].end();
@@ -195,7 +195,7 @@ impl<M: Measure> Search<'_, M> {
         Ok(())
     }
 
-    /// A round in which each discipline left has so many runs, under the repeats up to `repeats`.
+    /// A round with `each` runs per remaining discipline, with seeds up to `repeats`.
     fn round(&mut self, repeats: u32, each: usize) -> Result<(), M::Error> {
         let seeds: Vec<u32> = (1..=repeats).collect();
         let used = if repeats > 1 { RETRIED.min(each) } else { 0 };
@@ -219,7 +219,7 @@ impl<M: Measure> Search<'_, M> {
         Ok(())
     }
 
-    /// So many new candidates of a discipline, the defaults first; fewer where its values are all tried.
+    /// Draws up to `count` new candidates of a discipline, the defaults first; fewer if its values are exhausted.
     fn draw(&mut self, racer: usize, count: usize) -> Vec<usize> {
         let mut drawn = Vec::new();
         if self.racers[racer].tried.is_empty() {
@@ -235,7 +235,7 @@ impl<M: Measure> Search<'_, M> {
             if drawn.len() >= count || self.racers[racer].space.knobs().is_empty() {
                 break;
             }
-            // Where the good ones lie at the edge of what is refused, draws from anywhere help out.
+            // If good candidates border on rejected parameters, draws from the whole space help.
             let known: &[(Vec<f64>, f64)] = if attempt % 4 == 3 { &[] } else { &told };
             let Some(place) = self.racers[racer].ask(known) else { break };
             let Some((candidate, rounded)) = self.racers[racer].space.at(&place) else {
@@ -272,8 +272,8 @@ impl<M: Measure> Search<'_, M> {
         Ok(())
     }
 
-    /// What a candidate comes to, less of which is better: the mean over its repeats of what it costs beyond the reference, and what its means
-    /// miss of the bounds. Of the repeats from `from` on, if that is given.
+    /// The objective of a candidate, lower is better: its mean score relative to the reference over the same seeds,
+    /// plus penalties for missed bounds. If `from` is given, only over repeats from there on.
     fn objective(&self, tried: usize, from: Option<u32>) -> Option<f64> {
         let samples: Vec<(&u32, &Sample)> =
             self.tried[tried].samples.iter().filter(|(repeat, _)| from.is_none_or(|from| **repeat >= from)).collect();
@@ -288,7 +288,7 @@ impl<M: Measure> Search<'_, M> {
         Some(cost + self.goals.misses(&self.goals.means(&runs)))
     }
 
-    /// The best so many candidates of a discipline, best first.
+    /// The `count` best candidates of a discipline, best first.
     fn best_of(&self, racer: usize, count: usize, from: Option<u32>) -> Vec<usize> {
         let mut ranked: Vec<(usize, f64)> =
             self.racers[racer].tried.iter().filter_map(|i| Some((*i, self.objective(*i, from)?))).collect();
@@ -296,7 +296,7 @@ impl<M: Measure> Search<'_, M> {
         ranked.into_iter().take(count).map(|(i, _)| i).collect()
     }
 
-    /// Lets the so many best disciplines go on, best first, each judged by its best candidate.
+    /// Keeps the `count` best disciplines, ranked by their best candidates.
     fn keep(&mut self, count: usize) {
         let best = |racer: usize| {
             self.best_of(racer, 1, None).first().and_then(|i| self.objective(*i, None)).unwrap_or(f64::INFINITY)
@@ -331,7 +331,7 @@ impl Racer {
         let mut place = Vec::new();
         for (i, knob) in self.space.knobs().iter().enumerate() {
             let range = tpe::range(knob.range.0, knob.range.1).ok()?;
-            // With the tens of candidates that there are, a tenth would be one.
+            // With only tens of candidates, a tenth would be a single one.
             let mut optimizer =
                 tpe::TpeOptimizerBuilder::new().gamma(0.25).build(tpe::parzen_estimator(), range).ok()?;
             for (known, value) in told {

@@ -9,18 +9,18 @@ use toml::{Table, Value};
 pub struct Candidate {
     /// The name of the discipline.
     pub discipline: String,
-    /// Its name: the discipline, and the parameters that differ from its defaults.
+    /// Name: the discipline, and the parameters that differ from its defaults.
     pub label: String,
-    /// Its parameters, as an experiment has them, without name and label: those that are typed to install it.
+    /// Parameters as in an experiment, without name and label: those needed to install it.
     pub parameters: Table,
     /// The kernel's defaults for parameters that are not typed, where they differ from the catalogue's; simulated with the others.
     pub implied: Table,
-    /// Those that were searched, with their values.
+    /// The searched parameters with their values.
     pub searched: Vec<(String, String)>,
 }
 
 impl Candidate {
-    /// Its entry in the sweep of an experiment.
+    /// As an entry in the sweep of an experiment.
     #[must_use]
     pub fn entry(&self) -> Table {
         let mut entry = self.implied.clone();
@@ -31,7 +31,7 @@ impl Candidate {
     }
 }
 
-/// Which values a parameter takes.
+/// The grid of values that a parameter may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Steps {
     /// Two significant digits.
@@ -45,9 +45,9 @@ enum Steps {
 /// A parameter that is searched, on a logarithmic scale around its default.
 #[derive(Clone, Debug)]
 pub struct Knob {
-    /// Its name.
+    /// Parameter name.
     pub name: String,
-    /// Its default without the unit.
+    /// Default value, without unit.
     default: f64,
     unit: String,
     steps: Steps,
@@ -193,8 +193,8 @@ const RED: [(&str, &str); 3] = [("limit", "1500000b"), ("min", "7500b"), ("max",
 /// The burst that `tc` derives from them, `(2 min + max) / 3` in packets of 1000 bytes, and its probability at `max`.
 const RED_OF_TC: [(&str, Value); 2] = [("burst", Value::Integer(12)), ("max_p", Value::Float(0.02))];
 
-/// The kernel's defaults where they differ from the catalogue's: those of `sch_dualpi2.c` in Linux 6.17 (RFC 9332 has a ramp, a classic protection of 6.25 %
-/// and deterministic marks by a counter), and RED without `harddrop`.
+/// Kernel defaults that differ from the catalogue's: those of `sch_dualpi2.c` in Linux 6.17 (RFC 9332 has a ramp,
+/// classic protection of 6.25 % and deterministic marking by a counter), and RED without `harddrop`.
 fn implied(name: &str) -> Table {
     let text = |value: &str| Value::String(value.to_owned());
     let of: &[(&str, Value)] = match name {
@@ -257,7 +257,7 @@ impl Space {
             "sfq" => vec![("limit", text(limit)), ("flows", Value::Integer(127)), ("quantum", text("1500b"))],
             _ => vec![("limit", text(limit))],
         };
-        // Thresholds and what is derived from them fit only together.
+        // Thresholds and parameters derived from them are only consistent together.
         let together: Table = usual.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         let all_at_once = space.accepts(&together);
         if all_at_once {

@@ -1,4 +1,4 @@
-//! The runs of candidates, on all cores, stored as those of any experiment.
+//! Runs candidates on all cores; results are stored like those of any experiment.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use aqmkit_experiment::{Experiment, Overrides, Problem, RunSpec};
 use aqmkit_results::{Entry, flatten};
-use aqmkit_runs::run::{Done, How, Watch, execute};
+use aqmkit_runs::run::{Done, RunOptions, Watch, execute};
 use aqmkit_runs::store::Store;
 use toml::{Table, Value};
 
@@ -34,9 +34,9 @@ pub struct Trials<'a> {
     pub goals: &'a Goals,
     /// The seed that the seeds of the repeats are derived from.
     pub seed: u64,
-    /// How many runs at a time.
+    /// Number of parallel runs.
     pub jobs: usize,
-    /// Where finished runs are kept.
+    /// Store of finished runs.
     pub store: &'a Store,
     /// The receiver of progress.
     pub watch: &'a dyn Watch,
@@ -74,8 +74,8 @@ impl Measure for Trials<'_> {
                 .is_some_and(|(label, repeat)| wanted.get(label).is_some_and(|repeats| repeats.contains(&repeat)))
         };
         let plan: Vec<RunSpec> = experiment.plan().into_iter().filter(is_asked).collect();
-        let how = How { jobs: self.jobs, store: self.store, watch: self.watch, cancel: self.cancel };
-        let outcome = execute(&plan, how).map_err(TrialError::Io)?;
+        let options = RunOptions { jobs: self.jobs, store: self.store, watch: self.watch, cancel: self.cancel };
+        let outcome = execute(&plan, options).map_err(TrialError::Io)?;
         if outcome.cancelled {
             return Err(TrialError::Stopped);
         }

@@ -12,10 +12,10 @@ use aqmkit_base::near::suggest;
 
 use crate::quantity::{self, Better, Quantity};
 
-/// How an amount of traffic is given.
+/// The unit of an amount of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmountOf {
-    /// A number of flows, viewers, calls, players.
+    /// Number of flows, viewers, calls, players.
     Count,
     /// A share of the link's rate.
     Load,
@@ -24,15 +24,15 @@ pub enum AmountOf {
 /// A kind of traffic that a wish may name.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name in a wish, which is also the name of its option of the command.
+    /// Name in a wish, and of the command's option.
     pub name: &'static str,
     /// The groups of the experiment that it makes.
     pub groups: &'static [&'static str],
-    /// How its amount is given.
+    /// Unit of its amount.
     pub amount: AmountOf,
     /// The amount where none is given.
     pub usual: f64,
-    /// What makes it good, where a wish has no aims: names of quantities.
+    /// Default aims, if a wish has none: names of quantities.
     pub aims: &'static [&'static str],
 }
 
@@ -70,9 +70,9 @@ impl Kind {
 /// Traffic that matters to the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Its kind.
+    /// The kind of traffic.
     pub kind: &'static Kind,
-    /// How much of it; nothing where the wish does not say.
+    /// Its amount; `None` if the wish does not give it.
     pub amount: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ pub struct Wanted {
 pub struct Bound {
     /// The traffic it applies to; `None` for all traffic of the wish.
     pub kind: Option<&'static Kind>,
-    /// The quantity.
+    /// The bounded quantity.
     pub quantity: &'static Quantity,
     /// Whether the value must be below (less) or above (more).
     pub side: Better,
@@ -94,29 +94,29 @@ pub struct Bound {
 pub struct Aim {
     /// The traffic it applies to; `None` for all traffic of the wish.
     pub kind: Option<&'static Kind>,
-    /// The quantity.
+    /// The quantity to optimise.
     pub quantity: &'static Quantity,
-    /// How much it counts beside other aims.
+    /// Weight relative to other aims.
     pub weight: f64,
 }
 
-/// A wish.
+/// A parsed wish.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
     /// The traffic that matters.
     pub traffic: Vec<Wanted>,
-    /// The bounds.
+    /// Bounds on quantities.
     pub bounds: Vec<Bound>,
-    /// The aims.
+    /// Quantities to optimise.
     pub aims: Vec<Aim>,
 }
 
 /// An error in a wish, and the correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WishError {
-    /// The error.
+    /// The problem.
     pub what: String,
-    /// What would be right.
+    /// The remedy.
     pub right: String,
 }
 
@@ -134,7 +134,7 @@ impl Wish {
     /// Reads a wish.
     ///
     /// # Errors
-    /// The first part that is not understood, with what is known.
+    /// The first part that cannot be parsed, with the known alternatives.
     pub fn read(text: &str) -> Result<Wish, WishError> {
         let mut wish = Wish::default();
         for part in text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()) {

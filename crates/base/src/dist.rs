@@ -30,7 +30,7 @@ pub fn lognormal(rng: &mut Rng, mean: f64, cv: f64) -> f64 {
     libm::exp(libm::log(mean) - sigma2 / 2.0 + libm::sqrt(sigma2) * normal(rng))
 }
 
-/// A number uniform on `[low, high)`.
+/// A draw from the uniform distribution on `[low, high)`.
 pub fn uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
     low + (high - low) * rng.uniform()
 }

@@ -11,14 +11,14 @@ pub enum Ecn {
     NotEct = 0b00,
     /// `01`: ECN-capable; since RFC 9331 it identifies L4S traffic.
     Ect1 = 0b01,
-    /// `10`: ECN-capable.
+    /// `10`: ECT(0), ECN-capable.
     Ect0 = 0b10,
-    /// `11`: congestion experienced.
+    /// `11`: CE, congestion experienced.
     Ce = 0b11,
 }
 
 impl Ecn {
-    /// Whether a router may mark the packet instead of dropping it. Marking a packet that has CE already changes nothing.
+    /// Whether a router may mark the packet instead of dropping it. True for CE too, where marking has no effect.
     #[must_use]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)

@@ -18,8 +18,7 @@ pub enum FlowKind {
 }
 
 impl FlowKind {
-    /// The addresses that packets of such a flow have in common. Those of a connection also have ports and protocol in
-    /// common.
+    /// The addresses shared by all packets of such a flow. For a connection, ports and protocol are shared as well.
     #[must_use]
     pub fn ends<T>(self, source: T, destination: T) -> (Option<T>, Option<T>) {
         match self {
@@ -54,8 +53,8 @@ pub const fn salt(number: u64) -> u64 {
     finalise(number)
 }
 
-/// The finaliser of `SplitMix64` (Stafford's variant 13 of that of `MurmurHash3`): every bit of the input changes about
-/// half of the output bits.
+/// The finaliser of `SplitMix64` (Stafford's variant 13 of `MurmurHash3`'s): each input bit affects about half of the
+/// output bits.
 const fn finalise(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
-/// How the link layer divides packets.
+/// Link-layer encapsulation: how frames map to bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkLayer {
@@ -44,18 +44,17 @@ impl fmt::Display for Overhead {
     }
 }
 
-/// The number of bytes that a link sends for a packet: the packet plus `overhead`, at least `mpu`, divided by
-/// `linklayer`. The order is that of `tc-stab(8)` and of `cake_calc_overhead` in Linux's `sch_cake.c`. The default adds
-/// nothing.
+/// Bytes on the wire for a packet: packet plus `overhead`, at least `mpu`, then encapsulated by `linklayer`, in the
+/// order of `tc-stab(8)` and `cake_calc_overhead` (Linux, `sch_cake.c`). The default adds nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Framing {
     /// Bytes added to each packet; negative if the link sends less than the IP packet with the headers that the host
     /// counts.
     pub overhead: i32,
-    /// The size in bytes to which shorter packets are padded.
+    /// Minimum packet unit: shorter packets are padded to this size, in bytes.
     #[serde(skip_serializing_if = "is_default")]
     pub mpu: u32,
-    /// How the link layer divides the sum.
+    /// Encapsulation of the padded packet.
     #[serde(skip_serializing_if = "is_default")]
     pub linklayer: LinkLayer,
 }

@@ -1,6 +1,6 @@
-//! What limits a TCP sender.
+//! Send limits: what keeps a TCP sender from sending more.
 
-/// What limits the sender of an open TCP connection at one moment.
+/// What keeps the sender of an open TCP connection from sending more at this moment.
 ///
 /// Linux accounts for the same limits in `tcp_info` (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`; `tcp_chrono_start` in
 /// `net/ipv4/tcp_output.c`). Of several limits the congestion window counts first, as there.
@@ -10,8 +10,8 @@ pub enum SendLimit {
     Application,
     /// The congestion window, or pacing.
     CongestionWindow,
-    /// The receive window.
+    /// The peer's receive window.
     ReceiveWindow,
-    /// The send buffer.
+    /// The local send buffer.
     SendBuffer,
 }

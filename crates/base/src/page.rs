@@ -115,7 +115,7 @@ pub const fn comment(source: &[u8]) -> (usize, usize) {
     (0, at)
 }
 
-/// The range of the title in a source file that begins with `//! # `; empty without one.
+/// Byte range of the title in a source file that starts with `//! # `; empty without one.
 #[must_use]
 pub const fn title(source: &[u8]) -> (usize, usize) {
     const MARK: &[u8] = b"//! # ";
@@ -160,7 +160,7 @@ const fn begins(text: &[u8], at: usize, with: &[u8]) -> bool {
     true
 }
 
-/// Where the line after that at `at` begins.
+/// Start of the line after the one at `at`.
 const fn next_line(text: &[u8], mut at: usize) -> usize {
     while at < text.len() && text[at] != b'\n' {
         at += 1;

@@ -40,9 +40,9 @@ pub enum Fault {
 pub struct ParamError {
     /// The field, as a path from the table of its owner (`max`, `classes[2].share`), or a data file and its line.
     pub field: String,
-    /// Its value, as text.
+    /// The invalid value, as text.
     pub got: String,
-    /// The valid values.
+    /// Description of the valid values.
     pub want: String,
     /// The paper or RFC that requires it; empty if it is plain arithmetic.
     pub source_text: &'static str,
@@ -53,9 +53,9 @@ pub struct ParamError {
 /// A message for users: the error, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The error.
+    /// The problem.
     pub what: String,
-    /// What would be right; may be empty.
+    /// The remedy; may be empty.
     pub right: String,
 }
 
@@ -102,8 +102,8 @@ impl ParamError {
         ParamError { field: field.into(), ..ParamError::reading(Fault::Sentence, what, right) }
     }
 
-    /// The same error with the value as written in `table`, the table of the field: `5kb`, where the error has `5120b`.
-    /// Unchanged if the table does not have the field, or if the error shows another value.
+    /// Shows the value as written in `table`, the table of the field: `5kb` rather than `5120b`. Unchanged if the table
+    /// does not have the field, or if the error shows another value.
     #[must_use]
     pub fn as_written(mut self, table: &Value) -> Self {
         let written = (self.fault == Fault::Value).then(|| table.at(&self.field)).flatten().and_then(Value::as_written);
@@ -113,14 +113,14 @@ impl ParamError {
         self
     }
 
-    /// The same error with its source.
+    /// Adds the source of the requirement.
     #[must_use]
     pub fn cite(mut self, source: &'static str) -> Self {
         self.source_text = source;
         self
     }
 
-    /// The same error with the field inside `parent`: `share` becomes `classes[2].share`.
+    /// Prefixes the field with `parent`: `share` becomes `classes[2].share`.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {
         let dot = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
@@ -128,19 +128,19 @@ impl ParamError {
         self
     }
 
-    /// The same error with the field below a key, which is quoted if necessary.
+    /// Prefixes the field with a key, which is quoted if necessary.
     #[must_use]
     pub(crate) fn within_key(self, key: &str) -> Self {
         if key.contains(['.', '[']) { self.within(&format!("\"{key}\"")) } else { self.within(key) }
     }
 
-    /// The same error with the field below an element of a list, counted from zero.
+    /// Prefixes the field with an index, counted from zero.
     #[must_use]
     pub(crate) fn within_element(self, index: usize) -> Self {
         self.within(&format!("[{index}]"))
     }
 
-    /// The same error with further known keys, if the unknown key is not inside another one.
+    /// Adds further known keys, unless the unknown key is in a nested table.
     #[must_use]
     pub fn also_known(mut self, keys: &'static [&'static str]) -> Self {
         if let (Fault::Key { also, .. }, true) = (&mut self.fault, self.field == self.got) {
@@ -149,7 +149,7 @@ impl ParamError {
         self
     }
 
-    /// The same error, raised for a whole value that another reader reads.
+    /// Converts to another error type, for a value that another reader reads as a whole.
     pub fn raise<E: Error>(self) -> E {
         match self.fault {
             Fault::Type => E::invalid_type(Unexpected::Other(&self.got), &self.want.as_str()),
@@ -162,7 +162,7 @@ impl ParamError {
         }
     }
 
-    /// The same error about another name of the field: the one that the user gave.
+    /// Replaces the field by the alias that the user wrote.
     #[must_use]
     pub fn about(mut self, field: &str, got: impl fmt::Display) -> Self {
         (self.field, self.got) = (field.to_owned(), got.to_string());

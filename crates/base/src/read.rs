@@ -16,17 +16,17 @@ use crate::ParamError;
 pub enum Value {
     /// No value, like JSON's null.
     Nothing,
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// A whole number too large for [`Value::Integer`].
     Large(u64),
-    /// A number.
+    /// A floating-point number.
     Number(f64),
-    /// A text.
+    /// A string.
     Text(String),
-    /// A list.
+    /// An array.
     List(Vec<Value>),
     /// A table, in the order of its source.
     Table(Vec<(String, Value)>),
@@ -95,7 +95,7 @@ impl Value {
 pub struct ReadError(Box<ParamError>);
 
 impl ReadError {
-    /// The same error, changed.
+    /// Maps the wrapped error.
     fn with(mut self, change: impl FnOnce(ParamError) -> ParamError) -> ReadError {
         *self.0 = change(*self.0);
         self
@@ -295,7 +295,7 @@ impl Value {
     }
 }
 
-/// Lets `visitor` read a list, and checks that it reads all elements.
+/// Has `visitor` read an array, and checks that it consumes all elements.
 fn whole_list<'de, V: Visitor<'de>>(values: &[Value], visitor: V) -> Result<V::Value, ReadError> {
     let mut elements = Elements { values, next: 0 };
     let read = visitor.visit_seq(&mut elements)?;

@@ -47,7 +47,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// The empty duration.
+    /// Zero length.
     pub const ZERO: Duration = Duration(0);
     /// Longer than any run.
     pub const MAX: Duration = Duration(u64::MAX);

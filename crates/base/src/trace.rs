@@ -23,22 +23,22 @@ pub const OPPORTUNITY: Bytes = Bytes(1500);
 /// The longest trace, in milliseconds: about 49 days.
 const MAX_MILLIS: u64 = u32::MAX as u64;
 
-/// The largest number of packets in a trace made of steps.
+/// Maximum number of packets per repetition of a trace made from steps.
 pub const MAX_OPPORTUNITIES: usize = 10_000_000;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// An invalid trace.
+/// A trace file that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file} line {line}: {what}")]
 pub struct TraceError {
-    /// The file.
+    /// Name of the file.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// The error.
+    /// The problem in that line.
     pub what: String,
-    /// What would be right.
+    /// The remedy.
     pub right: &'static str,
 }
 
@@ -79,11 +79,11 @@ impl Trace {
         Ok(Trace { millis })
     }
 
-    /// The trace of a link that has each of these rates for its duration, in turn: each millisecond carries the packets
-    /// that the rate allows, rounded down, and the remainder is added to the next. Durations are whole milliseconds.
+    /// The trace of a link that cycles through these rates, each for its duration. Each millisecond carries the packets
+    /// that the rate allows, rounded down; the remainder carries over. Durations must be whole milliseconds.
     ///
     /// # Errors
-    /// What is wrong: a time that is not whole milliseconds or zero, or more than [`MAX_OPPORTUNITIES`] packets in a repetition.
+    /// A duration that is zero or not whole milliseconds, or more than [`MAX_OPPORTUNITIES`] packets per repetition.
     pub fn of_steps(steps: &[(BitRate, Duration)]) -> Result<Self, &'static str> {
         let mut millis = Vec::new();
         let (mut now, mut bytes) = (0_u64, 0.0);
@@ -164,7 +164,7 @@ pub struct Opportunities {
 }
 
 impl Opportunities {
-    /// A transmitter that has not sent anything.
+    /// An idle transmitter.
     #[must_use]
     pub fn new(trace: Arc<Trace>) -> Self {
         Opportunities { trace, next: 0, left: 0 }

@@ -20,7 +20,7 @@ pub enum Transmission {
 }
 
 impl Default for Transmission {
-    /// Of no packet: it ends at the beginning.
+    /// The empty transmission, which ends when it starts.
     fn default() -> Self {
         Transmission::even(Instant::ZERO, Instant::ZERO)
     }

@@ -7,16 +7,16 @@ use crate::transmission::Transmission;
 use crate::wire::{Propagation, Wire};
 use crate::{BitRate, Duration, Framing, Instant};
 
-/// How a link sends packets.
+/// Settings of a link's transmitter and wire.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its rate; of a trace, the mean rate.
+    /// Link rate; with a trace, its mean.
     pub rate: BitRate,
     /// The trace of a varying rate, in place of `rate`.
     pub trace: Option<Arc<Trace>>,
     /// The framing of packets.
     pub framing: Framing,
-    /// The propagation delay.
+    /// One-way propagation delay.
     pub delay: Duration,
     /// Impairments of the wire.
     pub wire: Wire,
@@ -29,7 +29,7 @@ pub struct Transmitter {
     trace: Option<Opportunities>,
     framing: Framing,
     wire: Propagation,
-    /// The fraction of a nanosecond by which the last transmission was rounded, in units of [`BitRate::transmit`].
+    /// Rounding remainder of the last transmission, in units of [`BitRate::transmit`].
     carry: u64,
     /// When the transmission ends, or the wait for the next opportunity of the trace.
     busy_until: Option<Instant>,

@@ -22,11 +22,11 @@ use crate::{Amount, BitRate, Bytes, Duration};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{got:?} is not a {what}: {hint}")]
 pub struct UnitError {
-    /// The text.
+    /// The text that could not be parsed.
     pub got: String,
     /// The expected kind: `time`, `rate`, `size` or `queue length`.
     pub what: &'static str,
-    /// What would be right.
+    /// The remedy.
     pub hint: String,
 }
 
@@ -134,7 +134,7 @@ impl Kind {
     }
 }
 
-/// Splits a text that begins with a number into the number and the rest: `98%`, `20ms`, `4 flows`, `0.01`.
+/// Splits a text into its leading number and the rest: `98%`, `20ms`, `4 flows`, `0.01`.
 #[must_use]
 pub fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();

@@ -13,7 +13,7 @@ use crate::{Bytes, Duration};
 /// Impairments of a link's wire, after transmission, with the terms of Linux's netem. The default has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Wire {
-    /// Losses.
+    /// Packet loss.
     pub loss: Loss,
     /// Marks of ECN-capable packets.
     #[serde(skip_serializing_if = "is_none")]
@@ -24,7 +24,7 @@ pub struct Wire {
     /// before it: at high rates nearly all of them have nearly all of the jitter.
     #[serde(skip_serializing_if = "is_false")]
     pub overtaking: bool,
-    /// Reordering.
+    /// Random reordering.
     pub reorder: Option<Reorder>,
     /// Slots in which packets are delivered together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ pub fn doubtful_loss(wire: &Wire) -> Option<String> {
 pub enum Loss {
     /// Each packet with this probability.
     Random(f64),
-    /// Of every `n` packets the last `burst`.
+    /// The last `burst` of every `n` packets.
     Every {
         /// The length of the cycle in packets; at least one.
         n: u64,
@@ -109,7 +109,7 @@ impl Default for Loss {
 pub struct Reorder {
     /// The probability that a packet is delayed.
     pub chance: f64,
-    /// The additional delay.
+    /// Additional delay of a reordered packet.
     pub delay: Duration,
 }
 
@@ -132,6 +132,6 @@ pub struct Slot {
     pub max: Duration,
     /// The most packets in a slot; the next slot follows when it is full. 0 for any number.
     pub packets: u32,
-    /// The most bytes in a slot, of which the last packet may exceed the bound. 0 for any number.
+    /// Maximum bytes per slot, which the last packet may exceed; 0 for unlimited.
     pub bytes: Bytes,
 }

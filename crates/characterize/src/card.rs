@@ -134,7 +134,7 @@ fn cell(bound: rule::Bound, i: usize, numbers: &Numbers, fifo: &Numbers) -> Cell
     }
 }
 
-/// The row of a discipline with these numbers beside those of drop-tail.
+/// A discipline's row, from its numbers and those of drop-tail.
 fn row(section: &sections::Section, numbers: &Numbers, fifo: &Numbers, missing: &str) -> Row {
     let cells: Vec<Cell> =
         section.rules.iter().enumerate().map(|(i, rule)| cell(rule.bound, i, numbers, fifo)).collect();

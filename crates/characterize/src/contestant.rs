@@ -14,7 +14,7 @@ pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
 #[derive(Clone, Debug)]
 pub struct Contestant {
     label: String,
-    /// Its entry in the sweep of an experiment, with `name` and `label`.
+    /// As an entry in the sweep of an experiment, with `name` and `label`.
     entry: Table,
     /// The discipline of the catalogue; `None` for a discipline that is defined elsewhere, such as in Python.
     spec: Option<Spec>,
@@ -50,7 +50,7 @@ impl Contestant {
         Contestant { label, entry, spec: None }
     }
 
-    /// Its label.
+    /// Label in tables and plots.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
@@ -62,7 +62,7 @@ impl Contestant {
         self.spec.as_ref()
     }
 
-    /// Its entry in the sweep of an experiment with queues of `limit`. It marks if it can; its own parameters take
+    /// As an entry in the sweep of an experiment with queues of `limit`. Marks if it can; its own parameters take
     /// precedence.
     #[must_use]
     pub fn entry(&self, limit: &Value) -> Table {

@@ -7,9 +7,9 @@ use aqmkit_results::{Entry, Results, RunData, flatten};
 /// The labels and the window of a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
-    /// Axis and label.
+    /// Selected labels, by axis.
     pub(crate) labels: &'a [(&'a str, &'a str)],
-    /// The window.
+    /// Name of the measurement window.
     pub(crate) window: &'a str,
 }
 

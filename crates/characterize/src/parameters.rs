@@ -97,7 +97,7 @@ fn labelled(mut entry: Table, label: &str) -> Table {
 
 /// The effect of one parameter on a quantity.
 pub(crate) struct Change {
-    /// The parameter.
+    /// Name of the changed parameter.
     pub(crate) parameter: String,
     /// The quantity with the parameter halved and doubled, divided by that with the default; `None` if it could not be
     /// run.
@@ -128,7 +128,7 @@ pub(crate) fn least_use(contestant: &Contestant, evidence: &Evidence<'_>) -> Opt
     uses.fold(None, |least: Option<f64>, used| Some(least.map_or(used, |least| least.min(used))))
 }
 
-/// The largest factor by which the mean queue delay rises or falls with any changed parameter.
+/// The largest factor by which changing a parameter raises or lowers the mean queue delay.
 pub(crate) fn largest_change(contestant: &Contestant, evidence: &Evidence<'_>) -> Option<f64> {
     let ratios = delays(contestant, evidence).into_iter().flat_map(|change| change.ratios).flatten();
     let factors = ratios.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.max(1.0 / ratio));

@@ -9,7 +9,7 @@ use crate::quantities::{Quantity, ROUND_TRIPS, rtt_advantage};
 pub(crate) enum Drawing {
     /// Goodput against the delay at a link, second by second: an ellipse for each label of an axis.
     Plane { link: &'static str, axis: Option<(&'static str, &'static [&'static str])> },
-    /// A number over the labels of an axis.
+    /// A quantity over the labels of an axis.
     Over { axis: &'static str, x: &'static str, y: &'static str, logarithmic: bool, of: &'static str },
     /// Several quantities side by side.
     Values { y: &'static str, logarithmic: bool, of: &'static [(&'static str, Quantity)] },
@@ -85,7 +85,7 @@ impl Drawing {
     }
 }
 
-/// A line for each discipline that has points.
+/// One line per discipline that has points.
 fn lines(disciplines: &[String], points: impl Fn(&str) -> Vec<(f64, f64)>) -> Vec<Line> {
     let of = |(discipline, aqm): (usize, &String)| Line { discipline, name: String::new(), points: points(aqm) };
     disciplines.iter().enumerate().map(of).filter(|line| !line.points.is_empty()).collect()
@@ -124,7 +124,7 @@ fn clouds(
     all
 }
 
-/// The queue delay at a link and the goodput of all classes, for each interval that has both.
+/// Queue delay of a link and total goodput, for each interval that has both.
 fn seconds(output: &aqmkit_measure::output::Output, link: &str) -> Vec<(f64, f64)> {
     let columns = &output.series.columns;
     let Some(delays) = columns.get(&format!("links.{link}.queue_delay_ms.mean")) else { return Vec::new() };

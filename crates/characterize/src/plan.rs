@@ -11,7 +11,7 @@ use crate::sections::{SECTIONS, Source};
 
 /// The study that the experiments belong to.
 const STUDY: &str = "rfc7928";
-/// The repeats of a quick card: with fewer, nothing is known of the spread that a verdict has to be certain against.
+/// Repeats of a quick card: with fewer, the spread is too uncertain for a verdict.
 const QUICK_REPEATS: i64 = 5;
 
 /// The experiments of a card with these disciplines, in the order of its sections.

@@ -6,18 +6,18 @@ use toml::{Table, Value};
 /// An experiment of a card.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The directory of its results below that of the card: its name within the study.
+    /// Name within the study, and directory of its results below that of the card.
     pub name: String,
     /// The number of its section; of several sections, the first.
     pub number: &'static str,
-    /// Its id, such as `rfc7928/mix`.
+    /// Experiment id, such as `rfc7928/mix`.
     pub id: String,
-    /// Its text.
+    /// TOML text.
     pub text: String,
 }
 
 impl Planned {
-    /// The experiment.
+    /// Parses the experiment.
     ///
     /// # Errors
     /// When a discipline cannot be run on the link of the experiment.
@@ -26,7 +26,7 @@ impl Planned {
     }
 }
 
-/// The queue limit of an experiment: that of the first discipline of its sweep.
+/// The queue limit of an experiment: that of the first discipline in its sweep.
 pub(crate) fn limit(file: &Table) -> Value {
     let first = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array()?.first()?.get("limit"));
     // In packets; disciplines that count bytes accept this too.

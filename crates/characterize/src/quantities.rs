@@ -2,7 +2,7 @@
 
 use crate::evidence::{ALL, Evidence, Place, at};
 
-/// A number of a discipline.
+/// Computes a number of a discipline from the runs.
 pub(crate) type Quantity = fn(&Evidence<'_>, &str) -> Option<f64>;
 
 pub(crate) fn used(e: &Evidence<'_>, aqm: &str, link: &str, place: Place<'_>) -> Option<f64> {
@@ -65,7 +65,7 @@ pub(crate) fn rtt_advantage(e: &Evidence<'_>, aqm: &str, rtt: &str) -> Option<f6
     goodput("second").zip(goodput("first")).filter(|(_, first)| *first > 0.0).map(|(second, first)| second / first)
 }
 
-/// The largest factor by which the ratio of the goodputs exceeds that of the round-trip times.
+/// The largest factor by which the goodput ratio exceeds the RTT ratio.
 pub(crate) fn rtt_unfairness(e: &Evidence<'_>, aqm: &str) -> Option<f64> {
     let of = |(label, rtt): (&str, f64)| {
         let ratio = rtt_advantage(e, aqm, label)?;

@@ -29,8 +29,8 @@ impl Bound {
         }
     }
 
-    /// How far within the bound a value is, below zero outside of it; `None` if the bound needs drop-tail's value and there
-    /// is none.
+    /// The distance of a value from the bound, negative if it violates it; `None` if the bound needs drop-tail's value
+    /// and there is none.
     pub(crate) fn margin(self, value: f64, fifo: Option<f64>) -> Option<f64> {
         match self {
             Bound::AtLeast(least) => Some(value - least),
@@ -45,9 +45,9 @@ impl Bound {
 pub(crate) struct Rule {
     /// The quantity in words.
     pub(crate) words: &'static str,
-    /// Its unit.
+    /// Unit of the quantity.
     pub(crate) unit: &'static str,
-    /// Its bound.
+    /// Bound on the quantity.
     pub(crate) bound: Bound,
     /// Computes the quantity.
     pub(crate) of: Quantity,

@@ -20,11 +20,11 @@ pub enum Source {
 
 /// A section of a card.
 pub struct Section {
-    /// Its number in RFC 7928.
+    /// Section number in RFC 7928.
     pub number: &'static str,
-    /// Its title.
+    /// Section title.
     pub title: &'static str,
-    /// The question.
+    /// The question it answers.
     pub asks: &'static str,
     /// The source of its values.
     pub source: Source,
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Section {
 /// The least utilisation, in percent, of one `NewReno` transfer over a queue without buffer: the mean of a sawtooth
 /// between half of the capacity and all of it.
 const OF_NEWRENO: f64 = 75.0;
-/// The same for CUBIC, whose sawtooth starts at 0.7 of the capacity.
+/// For CUBIC, whose sawtooth starts at 0.7 of the capacity.
 const OF_CUBIC: f64 = 85.0;
 /// The utilisation, in percent, that many transfers reach if the queue is not too short.
 const OF_MANY: f64 = 90.0;

@@ -5,10 +5,10 @@
 //! the line number before memory is allocated for the rest. The cost of refusing a file therefore does not depend on
 //! its size.
 //!
-//! The bounds are defined here and listed in `docs/experiment-format.md`. They are far above any useful size, and low
-//! enough that a file within them fits into the memory of a machine; a file of a gigabyte is refused by its length, and one of very short
-//! lines by their number, within a second and 100 MB. Captures are read as a stream
-//! (`aqmkit_packets::replay`) and have no bound on their size; stored runs are in `aqmkit_runs::store`.
+//! The bounds are defined here and listed in `docs/experiment-format.md`. They are far above any useful size, yet any
+//! file within them fits into memory. A file of a gigabyte is refused by its length, one of very short lines by their
+//! number, within a second and 100 MB. Captures are streamed (`aqmkit_packets::replay`) and unbounded; stored runs are
+//! in `aqmkit_runs::store`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -32,7 +32,7 @@ pub struct Bound {
     pub line: u64,
     /// The largest number of lines.
     pub lines: u64,
-    /// The format of such files, for users who named another kind of file.
+    /// The expected format, for users who named another kind of file.
     pub form: &'static str,
 }
 
@@ -174,21 +174,21 @@ pub enum Unread {
     /// The system cannot read it.
     #[error("{file} cannot be read: {error}")]
     System {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The cause.
+        /// The I/O error.
         error: io::Error,
     },
-    /// Its content is wrong.
+    /// The content is invalid or too large.
     #[error("{file}{}: {what}", line.map(|n| format!(" line {n}")).unwrap_or_default())]
     Refused {
-        /// The file.
+        /// Name of the file.
         file: String,
         /// The line, from 1, if the error is in one line.
         line: Option<u64>,
-        /// What is wrong.
+        /// The problem.
         what: String,
-        /// What would be right.
+        /// The remedy.
         right: String,
     },
 }
@@ -200,7 +200,7 @@ impl Unread {
         matches!(self, Unread::System { error, .. } if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What would be right, if the content is wrong.
+    /// The remedy, if the content was refused.
     #[must_use]
     pub fn right(&self) -> Option<&str> {
         match self {
@@ -384,7 +384,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// A number of bytes with its unit: `64 MiB`, `1000 bytes`.
+/// Formats a size: `64 MiB`, `1000 bytes`.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     match bytes {

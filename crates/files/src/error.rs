@@ -9,9 +9,9 @@ use crate::full;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {cause}", path.display())]
 pub struct ExportError {
-    /// The file.
+    /// The file that could not be written.
     pub path: PathBuf,
-    /// The cause.
+    /// The underlying error.
     #[source]
     pub cause: Cause,
 }

@@ -90,7 +90,7 @@ formula! {
 }
 
 formula! {
-    /// The capacity is what is allocated: `C = sum(B)`.
+    /// Capacity as the sum of the allocations: `C = sum(B)`.
     "cbt-capacity", "Parris 2001, eq 4.4",
     Capacity { allocations: PerClass<BitRate> },
     |a| rate(sum(&a.allocations))
@@ -104,7 +104,7 @@ formula! {
 }
 
 formula! {
-    /// A threshold from that of another class: `Th_i = B_i P_j Th_j / (B_j P_i)`.
+    /// A threshold derived from that of another class: `Th_i = B_i P_j Th_j / (B_j P_i)`.
     "cbt-threshold-from", "Parris 2001, eq 4.6",
     ThresholdFrom {
         bandwidth: BitRate, packet: Bytes, other_bandwidth: BitRate, other_packet: Bytes, other_threshold: f64,
@@ -180,18 +180,18 @@ impl<'a> Sharing<'a> {
         })
     }
 
-    /// Equation 4.12: what the class has and does not use.
+    /// Equation 4.12: the class's unused allocation.
     fn excess(&self, class: &str) -> f64 {
         let has = self.now.get(class).copied().unwrap_or(0.0);
         (has - self.loads.get(class).copied().unwrap_or(0.0)).max(0.0)
     }
 
-    /// Equation 4.14.
+    /// Equation 4.14: the unused allocation of all classes.
     fn total_excess(&self) -> f64 {
         self.now.keys().map(|c| self.excess(c)).sum()
     }
 
-    /// Equation 4.15: the class's part of what is shared; 0 for a class that has enough.
+    /// Equation 4.15: the class's share of the excess; 0 if its load is met.
     fn part(&self, class: &str) -> f64 {
         let wanting = |c: &str| self.now.get(c) < self.loads.get(c);
         let all: f64 = self.allocated.iter().filter(|(c, _)| wanting(c)).map(|(_, b)| bps(*b)).sum();
@@ -199,9 +199,9 @@ impl<'a> Sharing<'a> {
         if wanting(class) && all > 0.0 { own / all } else { 0.0 }
     }
 
-    /// One iteration of equation 4.17: classes above their load give up the rest, classes below share it in
-    /// proportion to their allocations. As in Table 4.7 a class that this lifts above its load gives up in
-    /// the *next* iteration; the `min()` printed in the equation would lose what it gives up.
+    /// One iteration of equation 4.17: classes allocated more than their load give up the surplus, and the others share
+    /// it in proportion to their allocations. As in Table 4.7, a class that this lifts above its load gives up its
+    /// surplus in the *next* iteration; the `min()` printed in the equation would lose it.
     fn step(&mut self) {
         let shared = self.total_excess();
         let next = self.now.iter().map(|(c, b)| (c.clone(), b - self.excess(c) + self.part(c) * shared));
@@ -218,7 +218,7 @@ impl<'a> Sharing<'a> {
 }
 
 formula! {
-    /// What a class, or all of them, have and do not use: `E = max(B' - Load, 0)`.
+    /// The unused allocation of a class, or of all: `E = max(B' - Load, 0)`.
     "cbt-excess", "Parris 2001, eqs 4.12, 4.14",
     Excess {
         allocations: PerClass<BitRate>, loads: PerClass<BitRate>, class: Option<String> = None,
@@ -234,7 +234,7 @@ formula! {
 }
 
 formula! {
-    /// The part of the excess that a class gets: its allocation over those of all classes below their load.
+    /// A class's share of the excess: its allocation over those of all classes below their load.
     "cbt-excess-share", "Parris 2001, eq 4.15",
     ExcessShare { allocations: PerClass<BitRate>, loads: PerClass<BitRate>, class: String },
     |a| {
@@ -257,7 +257,7 @@ formula! {
 }
 
 formula! {
-    /// What a class gets beyond its allocation: `B' - B`.
+    /// Bandwidth that a class borrows beyond its allocation: `B' - B`.
     "cbt-borrowed", "Parris 2001, sections IV 3.1.2 and 5.2.2",
     Borrowed { allocations: PerClass<BitRate>, loads: PerClass<BitRate>, class: String },
     |a| {
@@ -289,7 +289,7 @@ formula! {
 }
 
 formula! {
-    /// The latency from the bandwidth of a class that has more load than bandwidth: `L' = Th P / B'`.
+    /// Latency of a class with more load than bandwidth, from its bandwidth: `L' = Th P / B'`.
     "cbt-predicted-latency", "Parris 2001, eq 4.27",
     PredictedLatency { threshold: f64, packet: Bytes, bandwidth: BitRate },
     |a| time(bits(a.threshold, a.packet) / bps(a.bandwidth))

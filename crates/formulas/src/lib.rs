@@ -154,9 +154,9 @@ use crate::unit::{Dimension, Quantity};
 /// An equation with its arguments filled in.
 trait Formula: Sized {
     const NAME: &'static str;
-    /// Paper and equation.
+    /// Paper and equation number.
     const SOURCE: &'static str;
-    /// Its description.
+    /// One-line description.
     const ABOUT: &'static str;
     /// The names of its arguments.
     const ARGS: &'static [&'static str];
@@ -164,18 +164,18 @@ trait Formula: Sized {
     /// Takes its arguments out of a table.
     fn fill(args: &mut toml::Table) -> Result<Self, String>;
 
-    /// Its value.
+    /// Evaluates the formula.
     fn compute(&self) -> Result<Quantity, String>;
 }
 
 /// An equation by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name.
+    /// Name in expressions and on the command line.
     pub name: &'static str,
-    /// Paper and equation.
+    /// Paper and equation number.
     pub source: &'static str,
-    /// Its description.
+    /// One-line description.
     pub about: &'static str,
     /// The names of its arguments.
     pub args: &'static [&'static str],
@@ -200,7 +200,7 @@ fn known(args: &toml::Table, names: &[&str]) -> Result<(), String> {
     unknown.map_or(Ok(()), |key| Err(format!("unknown field `{key}`; the arguments are {}", names.join(", "))))
 }
 
-/// An argument that has to be there.
+/// Reads a required argument.
 fn required<T: DeserializeOwned>(args: &mut toml::Table, name: &str) -> Result<T, String> {
     optional(args, name)?.ok_or_else(|| format!("missing field `{name}`"))
 }
@@ -217,17 +217,17 @@ pub enum Error {
     /// No formula has this name.
     #[error("there is no formula {name:?}{}", hint(.near))]
     Unknown {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
         /// A name close to it.
         near: Option<String>,
     },
-    /// Its arguments are wrong.
+    /// Invalid arguments.
     #[error("args of {name}: {what}")]
     Args {
-        /// The formula.
+        /// Name of the formula.
         name: &'static str,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
 }
@@ -236,7 +236,7 @@ fn hint(near: &Option<String>) -> String {
     near.as_ref().map(|n| format!("; did you mean {n:?}?")).unwrap_or_default()
 }
 
-/// Every formula.
+/// All formulas, in the order of the page.
 #[must_use]
 pub fn all() -> Vec<Entry> {
     [cbt::ALL, red::ALL, link::ALL, mpeg::ALL, tcp::ALL, web::ALL, redpd::ALL].concat()

@@ -41,7 +41,7 @@ formula! {
 }
 
 formula! {
-    /// How many packets of this size a link carries in a second.
+    /// Packets of this size that a link carries per second.
     "packets-per-second", "arithmetic",
     PacketsPerSecond { rate: BitRate, packet: Bytes },
     |a| per_second(a.rate.bytes_per_sec() / a.packet.as_f64())
@@ -111,7 +111,7 @@ formula! {
 }
 
 formula! {
-    /// How many connections held back by their windows fill a link: `C R / W`.
+    /// Number of window-limited connections that fill a link: `C R / W`.
     "flows-to-fill", "Parris 2001, appendix A 3.4.2",
     FlowsToFill { rate: BitRate, rtt: Duration, window: Bytes },
     |a| count(a.rate.bytes_per_sec() * a.rtt.as_secs_f64() / a.window.as_f64())

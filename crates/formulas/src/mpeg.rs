@@ -1,4 +1,4 @@
-//! What losses do to an MPEG stream: Parris 2001, appendix A 3.3.2.
+//! The effect of packet loss on an MPEG stream: Parris 2001, appendix A 3.3.2.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -93,7 +93,7 @@ fn packets(gop: &Gop, per_frame: &PerFrame<f64>, frame: Option<Frame>) -> Result
     }
 }
 
-/// Frames lost from a group of which one packet is lost: those on account of one type of frame, or all.
+/// Expected number of frames lost from a group of pictures with one lost packet: due to one frame type, or to all.
 fn expected(gop: &Gop, per_frame: &PerFrame<f64>, frame: Option<Frame>) -> Result<f64, String> {
     let all = packets(gop, per_frame, None)?;
     let of_type = |f: Frame| match packets(gop, per_frame, Some(f))? {
@@ -155,7 +155,7 @@ formula! {
     |a| count(expected(&a.gop, &a.packets, a.frame)?)
 }
 
-/// What a loss is related to.
+/// The denominator of a loss rate.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Per {

@@ -58,8 +58,8 @@ formula! {
 }
 
 formula! {
-    /// How many packets can pass between two drops as the average reaches the maximum: the count, `1 / max_p - 1`, at which a
-    /// drop is certain.
+    /// Packets between two drops while the average approaches the maximum threshold: the count at which a drop is
+    /// certain, `1 / max_p - 1`.
     "red-guaranteed-gap", "Parris 2001, section III 3.2.1",
     GuaranteedGap { max_p: f64 },
     |a| {
@@ -83,7 +83,7 @@ formula! {
 }
 
 formula! {
-    /// What one sample counts in a weighted average after `later` more: `w (1 - w)^later`.
+    /// Weight of a sample in the average after `later` more samples: `w (1 - w)^later`.
     "ewma-sample-weight", "Parris 2001, fig 3.7; section VI 5.1.1",
     SampleWeight { weight: f64, later: u32 = 0 },
     |a| {
@@ -106,7 +106,7 @@ formula! {
     }
 }
 
-/// The averages after each packet of a burst into an empty queue, the first being that of one packet.
+/// The average after each packet of a burst into an empty queue, starting with the first.
 fn burst_averages(weight: f64) -> impl Iterator<Item = f64> {
     let mut average = ewma::Ewma::default();
     (1..=10_000_000_u32).map(move |length| {

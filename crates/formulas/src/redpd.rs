@@ -35,7 +35,7 @@ formula! {
 }
 
 formula! {
-    /// How far back the drop history reaches: `M` intervals.
+    /// Length of the drop history: `M` intervals.
     "redpd-history", "Mahajan and Floyd 2001, section 8.1",
     History { interval: Duration, m: u32 },
     |a| time(a.interval.as_secs_f64() * f64::from(a.m))
@@ -92,7 +92,7 @@ fn whole(x: f64) -> f64 {
     (x - 1e-9).ceil()
 }
 
-/// Rounds in which what is left is divided by `beta`, until it is below `minimum`.
+/// Rounds of dividing a probability by `beta` until it is below `minimum`.
 fn multiplicative(probability: f64, decrement: f64, minimum: f64, beta: f64) -> f64 {
     let left = probability - subtractive(probability, decrement) * decrement;
     whole((left / minimum).ln() / beta.ln()).max(0.0)
@@ -127,7 +127,7 @@ formula! {
 }
 
 formula! {
-    /// What the arrival rate of a conformant flow falls to when its drop rate rises by this factor: `1 / sqrt(x)`.
+    /// Relative arrival rate of a conformant flow after its drop rate rises by this factor: `1 / sqrt(x)`.
     "redpd-responsive", "Mahajan and Floyd 2001, section 6.2",
     Responsive { factor: f64 },
     |a| share(1.0 / a.factor.sqrt())

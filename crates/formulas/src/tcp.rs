@@ -76,7 +76,7 @@ formula! {
 }
 
 formula! {
-    /// The packets per second of CUBIC, or of Reno where that has more: `(C (3 + b) / (4 (1 - b)))^(1/4) (r / p)^(3/4) / r`.
+    /// Packet rate of CUBIC, or of Reno if that is higher: `(C (3 + b) / (4 (1 - b)))^(1/4) (r / p)^(3/4) / r`.
     "cubic-rate", "RFC 9438, section 5.1, eq 5; section 4.3",
     CubicRate { rtt: Duration, loss: f64, c: Option<f64> = None, decrease: Option<f64> = None },
     |a| {
@@ -88,7 +88,7 @@ formula! {
 }
 
 formula! {
-    /// The packets per second of a control that takes off what is signalled: `1 / (p r)`.
+    /// Packet rate of a control that reduces its window by one segment per signal: `1 / (p r)`.
     "relentless-rate", "Mathis 2009: one segment more in a round trip, p times the window less",
     RelentlessRate { rtt: Duration, signal: f64 },
     |a| per_second(1.0 / (probability("signal", a.signal)? * a.rtt.as_secs_f64()))
@@ -133,7 +133,7 @@ formula! {
 }
 
 formula! {
-    /// Where Cubic leaves its Reno mode, as a bound on `r T^(5/2)`: where both laws give the same rate, `K_r (K_r / K_c)^2`.
+    /// Where Cubic leaves Reno mode, as a bound on `r T^(5/2)`: both laws give the same rate at `K_r (K_r / K_c)^2`.
     "cubic-switch", "De Schepper et al., eq 4",
     CubicSwitch { reno: f64, cubic: f64 },
     |a| share(a.reno * (a.reno / a.cubic).powi(2))
@@ -200,7 +200,7 @@ formula! {
 }
 
 formula! {
-    /// The rate of a Reno flow over that of a DCTCP flow: `K_reno p_dc T_dc / (K_dc sqrt(p_reno) T_reno)`.
+    /// Rate of a Reno flow relative to a DCTCP flow: `K_reno p_dc T_dc / (K_dc sqrt(p_reno) T_reno)`.
     "coupled-rate-ratio", "De Schepper et al., eq 17",
     CoupledRateRatio { reno: f64, dctcp: f64, drop: f64, mark: f64, rtt_reno: Duration, rtt_dctcp: Duration },
     |a| {
@@ -211,7 +211,8 @@ formula! {
 }
 
 formula! {
-    /// How many times less than Reno DCTCP gets where so many bottlenecks signal alike: marks add up in `1/p`, drops in `1/sqrt(p)`.
+    /// Factor by which DCTCP's rate is below Reno's over this many bottlenecks that signal alike: marks add up in
+    /// `1/p`, drops in `1/sqrt(p)`.
     "bottleneck-penalty", "De Schepper et al., section 4",
     BottleneckPenalty { bottlenecks: f64 },
     |a| share(a.bottlenecks.sqrt())
@@ -225,7 +226,7 @@ formula! {
 }
 
 formula! {
-    /// What is left of a flow's count after `T_dec`; below zero the flow leaves the table: `pktcount - p_ref`.
+    /// A flow's count after the decrement at `T_dec`; below zero the flow leaves the table: `pktcount - p_ref`.
     "dcn-decrement", "Le et al. 2004, section 3.2",
     DcnDecrement { reference: f64, count: f64 },
     |a| count(dcn::after_t_dec(a.count, a.reference))

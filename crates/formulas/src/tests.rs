@@ -157,7 +157,7 @@ fn rates_of_tcp() {
     near(value("dctcp-rate", "rtt = '10ms'\nmarking = 0.1\nstep = true", "packets/s"), 20_000.0);
     near(value("dcn-drop-probability", "reference = 3\ncount = 4", "ratio"), 0.25);
     near(value("dcn-decrement", "reference = 3\ncount = 4", "ratio"), 1.0);
-    // A queue that has just jumped from its target to 6 above it: down by 2 * 6, as printed up by 1 * 6.
+    // A queue that jumped from its target to 6 above it: down by 2 * 6; as printed, up by 1 * 6.
     let jump = "reference = 10\na = 1\nb = 2\nqueue = 30\nqueue_before = 24\ntarget = 24";
     near(value("dcn-reference", jump, "ratio"), -2.0);
     near(value("dcn-reference", &format!("{jump}\nas_printed = true"), "ratio"), 16.0);

@@ -6,16 +6,16 @@ use aqmkit_measure::metric::Metric;
 /// A number in the base unit of its dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// The number.
+    /// The value in base units.
     pub value: f64,
-    /// What it is.
+    /// Its dimension.
     pub dimension: Dimension,
 }
 
 /// A unit of `published.csv`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// How it is written.
+    /// Its name in text, such as `mbit`.
     pub name: &'static str,
     dimension: Dimension,
     /// One of it in the base unit of its dimension.
@@ -56,7 +56,7 @@ impl Unit {
         UNITS.iter().find(|u| u.name == name)
     }
 
-    /// What all of something is in this unit; nothing where a number of it is no share of a whole (a ratio may be anything).
+    /// The value of 100 % in this unit; `None` for units that are not fractions of a whole (a ratio may exceed 1).
     #[must_use]
     pub fn whole(&self) -> Option<f64> {
         (self.dimension == Dimension::Share && self.name != "ratio").then(|| 1.0 / self.scale)

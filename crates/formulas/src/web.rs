@@ -8,7 +8,7 @@ use super::{formula, probability, share, size, table};
 
 table![Size, Share];
 
-/// What a share is of.
+/// The denominator of a share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Of {
@@ -25,7 +25,7 @@ formula! {
 }
 
 formula! {
-    /// What is in responses of such sizes: a share of all responses of `http-unc`, or of all bytes.
+    /// Share of `http-unc`'s responses, or of their bytes, that is in responses of such sizes.
     "http-unc-share", "Le, Aikat, Jeffay and Smith 2004, section 3, Figures 1 and 2",
     Share { above: Option<Bytes> = None, upto: Option<Bytes> = None, of: Of = Of::default() },
     |a| share(between(a.above.map_or(0.0, Bytes::as_f64), a.upto.map_or(f64::INFINITY, Bytes::as_f64), a.of))

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use aqmkit_aqm::Why;
 
-/// What happens in one second, if so much happens in `seconds`; nothing if no time passes.
+/// `amount` per second; zero if no time passes.
 pub(crate) fn per_second(amount: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { amount / seconds } else { 0.0 }
 }
 
-/// Bytes over seconds, in bits per second; nothing if no time passes.
+/// Bytes over seconds, in bits per second; zero if no time passes.
 pub(crate) fn bits_per_s(bytes: f64, seconds: f64) -> f64 {
     per_second(bytes * 8.0, seconds)
 }
 
-/// The share of its capacity (in bits per second) that a link has used if so many bytes passed in `seconds`; nothing without a capacity or
-/// without time. Transmissions start and end at whole nanoseconds, so that a busy link may seem to exceed its capacity slightly: this is
-/// corrected. Above 1 is only a link that sends less than the packets' lengths (negative framing).
+/// Utilisation: bytes sent in `seconds` over the capacity in bits per second; zero without capacity or time.
+/// Transmissions start and end at whole nanoseconds, so a busy link may appear slightly above its capacity: that is
+/// clamped to 1. Only a link that sends less than the packets' lengths (negative framing) may exceed 1.
 #[must_use]
 pub fn utilization(passed_bytes: f64, capacity_bps: f64, seconds: f64) -> f64 {
     if capacity_bps <= 0.0 || seconds <= 0.0 {
@@ -53,7 +53,8 @@ pub(crate) fn by_reasons_of(counts: &[u64; Why::COUNT], all: &[u64; Why::COUNT])
 mod tests {
     use super::*;
 
-    /// A transmission begins and ends at whole nanoseconds: two of them are what a busy link may seem to exceed its capacity by.
+    /// Transmissions start and end at whole nanoseconds, so a busy link may appear to exceed its capacity by two of
+    /// them.
     #[test]
     fn a_busy_link_is_used_to_its_capacity() {
         // 1 Mbit/s for 10 ms are 1250 bytes.

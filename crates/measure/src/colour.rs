@@ -38,9 +38,9 @@ const SLOTS: [Slot; 12] = [
     slot("#8c8c8c", "#a6a6a6", &[]),
 ];
 
-/// A colour for each traffic, given its name and its kind, of which the kind may be empty. Traffic with a known name or
-/// kind has the colour of that, unless earlier traffic has it already; the others take the colours that are left, and
-/// begin again when all are used up. The second number counts how often a colour was used before.
+/// Assigns a colour to each traffic, given its name and kind (which may be empty). A known name or kind has its own
+/// colour, unless earlier traffic took it; the rest get the remaining colours in turn, cyclically. The second number
+/// counts earlier uses of the same colour.
 #[must_use]
 pub fn of_traffic(traffic: &[(&str, &str)]) -> Vec<(Colour, usize)> {
     let own = |(name, kind): &(&str, &str)| {
@@ -80,7 +80,7 @@ mod tests {
         of_traffic(traffic).into_iter().map(|(colour, _)| colour.light).collect()
     }
 
-    /// The mixed traffic of a home link: eight classes that are all told apart.
+    /// The mixed traffic of a home link: eight distinguishable classes.
     #[test]
     fn every_kind_has_a_colour_of_its_own() {
         let names = ["bulk", "upload", "video", "call", "call-up", "voip", "voip-up", "web", "game", "blast", "other"];

@@ -6,18 +6,18 @@ use aqmkit_base::ClassId;
 /// The properties of a packet that a link counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its class.
+    /// Traffic class.
     pub class: ClassId,
     /// Its length in bytes, with headers.
     pub len: u32,
-    /// Its data in bytes, without the headers of network and transport.
+    /// Payload in bytes, excluding network and transport headers.
     pub payload: u32,
 }
 
 /// Packets that pass a link, in total or of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Packets that arrived.
+    /// Packets that arrived at the queue.
     pub offered_packets: u64,
     /// Their bytes, with headers.
     pub offered_bytes: u64,
@@ -69,7 +69,7 @@ impl Traffic {
 pub struct Received {
     /// Data in bytes, each byte once.
     pub bytes: u64,
-    /// Packets with data whose time of sending is known.
+    /// Data packets whose sending time is known.
     pub packets: u64,
     /// Sum of their times from sender to receiver, in nanoseconds.
     pub latency_ns: u64,
@@ -96,11 +96,11 @@ pub struct Sent {
     pub delivered: u64,
     /// Data segments and datagrams.
     pub packets: u64,
-    /// Connections opened.
+    /// Connections that were opened.
     pub connections: u32,
-    /// Retransmitted segments.
+    /// TCP segments sent again.
     pub retransmissions: u32,
-    /// Retransmission timeouts.
+    /// RTO expirations.
     pub timeouts: u32,
     /// Packets lost at any link.
     pub drops: u32,

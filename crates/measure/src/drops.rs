@@ -43,7 +43,7 @@ impl Owners {
         self.of.entry(connection).or_default().push((from, app));
     }
 
-    /// Records that packets of an application cannot be distinguished from those of others.
+    /// Records that an application's packets share a connection key with those of others.
     pub fn cannot_tell(&mut self, app: u32) {
         self.unknown.insert(app);
     }

@@ -73,8 +73,8 @@ impl Ended {
         self.arrived.len() / self.ends.len().max(1)
     }
 
-    /// Adds late drops and marks to the columns. `paths` are those of the link and of the classes; `loss_pps` is the
-    /// loss rate per flow that one drop in an interval contributes, by class.
+    /// Adds late drops and marks to the columns. `paths` holds the column prefixes of the link and of the classes;
+    /// `loss_pps` is, by class, the per-flow loss rate that one drop per interval amounts to.
     pub(crate) fn amend(&self, columns: &mut Columns, paths: &[String], loss_pps: &[f64]) {
         for ((interval, place, fate), n) in &self.late {
             let (Some(path), Some(arrived)) =
@@ -105,12 +105,12 @@ mod tests {
     use super::*;
     use aqmkit_base::Duration;
 
-    /// What is dropped or marked later counts in the interval in which the packet came, with what had been counted there.
+    /// A late drop or mark is added to the interval of the packet's arrival.
     #[test]
     fn what_is_decided_later_counts_where_the_packet_came() {
         let at = Instant::from_nanos;
         let mut ended = Ended::default();
-        // Of the link, and of two classes.
+        // The link, then two classes.
         ended.push(at(100), [10, 4, 6].into_iter());
         ended.push(at(200), [5, 5, 0].into_iter());
         for (arrived, class) in [(99, 1), (0, 1), (100, 0)] {

@@ -57,18 +57,18 @@ pub(crate) struct WindowMeter {
     pub(crate) late: Vec<u64>,
     /// By group: connections in their first slow start when it started.
     pub(crate) slow_start: Vec<u64>,
-    /// By class.
+    /// Latencies, indexed by class.
     pub(crate) latencies: Vec<Times>,
     /// By group and kind of exchange.
     pub(crate) exchanges: Vec<Vec<(Times, Grid)>>,
 }
 
-/// A finished exchange.
+/// An exchange (request and response, page) that has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedExchange {
     /// The group of its application.
     pub group: usize,
-    /// Its kind, as an index into [`GroupInfo::exchange_kinds`].
+    /// Kind of exchange, as an index into [`GroupInfo::exchange_kinds`].
     pub kind: usize,
     /// The time of the request.
     pub started: Instant,
@@ -131,7 +131,7 @@ impl HostRecorder {
         self.apps[app as usize].delivered += bytes;
     }
 
-    /// An application's counters.
+    /// The counters of application `app`.
     #[inline]
     #[must_use]
     pub fn app(&self, app: u32) -> &Sent {
@@ -174,7 +174,7 @@ impl HostRecorder {
         });
     }
 
-    /// The present values of the counters. `counters` are those of the models, by group.
+    /// All counters at this moment; `counters` has the traffic models' own, by group.
     fn snapshot(&self, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) -> Snapshot {
         let groups = plan.groups.iter().map(|g| {
             let mut sum = Sent::default();
@@ -191,7 +191,7 @@ impl HostRecorder {
         }
     }
 
-    /// Starts a window. `counters` are those of the models, by group.
+    /// Opens a window; `counters` has the traffic models' own counters, by group.
     pub fn open(&mut self, window: usize, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
         self.windows[window].opened = self.snapshot(now, plan, counters);
         self.windows[window].apps.clone_from(&self.apps);
@@ -208,7 +208,7 @@ impl HostRecorder {
         self.sampled[group].add(sample);
     }
 
-    /// Ends a window. `counters` are those of the models, by group.
+    /// Closes a window; `counters` has the traffic models' own counters, by group.
     pub fn close(&mut self, window: usize, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
         self.windows[window].closed = self.snapshot(now, plan, counters);
         let before = &self.windows[window].apps;
@@ -223,7 +223,8 @@ impl HostRecorder {
         self.open.retain(|&w| w != window);
     }
 
-    /// Ends an interval of the series; the first call starts the series. `counters` are those of the models, by group.
+    /// Ends an interval of the series (the first call starts it); `counters` has the traffic models' own counters, by
+    /// group.
     pub fn interval(&mut self, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
         let this = self.snapshot(now, plan, counters);
         if let Some(last) = self.interval.take() {

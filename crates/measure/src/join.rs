@@ -102,7 +102,7 @@ fn throughputs(apps: &[Sent], seconds: f64) -> Vec<f64> {
     apps.iter().filter(|a| a.packets > 0).map(|a| bits_per_s(a.delivered as f64, seconds)).collect()
 }
 
-/// Jain's fairness index.
+/// Jain's fairness index, `(sum x)^2 / (n sum x^2)`.
 fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|r| r * r).sum();
@@ -160,7 +160,7 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
     }
 }
 
-/// What limited the senders of a group.
+/// The shares of time by send limit, for the senders of a group.
 fn limits(w: &WindowMeter, index: usize) -> Option<Limits> {
     let (last, first) = (&w.closed.sampled[index], &w.opened.sampled[index]);
     let found = last.limits_since(first)?;

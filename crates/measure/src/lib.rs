@@ -1,4 +1,4 @@
-//! What a run measures, and the results computed from it.
+//! Measurement of runs: recorders of events, and the results computed from them.
 //!
 //! A simulation and a live run report the same events: those of a link to a [`LinkRecorder`], those of hosts and
 //! applications to a [`HostRecorder`]. [`join()`] computes the [`Output`] from both, so that each metric has one

@@ -1,4 +1,5 @@
-//! What limited the TCP senders of a group, from samples of their open connections at regular times: the share of the samples is the share of the time.
+//! Send limits of a group's TCP senders, from samples of their open connections at regular intervals: shares of samples
+//! are shares of time.
 
 use aqmkit_base::{Duration, SendLimit};
 
@@ -8,13 +9,13 @@ use crate::output::Limits;
 /// The sender of an open connection at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderSample {
-    /// What limits it.
+    /// The limit in effect.
     pub limit: SendLimit,
     /// The most that may be unacknowledged whatever the congestion window: the receive window, or the send buffer.
     pub window: u64,
-    /// Its smoothed round-trip time, where there is one.
+    /// Smoothed RTT; `None` before the first sample.
     pub rtt: Option<Duration>,
-    /// Whether it has data without end to send.
+    /// Whether it has unlimited data to send.
     pub endless: bool,
 }
 
@@ -26,7 +27,8 @@ pub(crate) struct Sampled {
     receive_window: u64,
     send_buffer: u64,
     endless: u64,
-    /// Of the samples that a window other than the congestion window limited: sums of the windows, and of windows over round trips in bit/s.
+    /// Samples limited by the receive window or send buffer: sums of the windows in bytes, and of window over RTT in
+    /// bit/s.
     window_bytes: u64,
     window_bps: f64,
     with_rtt: u64,

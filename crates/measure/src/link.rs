@@ -59,7 +59,7 @@ impl Mark {
         (self.traffic.sent_bytes - earlier.traffic.sent_bytes) as f64 - (self.unsent.1 - earlier.unsent.1)
     }
 
-    /// The same of one class.
+    /// As [`passed_since`](Self::passed_since), for one class.
     fn passed_of_class_since(&self, earlier: &Mark, class: usize) -> f64 {
         let unsent = |mark: &Mark| if mark.unsent.0.index() == class { mark.unsent.1 } else { 0.0 };
         let sent = self.classes[class].sent_bytes - earlier.classes[class].sent_bytes;
@@ -73,10 +73,10 @@ struct WindowMeter {
     opened: Mark,
     queue: QueueMark,
     closed: Option<(Mark, Length)>,
-    /// Sojourn times of the packets that left, by class; those of no class that is measured.
+    /// Sojourn times of departed packets by class; those of unmeasured classes are in `other_delay`.
     class_delays: Vec<Times>,
     other_delay: Times,
-    /// Drops and marks of the packets that arrived in it: of the link, then of each class.
+    /// Drops and marks of the packets that arrived in the window: of the link, then by class.
     fates: Vec<Fates>,
 }
 
@@ -92,20 +92,19 @@ impl WindowMeter {
 /// The traffic of a link in one window.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
-    /// Its start; if it has not started, the present time.
+    /// Start of the window, or the current time if it has not started.
     pub from: Instant,
-    /// Its end; if it has not ended, the present time.
+    /// End of the window, or the current time if it has not ended.
     pub to: Instant,
-    /// Whether it has not ended: what happened at the present time belongs to it.
+    /// Whether it is still open; events at the current time then belong to it.
     pub goes_on: bool,
-    /// All traffic. Packets and bytes sent are those whose transmission started in the window; drops and marks are
-    /// those of packets that arrived in it.
+    /// Counters of all packets: sent ones by the start of their transmission, dropped and marked ones by their arrival.
     pub total: Traffic,
     /// Bytes transmitted in the window; of a packet in transmission at an edge, the part inside.
     pub passed_bytes: f64,
     /// Sojourn times of the packets that left.
     pub delay: Times,
-    /// The same by class; empty where classes are not measured.
+    /// The same counters by class; empty where classes are not measured.
     pub classes: Vec<PassedClass>,
     /// The length of the queue in packets, over time.
     pub length: Length,
@@ -285,7 +284,7 @@ impl LinkRecorder {
         }
     }
 
-    /// Starts a window.
+    /// Opens a window at `now`.
     pub fn open(&mut self, window: usize, now: Instant) {
         if self.on {
             self.windows[window].opened = self.mark(now);
@@ -294,7 +293,7 @@ impl LinkRecorder {
         }
     }
 
-    /// Ends a window.
+    /// Closes a window at `now`.
     pub fn close(&mut self, window: usize, now: Instant) {
         if self.on {
             let mark = self.mark(now);
@@ -304,8 +303,8 @@ impl LinkRecorder {
         }
     }
 
-    /// Ends an interval of the series; the first call starts the series. The columns are named after the plan's link
-    /// number `link`; `gauges` are those of the discipline.
+    /// Ends an interval of the series (the first call starts it). Columns are named after the plan's link number
+    /// `link`; `gauges` has the discipline's gauges.
     pub fn interval(&mut self, now: Instant, plan: &Plan, link: usize, gauges: &[(String, f64)]) {
         if !self.on || !plan.links[link].report {
             return;
@@ -361,7 +360,7 @@ impl LinkRecorder {
         set("queue_delay_ms.mean", mean_ms(t.waited_ns, t.sent_packets));
     }
 
-    /// The traffic of a window; a window that has not ended ends at `now`.
+    /// The measurements of a window; a window still open ends at `now`.
     pub fn passed(&mut self, window: usize, now: Instant) -> Passed {
         let present = self.mark(now);
         let meter = &self.windows[window];

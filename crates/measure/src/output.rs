@@ -36,11 +36,11 @@ pub struct Output {
 /// One window of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
-    /// Its name.
+    /// Name of the window.
     pub name: String,
     /// Its start, in seconds of the run's time.
     pub from_s: f64,
-    /// Its end.
+    /// End, in seconds of the run's time.
     pub to_s: f64,
     /// By name of link.
     pub links: BTreeMap<String, LinkStats>,
@@ -108,8 +108,8 @@ pub struct LinkStats {
 pub struct ClassStats {
     /// Bits per second that passed the link, as in [`LinkStats::throughput_bps`].
     pub throughput_bps: f64,
-    /// Bits per second of data, each byte once, when it first arrives at its receiver: also where TCP waits for what is missing before it. On a
-    /// live link, TCP's data counts when the application reads it.
+    /// Goodput in bit/s: each byte counts once, when it first arrives at its receiver, even if TCP must wait for
+    /// earlier bytes before delivering it. On a live link TCP data counts when the application reads it.
     pub goodput_bps: f64,
     /// Bits per second that arrived at the link.
     pub offered_bps: f64,
@@ -145,7 +145,7 @@ pub struct FlowStats {
     pub count: u64,
     /// Jain's fairness index of their throughputs; 1 when all are equal.
     pub jain: f64,
-    /// Their throughputs.
+    /// Throughputs of these applications, in bit/s.
     pub throughput_bps: Range,
 }
 
@@ -193,12 +193,12 @@ pub struct AppStats {
     pub retransmission_rate: f64,
     /// Retransmission timeouts per second.
     pub timeouts_per_s: f64,
-    /// What limited its senders; `None` without TCP connections.
+    /// Send limits of its TCP senders; `None` without TCP connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
 }
 
-/// What limited the TCP senders of a group in a window, as shares of the time of their open connections; they add up to 1.
+/// Send limits of a group's TCP senders in a window, as shares of the time of their open connections; they sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// The application had nothing more to send.
@@ -258,9 +258,9 @@ pub struct Series {
 pub struct FlowRecord {
     /// Name of its traffic.
     pub traffic: String,
-    /// Its index in the traffic.
+    /// Index within its traffic.
     pub index: u64,
-    /// Its class.
+    /// Traffic class.
     pub class: String,
     /// Bytes delivered to the receiving application in each window, in the scenario's order.
     pub delivered_bytes: Vec<u64>,
@@ -277,12 +277,12 @@ pub struct FlowRecord {
     pub drops: Option<u64>,
 }
 
-/// One finished exchange.
+/// An exchange that finished during the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExchangeRecord {
     /// Name of its traffic.
     pub traffic: String,
-    /// Its kind: `request`, `page`.
+    /// Kind of exchange: `request`, `page`.
     pub kind: String,
     /// The time of the request, in seconds.
     pub started_s: f64,
@@ -292,7 +292,7 @@ pub struct ExchangeRecord {
     pub bytes: u64,
 }
 
-/// A cumulative distribution.
+/// A cumulative distribution function (CDF).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Name of the window.
@@ -317,7 +317,7 @@ impl Distribution {
     pub fn points(steps: u32, values: impl Iterator<Item = f64>, most: f64) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = values.zip(Distribution::shares(steps)).collect();
         points.push((most, 1.0));
-        // Of several shares with the same value, the largest is the share at or below it.
+        // Of several shares at the same value, the largest is the CDF there.
         points.dedup_by(|later, kept| {
             later.0 == kept.0 && {
                 kept.1 = later.1;
@@ -333,11 +333,11 @@ impl Distribution {
 pub struct Engine {
     /// Packets that left the measured link.
     pub packets: u64,
-    /// Events handled.
+    /// Events processed by the simulator.
     pub events: u64,
     /// CPU seconds of the run's thread.
     pub cpu_s: f64,
-    /// Elapsed seconds.
+    /// Wall-clock seconds.
     pub wall_s: f64,
     /// Largest resident size of the process so far, in bytes.
     pub peak_rss_bytes: u64,
@@ -347,7 +347,7 @@ pub struct Engine {
 mod tests {
     use super::*;
 
-    /// Even shares up to 0.99, then twenty to each tenth of what is left, down to the last ten millionth; last the largest value.
+    /// Even steps up to 0.99, then twenty per remaining decade down to 10^-7, and the maximum.
     #[test]
     fn a_distribution_is_finer_towards_its_tail() {
         let points = Distribution::points(4, Distribution::shares(4), 2.0);

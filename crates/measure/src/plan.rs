@@ -15,37 +15,37 @@ pub struct Plan {
     pub interval: Duration,
     /// Maximum number of listed exchanges; with more, none is listed.
     pub max_exchanges: usize,
-    /// The links.
+    /// Links, indexed as in the scenario.
     pub links: Vec<LinkInfo>,
     /// The link at which classes are measured, as an index into `links`.
     pub measured: usize,
     /// The names of the traffic classes.
     pub classes: Vec<String>,
-    /// The traffic.
+    /// Groups of applications.
     pub groups: Vec<GroupInfo>,
-    /// The windows.
+    /// Measurement windows.
     pub windows: Vec<WindowSpec>,
 }
 
 /// A part of the run's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowSpec {
-    /// Its name.
+    /// Name in results.
     pub name: String,
-    /// Its start.
+    /// Start time.
     pub from: Instant,
-    /// Its end, which is not part of it.
+    /// End time (exclusive).
     pub to: Instant,
 }
 
 /// A link as results name it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkInfo {
-    /// Its name.
+    /// Name in results.
     pub name: String,
     /// Whether the results report it.
     pub report: bool,
-    /// Its rate; with a trace, the mean rate.
+    /// Link rate; with a trace, its mean.
     pub rate: BitRate,
     /// The trace of a varying rate.
     pub trace: Option<Arc<Trace>>,
@@ -56,9 +56,9 @@ pub struct LinkInfo {
 /// A group of applications as results name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupInfo {
-    /// Its name.
+    /// Name in results.
     pub name: String,
-    /// Its class.
+    /// Index of its traffic class.
     pub class: usize,
     /// The applications that exist from the start, by index.
     pub apps: Range<usize>,
@@ -92,7 +92,8 @@ impl LinkInfo {
         }
     }
 
-    /// The same from `from` until `now`, of a run in progress: what a trace lets pass at this very moment may have passed.
+    /// As [`capacity_bps`](Self::capacity_bps), up to and including `now`, for a run in progress: an opportunity of a
+    /// trace at `now` may have been used.
     #[must_use]
     pub fn capacity_so_far_bps(&self, from: Instant, now: Instant) -> f64 {
         let Some(trace) = &self.trace else { return self.capacity_bps(from, now) };

@@ -115,7 +115,7 @@ impl Recorder {
         self.hosts.delivered(app, class, bytes);
     }
 
-    /// An application's counters.
+    /// The counters of application `app`.
     #[inline]
     #[must_use]
     pub fn app(&self, app: u32) -> &Sent {
@@ -133,7 +133,7 @@ impl Recorder {
         self.hosts.exchange(&self.plan, ended, now);
     }
 
-    /// Starts a window. `counters` are those of the models, by group.
+    /// Opens a window; `counters` has the traffic models' own counters, by group.
     pub fn open(&mut self, window: usize, now: Instant, counters: Vec<Vec<f64>>) {
         self.links.iter_mut().for_each(|l| l.open(window, now));
         self.hosts.open(window, now, &self.plan, counters);
@@ -149,14 +149,14 @@ impl Recorder {
         self.hosts.sampled(group, sample);
     }
 
-    /// Ends a window. `counters` are those of the models, by group.
+    /// Closes a window; `counters` has the traffic models' own counters, by group.
     pub fn close(&mut self, window: usize, now: Instant, counters: Vec<Vec<f64>>) {
         self.links.iter_mut().for_each(|l| l.close(window, now));
         self.hosts.close(window, now, &self.plan, counters);
     }
 
-    /// Ends an interval of the series; the first call starts the series. `counters` are those of the models, by group;
-    /// `gauges` those of the discipline at the measured link.
+    /// Ends an interval of the series (the first call starts it). `counters` has the traffic models' own counters, by
+    /// group; `gauges` those of the discipline at the measured link.
     pub fn interval(&mut self, now: Instant, counters: Vec<Vec<f64>>, gauges: &[(String, f64)]) {
         for (i, link) in self.links.iter_mut().enumerate() {
             let gauges = if i == self.plan.measured { gauges } else { &[] };
@@ -165,8 +165,8 @@ impl Recorder {
         self.hosts.interval(now, &self.plan, counters);
     }
 
-    /// The output until `now`: a window that has not ended ends here, and one that has not started is left out.
-    /// `counters` are those of the models, by group.
+    /// The output up to `now`: open windows end here, and windows not yet started are omitted. `counters` has the
+    /// traffic models' own counters, by group.
     #[must_use]
     pub fn output_so_far(&self, now: Instant, counters: &[Vec<f64>]) -> Output {
         let mut ended = self.clone();

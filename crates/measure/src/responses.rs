@@ -62,12 +62,12 @@ impl Responses {
     }
 }
 
-/// Counts exchanges.
+/// A two-dimensional histogram of exchanges, by size and duration.
 #[derive(Clone, Debug, Default)]
 pub struct Grid(Vec<u64>);
 
 impl Grid {
-    /// Counts an exchange.
+    /// Adds an exchange.
     pub fn record(&mut self, duration_ms: f64, bytes: u64) {
         if self.0.is_empty() {
             self.0 = vec![0; TIME_BINS * SIZE_BINS];

@@ -19,7 +19,7 @@ const EXACT: u64 = 2 << FINE_BITS;
 /// measured, and takes a quarter of the instructions of the library's. The library computes everything else.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// How many samples are in each bin, up to the last that has any.
+    /// Sample counts per bin, up to the last non-empty one.
     bins: Vec<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Times {
         self.bins.iter_mut().zip(&other.bins).for_each(|(sum, count)| *sum += count);
     }
 
-    /// The same samples in the library's histogram, to one part in a thousand.
+    /// The same samples in a `Histogram`, to one part in a thousand.
     fn histogram(&self) -> Histogram<u64> {
         // Three digits are within the five that the library allows, and a histogram that resizes itself takes every value.
         let mut histogram = Histogram::new(3).unwrap_or_else(|_| unreachable!());
@@ -129,7 +129,8 @@ impl Times {
 mod tests {
     use super::*;
 
-    /// The bins are those of the library: their edges follow one another, and its histogram does not distinguish values within one.
+    /// The bins match the library's: their edges are contiguous, and its histogram does not distinguish values within
+    /// one.
     #[test]
     fn bins_are_those_of_the_library() {
         let library = Histogram::<u64>::new(3).unwrap();

@@ -1,4 +1,4 @@
-//! The counters of a link since its beginning: those of its classes add up to its own, and a link that is not reported has none.
+//! Link counters since the start: classes add up to the total, and an unreported link counts nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -8,7 +8,7 @@ use aqmkit_measure::{LinkRecorder, Seen, Traffic};
 
 const CLASSES: usize = 3;
 
-/// What happened, by class.
+/// Events by class.
 #[derive(Default)]
 struct Happened {
     offered: [Vec<Seen>; CLASSES],
@@ -17,7 +17,7 @@ struct Happened {
     marked: [[u64; Why::COUNT]; CLASSES],
 }
 
-/// A thousand random events, told to a recorder.
+/// Feeds a thousand random events to a recorder.
 fn random(recorder: &mut LinkRecorder, seed: u64) -> Happened {
     let mut draw = Rng::stream(seed, "counters");
     let mut happened = Happened::default();
@@ -86,7 +86,7 @@ fn counters_are_those_of_what_happened() {
     assert_eq!(*recorder.traffic(), total);
 }
 
-/// Of what is being sent, the part that has been sent counts.
+/// A packet in transmission counts with the part already sent.
 #[test]
 fn bytes_pass_while_they_are_sent() {
     let mut recorder = LinkRecorder::new(0, 1);

@@ -1,4 +1,5 @@
-//! The list of metrics, the numbers of a run and the pages that list metrics agree: whoever adds a metric adds one entry to the list.
+//! Consistency of the list of metrics, the results of a run, and the pages that list metrics: a new metric is one entry
+//! of the list.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -115,8 +116,8 @@ fn every_number_of_a_window_is_a_metric_and_every_metric_is_a_number() {
     }
 }
 
-/// Nine samples of each limit but the receive window, and nine of that: windows of 10 and 30 kB over 20 ms, the first eight times, so 12.2 kB and 4.89 Mbit/s.
-/// The first flow had its connection before the window, the second opens one in it.
+/// Nine samples of each limit other than the receive window, and nine of that: windows of 10 and 30 kB over 20 ms, the
+/// first eight times, hence 12.2 kB and 4.89 Mbit/s. The first flow connects before the window, the second in it.
 #[test]
 fn samples_of_senders_are_shares_of_the_time() {
     let mut recorder = Recorder::new(plan());
@@ -154,7 +155,7 @@ fn every_column_of_the_series_is_a_metric_and_every_metric_of_series_has_one() {
     }
 }
 
-/// What results have beside the fields of a link, a class and a traffic model is what the list says that they compute.
+/// The computed metrics in results are exactly those that the list declares as computed.
 #[test]
 fn what_results_compute_is_what_the_list_names() {
     let output = output();
@@ -171,7 +172,7 @@ fn what_results_compute_is_what_the_list_names() {
     assert!(Metric::computed("apps").count() > 5);
 }
 
-/// What `docs/metrics.md` says.
+/// The text of `docs/metrics.md`.
 fn page() -> String {
     let mut text = String::from(
         "# Metrics\n\n\
@@ -189,7 +190,7 @@ fn page() -> String {
     text
 }
 
-/// What the Python package knows of metrics: by the last part of the path.
+/// The Python package's table of metrics, by the last part of the path.
 fn python() -> String {
     let mut text = String::from(
         "\"\"\"What figures know of metrics; written from `crates/measure/src/metric/table.rs` by `make pages`.\"\"\"\n\n\
@@ -212,7 +213,7 @@ fn python() -> String {
     text + "}\n"
 }
 
-/// A number as Python writes it.
+/// A number in Python syntax.
 fn number(x: f64) -> String {
     if x == 1e-6 { "1e-6".to_owned() } else { format!("{x:?}") }
 }

@@ -1,5 +1,5 @@
-//! Super-packets: each segment is the packet that a sender without offload would have sent, whatever happens to the others,
-//! and those that leave together are cut again into the same segments.
+//! GSO super-packets: each segment equals the packet that a sender without offload would send, whatever happens to the
+//! others, and segments that leave joined are segmented into the same again.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -14,7 +14,7 @@ use aqmkit_packets::wire::{Classes, Encapsulation, View, checksum};
 use etherparse::{IpFragOffset, IpHeaders, Ipv4Header, Ipv6Header, PacketBuilder, TcpHeader, VlanId};
 use proptest::prelude::*;
 
-/// What a sender sends.
+/// The data that a sender transmits.
 #[derive(Clone, Debug)]
 struct Sent {
     v6: bool,
@@ -36,7 +36,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     let payload = (1..2000_u16, 1..6000_usize, any::<u8>());
     (flags, header, payload).prop_map(
         |((v6, udp, vlan, cwr), (ecn, dscp, id, sequence, options), (size, length, salt))| {
-            // No more segments than the kernel allows to UDP.
+            // Up to the kernel's limit of UDP segments.
             let length = if udp { length.min(usize::from(size) * 64) } else { length };
             let data = (0..length).map(|at| (at * 31 + at / 256) as u8 ^ salt).collect();
             Sent { v6, udp, vlan, cwr, ecn, dscp, id, sequence, options, size, data }
@@ -45,7 +45,7 @@ fn sent() -> impl Strategy<Value = Sent> {
 }
 
 impl Sent {
-    /// The frame that carries this part of the data, with its checksums, by another program's hand.
+    /// A frame with this part of the data and valid checksums, built independently by etherparse.
     fn frame(&self, from: usize, to: usize, number: usize) -> Vec<u8> {
         let ip = if self.v6 {
             let mut header = Ipv6Header { hop_limit: 9, ..Ipv6Header::default() };
@@ -76,19 +76,19 @@ impl Sent {
         frame
     }
 
-    /// The frames that a sender without offload sends.
+    /// The frames of a sender without offload.
     fn segments(&self) -> Vec<Vec<u8>> {
         let size = usize::from(self.size);
         let of = |number: usize| self.frame(number * size, ((number + 1) * size).min(self.data.len()), number);
         (0..self.data.len().div_ceil(size)).map(of).collect()
     }
 
-    /// The super-packet that a sender with offload hands to its card.
+    /// The super-packet of a sender with offload.
     fn whole(&self) -> Received {
         let mut bytes = self.frame(0, self.data.len(), 0);
         let start = 14 + if self.vlan { 4 } else { 0 } + if self.v6 { 40 } else { 20 };
         let field = if self.udp { 6 } else { 16 };
-        // The card is to compute it; what stands there does not matter.
+        // The NIC computes the checksum, so the field's content is irrelevant.
         bytes[start + field..start + field + 2].fill(0xaa);
         let kind = match (self.udp, self.v6) {
             (true, _) => Kind::Udp,
@@ -113,14 +113,14 @@ fn admitted(reader: &Reader, received: Received) -> Vec<Frame> {
     frames
 }
 
-/// A packet with the checksum that was left to a card.
+/// Completes an offloaded checksum.
 fn completed(mut bytes: Vec<u8>) -> Vec<u8> {
     let network = View::of(Encapsulation::Ethernet, &bytes).network.unwrap();
     assert!(checksum::complete(&mut bytes, network));
     bytes
 }
 
-/// The packets that a card makes of what is handed to it.
+/// The frames on the wire after the NIC's segmentation.
 fn cut_by_a_card(reader: &Reader, frames: &[Frame], joins: Joins) -> (Vec<Vec<u8>>, usize) {
     let (mut rest, mut made, mut handed_on) = (frames, Vec::new(), 0);
     while let Some(outgoing) = Outgoing::first(rest.iter(), joins) {
@@ -180,7 +180,7 @@ proptest! {
         }
     }
 
-    /// Segments that nothing happened to leave as they came: as one.
+    /// Unmodified segments leave joined, as they came.
     #[test]
     fn an_undisturbed_super_packet_stays_whole(sent in sent()) {
         let (reader, whole) = (reader(), sent.whole());
@@ -190,7 +190,7 @@ proptest! {
         prop_assert_eq!(completed([outgoing.headers(), outgoing.rest].concat()), completed(whole.bytes));
     }
 
-    /// Whatever a device says about whatever bytes, nothing panics.
+    /// No `virtio_net_hdr` and no packet bytes cause a panic.
     #[test]
     fn any_bytes_are_packets_or_refused(
         sent in sent(),
@@ -216,7 +216,7 @@ proptest! {
     }
 }
 
-/// The lengths of what is handed on.
+/// Lengths of the joined packets.
 fn cut_lengths(frames: &[Frame]) -> Vec<usize> {
     let (mut rest, mut lengths) = (frames, Vec::new());
     while let Some(outgoing) = Outgoing::first(rest.iter(), Joins::ALL) {
@@ -242,14 +242,14 @@ fn a_super_packet_in_a_tunnel_is_refused() {
         data: vec![0; 300],
     };
     let mut whole = sent.whole();
-    // The checksum of a header inside.
+    // The checksum of an inner header.
     whole.offload.checksum = Some(Open { start: 100, field: 6 });
     assert_eq!(reader().admit(whole.clone(), FlowKind::Connection, |_| panic!("it was cut")), 0);
     whole.offload.segments = Some(Segments { kind: Kind::TcpV4, size: 100, cwr: false });
     assert_eq!(reader().admit(whole, FlowKind::Connection, |_| panic!("it was cut")), 0);
 }
 
-/// With so many bytes held by segments that wait, others are copied, and the super-packets are freed.
+/// When queued segments hold this many bytes, others are copied, and their super-packets are freed.
 #[test]
 fn segments_that_wait_hold_no_more_memory_than_allowed() {
     let sent = Sent {

@@ -14,7 +14,7 @@ use aqmkit_lab::cli::library;
 use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, queues, write};
 use aqmkit_results::Player;
 use aqmkit_runs::calibrate::{Failed, calibrated};
-use aqmkit_runs::run::{self, Done, How, Stop, Work};
+use aqmkit_runs::run::{self, Done, RunOptions, Stop, Work};
 use aqmkit_runs::store::{Kept, Store};
 use aqmkit_sim::{Control as Next, Error, Output, Progress};
 use aqmkit_study::run_all;
@@ -76,7 +76,7 @@ impl Plan {
     }
 
     /// The experiment with its populations found.
-    fn settled(&self, how: How<'_>) -> Result<Experiment, Failure> {
+    fn settled(&self, how: RunOptions<'_>) -> Result<Experiment, Failure> {
         if self.experiment.calibrations()?.is_empty() {
             return Ok(self.experiment.clone());
         }
@@ -92,7 +92,7 @@ impl Plan {
         let published = library::checked(&self.experiment)?;
         let null_test = library::null_test(Some(&self.experiment.file))?;
         let store = Store::open(dir)?;
-        let how = How { jobs, store: &store, watch: control, cancel: &control.stop };
+        let how = RunOptions { jobs, store: &store, watch: control, cancel: &control.stop };
         let experiment = self.settled(how)?;
         let plan: Vec<Job<'_>> = experiment.plan().into_iter().map(|spec| Job { spec, customs, control }).collect();
         let (mut results, outcome) = run_all(&experiment, &plan, &[], &published, how)?;
@@ -122,7 +122,7 @@ impl Plan {
         cancel: &AtomicBool,
     ) -> Result<(Done, bool), Failure> {
         let store = Store::open(dir)?;
-        let how = How { jobs: 1, store: &store, watch: control, cancel };
+        let how = RunOptions { jobs: 1, store: &store, watch: control, cancel };
         let Some(spec) = self.settled(how)?.plan().into_iter().nth(index) else {
             return Err(Problem::new(format!("the plan has no run {index}")).into());
         };
@@ -279,7 +279,7 @@ impl Plan {
         let control = Control::default();
         py.detach(|| {
             let store = Store::open(&dir)?;
-            self.settled(How { jobs: all_cores(None), store: &store, watch: &control, cancel: &control.stop })
+            self.settled(RunOptions { jobs: all_cores(None), store: &store, watch: &control, cancel: &control.stop })
                 .map(|_| ())
         })
         .map_err(failure)

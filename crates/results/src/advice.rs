@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// An advice.
+/// The result of `aqmkit advise`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// The link in words: `50mbit down and 10mbit up, round trips of 15ms to 120ms`.
@@ -21,15 +21,15 @@ pub struct Advice {
     pub finalists: Vec<Finalist>,
     /// The disciplines that were tried.
     pub disciplines: Vec<String>,
-    /// Everything that was tried, with what it measured in the search.
+    /// All candidates of the search, with their measurements.
     pub tried: Vec<Tried>,
-    /// What to type.
+    /// The commands to type.
     pub install: Install,
     /// The rounds of the search: description, number of disciplines, number of runs.
     pub rounds: Vec<(String, usize, usize)>,
-    /// What the advised candidate achieves on a link that is slower or faster than given, a sentence for each.
+    /// Sentences on how the advised candidate performs at lower and higher link rates.
     pub elsewhere: Vec<String>,
-    /// How it was found, as name and value.
+    /// How the search was done, as name and value.
     pub facts: Vec<(String, String)>,
 }
 
@@ -44,7 +44,7 @@ pub struct Goal {
     pub bound: Option<String>,
     /// Whether less is better.
     pub less: bool,
-    /// Its weight in the measure by which candidates are compared; zero where it is bounded only.
+    /// Weight in the score by which candidates are compared; zero if it is only bounded.
     pub weight: f64,
 }
 
@@ -52,7 +52,7 @@ pub struct Goal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// The advised one.
+    /// The advised candidate.
     Choice,
     /// The best one of another discipline.
     RunnerUp,
@@ -65,17 +65,17 @@ pub enum Role {
 /// A candidate under fresh seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finalist {
-    /// Its name.
+    /// Short name of the candidate.
     pub label: String,
-    /// Its role.
+    /// Why it was run again.
     pub role: Role,
-    /// The discipline.
+    /// Name of its discipline.
     pub discipline: String,
     /// The parameters that differ from its defaults, as name and value.
     pub parameters: Vec<(String, String)>,
-    /// Its values, one for each goal.
+    /// Measured values, one per goal.
     pub values: Vec<Value>,
-    /// The factor by which it is worse than the recommended one, by the measure of the aims; `None` for that one.
+    /// How many times worse its score is than the advised candidate's; `None` for that one.
     pub worse: Option<Factor>,
 }
 
@@ -97,9 +97,9 @@ pub struct Value {
 pub struct Factor {
     /// The factor: 1.2 is a fifth worse.
     pub mean: f64,
-    /// The lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -114,11 +114,11 @@ impl Factor {
 /// A candidate of the search, with the means over the seeds that it was run under.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
-    /// Its discipline, by its place in [`Advice::disciplines`].
+    /// Index of its discipline in [`Advice::disciplines`].
     pub discipline: usize,
-    /// Its name.
+    /// Short name of the candidate.
     pub label: String,
-    /// How many runs it had.
+    /// Number of runs.
     pub runs: usize,
     /// The mean queue delay of the worst queue, in milliseconds.
     pub delay_ms: Option<f64>,
@@ -132,13 +132,13 @@ pub struct Tried {
     pub best_page: bool,
 }
 
-/// How to put the advised candidate to work.
+/// How to deploy the advised candidate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Install {
     /// With what: `tc`, `aqmkit kernel` or `aqmkit bridge`.
     pub with: String,
     /// Warnings for the reader.
     pub note: String,
-    /// The lines.
+    /// The command lines.
     pub lines: Vec<String>,
 }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-/// A report card.
+/// A report card: disciplines judged section by section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Card {
-    /// Its name.
+    /// Title of the card.
     pub title: String,
-    /// The document by which disciplines are characterised, such as `RFC 7928`.
+    /// The document that defines the sections, such as `RFC 7928`.
     pub source: String,
     /// A description of the setting, in Markdown.
     pub about: String,
@@ -24,16 +24,16 @@ pub struct Card {
     pub facts: Vec<(String, String)>,
 }
 
-/// A section.
+/// A section of the card.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Section {
-    /// Its number in the source: `5.1.1`.
+    /// Section number in the source: `5.1.1`.
     pub number: String,
-    /// Its title.
+    /// Section title.
     pub title: String,
     /// The question it answers, in a sentence.
     pub asks: String,
-    /// What was run, in a sentence or two.
+    /// The experiment run, in a sentence or two.
     pub setting: String,
     /// The id of the experiment; `None` if there is none.
     pub experiment: Option<String>,
@@ -41,7 +41,7 @@ pub struct Section {
     pub rules: Vec<Rule>,
     /// One row for each discipline, in their order.
     pub rows: Vec<Row>,
-    /// Its picture.
+    /// Figure of the section.
     pub picture: Option<Picture>,
 }
 
@@ -50,7 +50,7 @@ pub struct Section {
 pub struct Rule {
     /// The quantity, in words: `queue delay`.
     pub words: String,
-    /// Its bound in words: `at most half of fifo's`.
+    /// The bound in words: `at most half of fifo's`.
     pub bound: String,
     /// The unit of the quantity.
     pub unit: String,
@@ -59,9 +59,9 @@ pub struct Rule {
 /// A discipline in a section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Its verdict in the section.
+    /// Verdict in the section.
     pub verdict: Verdict,
-    /// Its numbers, one for each rule.
+    /// Measured values, one per rule.
     pub cells: Vec<Cell>,
     /// The reason why it is not judged, or a remark.
     pub note: String,
@@ -74,8 +74,8 @@ pub struct Cell {
     pub value: Option<f64>,
     /// Half the width of its 95 % interval over runs with different seeds; `None` for a single run.
     pub half: Option<f64>,
-    /// Whether it is within the bound; `None` if it could not be measured, or the interval of its distance from the bound
-    /// has both sides of it.
+    /// Whether it is within the bound; `None` if it was not measured, or if the confidence interval of its distance
+    /// from the bound includes zero.
     pub holds: Option<bool>,
 }
 
@@ -156,18 +156,18 @@ pub struct Lines {
     pub logarithmic: bool,
     /// The labels at 0, 1, 2 … of the x axis; empty for numeric axes.
     pub ticks: Vec<String>,
-    /// The lines.
+    /// One line per discipline, or several.
     pub lines: Vec<Line>,
 }
 
-/// A line.
+/// A line of a plot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
     /// The index of its discipline in [`Card::disciplines`].
     pub discipline: usize,
-    /// Its name in addition to that of the discipline; empty if the discipline has only one line.
+    /// Name beside that of the discipline; empty if it has only one line.
     pub name: String,
-    /// Its points.
+    /// Points (x, y).
     pub points: Vec<(f64, f64)>,
 }
 

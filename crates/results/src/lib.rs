@@ -1,4 +1,4 @@
-//! What an experiment produces: the contents of `results.json`, the standing of its verdicts, and its numbers by path.
+//! Results of an experiment: the contents of `results.json`, the standing of its verdicts, and its numbers by path.
 //!
 //! | module | holds |
 //! |---|---|

@@ -28,12 +28,12 @@ pub struct Means {
 /// A mean over independent runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
-    /// The mean.
+    /// Mean over the runs.
     pub mean: f64,
     /// The lower end of its 95 % interval; `None` for a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end of its 95 % interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// The number of runs that have it.

@@ -1,4 +1,4 @@
-//! How the page of `aqmkit play` opens the runs of an experiment.
+//! Links to the runs of an experiment on the page of `aqmkit play`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The runs of an experiment, as the page of `aqmkit play` opens them: one address for all, and the place of each run in the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Player {
-    /// The fragment of the address, with the experiment in it. `&run=N` after it chooses a run.
+    /// URL fragment that contains the experiment; `&run=N` appended to it selects a run.
     #[serde(default)]
     pub fragment: String,
     /// The labels of each combination, in the order of the plan. The repetitions of a combination follow each other.

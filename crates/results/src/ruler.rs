@@ -44,7 +44,7 @@ impl Ruler {
 mod tests {
     use super::Ruler;
 
-    /// Where the labels lie, and what the axis `x` is called.
+    /// Positions of the labels, and the title of the axis `x`.
     fn read(labels: &[&str]) -> Option<(Vec<f64>, String)> {
         let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
         let ruler = Ruler::of(&labels)?;

@@ -1,4 +1,4 @@
-//! What an experiment sets, in words.
+//! The settings of an experiment, in words.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Fact {
     /// The property: `link`, `round trip`, `buffer`, `traffic`, `hosts`, `congestion control`, `ECN`, `time`.
     pub name: String,
-    /// Its value, with units as in `tc`; where runs differ in it, the values.
+    /// Its value with units as in `tc`, or several values if runs differ in it.
     pub value: String,
 }
 

@@ -1,4 +1,4 @@
-//! What an experiment produces: the shape of `results.json`.
+//! The structure of `results.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ use crate::statistics::Stat;
 pub struct Results {
     /// The experiment's id or file name.
     pub experiment: String,
-    /// Its title.
+    /// Title of the experiment.
     pub title: String,
-    /// What it reproduces.
+    /// The publication that it reproduces.
     pub source: String,
     /// A description of the experiment, in Markdown.
     pub about: String,
@@ -25,7 +25,7 @@ pub struct Results {
     pub version: String,
     /// A hash of everything that decides the results.
     pub hash: String,
-    /// Whether it was run as published (`full`) or shortened (`quick`).
+    /// `full` as published, or `quick` for a shortened version.
     pub scale: String,
     /// Link, round trip, buffer, traffic, hosts, congestion control, ECN and times, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,13 +35,13 @@ pub struct Results {
     /// The limit of the queue of each label of `aqm`, as written for `tc`: `1000p`, `64kb`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, String>,
-    /// The congestion control of each class whose TCP flows all have one, where classes differ in it.
+    /// Congestion control by class, for classes whose TCP flows all use one, if classes differ in it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub controls: BTreeMap<String, String>,
-    /// What a reader must know to read the results, as sentences: means that are not known well, a warm-up that was too short.
+    /// Caveats for the reader, as sentences: imprecise means, a warm-up that was too short.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The means over the runs of each combination and window that has several runs, with their 95 % intervals.
+    /// Means over the runs of each combination and window with several runs, with 95 % intervals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub means: Vec<Means>,
     /// One entry for each run and window.
@@ -66,7 +66,7 @@ pub struct Results {
     /// Simulated and live values side by side, where both were run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agreements: Vec<Agreement>,
-    /// The number of planned runs; larger than that of the finished ones when the experiment was interrupted.
+    /// Number of planned runs, which exceeds that of finished ones if the experiment was interrupted.
     pub planned: usize,
 }
 
@@ -77,10 +77,9 @@ pub struct Overview {
     pub rows: String,
     /// The axis along the top.
     pub columns: String,
-    /// The bottleneck's rate, to which the axes of rates extend.
+    /// Bottleneck rate, up to which the axes of rates extend.
     pub rate_bps: f64,
-    /// The round-trip time without queueing; completion times are drawn against sizes, beside those of a single
-    /// download.
+    /// RTT without queueing: completion times are drawn against sizes, beside those of a single download.
     pub rtt_s: Option<f64>,
     /// Whether rates are per flow of each class, on an axis that extends to twice an equal share.
     pub per_flow: bool,
@@ -122,13 +121,13 @@ impl Agreement {
 /// A published table whose cells are claimed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its name.
+    /// Title of the table.
     pub title: String,
     /// The name of the quantity that distinguishes its rows; empty if it has one row.
     pub rows: String,
     /// The name of the quantity that distinguishes its columns.
     pub columns: String,
-    /// Its cells, in the order in which rows and columns appear.
+    /// Cells, in order of appearance.
     pub cells: Vec<TableCell>,
 }
 
@@ -158,7 +157,7 @@ impl Results {
 pub struct Overlay {
     /// The quantity, as a column of the series: `classes.tcp.throughput_bps`.
     pub quantity: String,
-    /// Its label in the legend.
+    /// Label in the legend.
     pub label: String,
     /// The labels of the runs beside which it is drawn, by axis; axes that are not listed may have any label.
     #[serde(rename = "where", default)]
@@ -170,9 +169,9 @@ pub struct Overlay {
 /// A figure of the report: response times of chosen runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Its name.
+    /// Title of the figure.
     pub title: String,
-    /// Its contents.
+    /// Kind of plot.
     pub kind: FigureKind,
     /// The traffic whose responses it shows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -214,16 +213,16 @@ pub enum FigureKind {
 pub struct Curve {
     /// The path of the metric.
     pub metric: String,
-    /// The axis.
+    /// The axis along which it is plotted.
     pub along: String,
-    /// The laws.
+    /// Theoretical laws drawn beside it.
     pub laws: Vec<Law>,
 }
 
 /// The values of a formula for a quantity at the labels of an axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Law {
-    /// Its label in the legend.
+    /// Label in the legend.
     pub label: String,
     /// The label of the axis, and the value of the metric in its own unit.
     pub points: Vec<(String, f64)>,
@@ -232,7 +231,7 @@ pub struct Law {
 /// One axis of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// Its name: `aqm`, `mix`, `topology.rate`.
+    /// Name of the axis: `aqm`, `mix`, `topology.rate`.
     pub name: String,
     /// The labels of its values.
     pub labels: Vec<String>,
@@ -247,7 +246,7 @@ pub struct Entry {
     pub links: BTreeMap<String, LinkStats>,
     /// By name of class.
     pub classes: BTreeMap<String, ClassStats>,
-    /// Over all flows.
+    /// Statistics over all flows.
     pub flows: FlowStats,
     /// By name of traffic.
     pub apps: BTreeMap<String, AppStats>,
@@ -272,7 +271,7 @@ impl Entry {
     }
 }
 
-/// The number of each claim among those of the same row, from 1: an experiment may claim a row more than once.
+/// Numbers the claims of each row from 1: an experiment may claim a row more than once.
 pub fn claim_numbers<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<usize> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     ids.map(|id| {
@@ -311,16 +310,16 @@ pub struct Expectation {
     pub low: Option<f64>,
     /// The highest value that meets it.
     pub high: Option<f64>,
-    /// The unit.
+    /// Unit of the values.
     pub unit: String,
     /// The standard deviation over the repeats.
     pub spread: Option<f64>,
     /// The number of repeats behind the measured value; 0 in results that were stored before it was recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: usize,
-    /// Whether it is met; `None` when its runs are not finished.
+    /// Whether it is met; `None` if its runs have not finished.
     pub pass: Option<bool>,
-    /// Where its value comes from.
+    /// Basis of the value: measured, input or calculated.
     #[serde(default)]
     pub basis: Basis,
     /// The outcome of the null test.
@@ -376,8 +375,8 @@ pub struct PublishedPoint {
 /// One run: its labels (the axes, `repeat`, `seed`) and its measured values.
 #[derive(Clone, Copy, Debug)]
 pub struct RunData<'a> {
-    /// The labels.
+    /// The run's labels.
     pub labels: &'a BTreeMap<String, String>,
-    /// The measured values.
+    /// The run's output.
     pub output: &'a Output,
 }

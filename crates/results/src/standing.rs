@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Expectation;
 
-/// Where the value of a claim comes from.
+/// The basis of a claim's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// Runs, simulated or live.
     #[default]
     Measured,
-    /// A value that was set or fitted so that it holds: traffic, calibration, parameters.
+    /// A value that was set or fitted to meet the claim: traffic, calibration, parameters.
     Input,
     /// A formula that was evaluated.
     Calculation,
@@ -50,9 +50,9 @@ pub enum Standing {
     NoScheme,
     /// Measured; the null test was not run.
     NotTried,
-    /// Set or fitted so that it holds.
+    /// Set or fitted to meet the claim.
     Input,
-    /// Calculated.
+    /// Calculated from a formula.
     Calculation,
     /// Calculated for a case that the paper does not give.
     WorkedByHand,

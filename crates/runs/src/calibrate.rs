@@ -10,7 +10,7 @@ use std::io;
 use aqmkit_experiment::{Calibration, Experiment, Problem, RunSpec, Trial};
 use aqmkit_measure::Output;
 
-use crate::run::{self, How};
+use crate::run::{self, RunOptions};
 use crate::store::{Kept, Store};
 
 /// The search ends at a trial whose load differs by at most this share.
@@ -19,15 +19,15 @@ const GOOD: f64 = 0.005;
 const ACCEPTED: f64 = 0.05;
 /// The largest number of trials.
 const MOST: usize = 16;
-/// The largest factor by which one step multiplies the population: extrapolation from small trials is inaccurate.
+/// Maximum factor per step: extrapolation from small trials is inaccurate.
 const LEAP: f64 = 30.0;
 
 /// A population that offers a load.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What was calibrated.
+    /// The calibration performed.
     pub calibration: Calibration,
-    /// The calibrated amount.
+    /// The amount found.
     pub amount: f64,
     /// The value of the parameter.
     pub value: f64,
@@ -83,9 +83,9 @@ struct Search {
 ///
 /// # Errors
 /// When one cannot be found, or a run fails or is stopped.
-pub fn calibrate(calibration: Vec<Calibration>, how: How<'_>) -> Result<Vec<Found>, Failed> {
+pub fn calibrate(calibration: Vec<Calibration>, options: RunOptions<'_>) -> Result<Vec<Found>, Failed> {
     let found = search(calibration, |work| {
-        let outcome = run::execute(work, how)?;
+        let outcome = run::execute(work, options)?;
         if outcome.cancelled {
             return Err(Failed::Cancelled);
         }
@@ -129,12 +129,12 @@ fn search(
 ///
 /// # Errors
 /// As [`calibrate`].
-pub fn calibrated(exp: &Experiment, how: How<'_>) -> Result<(Experiment, Vec<Found>), Failed> {
-    let found = calibrate(exp.calibrations()?, how)?;
-    Ok((settled(exp, &found)?, found))
+pub fn calibrated(exp: &Experiment, options: RunOptions<'_>) -> Result<(Experiment, Vec<Found>), Failed> {
+    let found = calibrate(exp.calibrations()?, options)?;
+    Ok((with_populations(exp, &found)?, found))
 }
 
-/// The same, if all necessary trials are in a store.
+/// As [`calibrate`], if all necessary trials are in the store; otherwise `None`.
 ///
 /// # Errors
 /// As [`calibrate`].
@@ -144,10 +144,10 @@ pub fn calibrated_before(exp: &Experiment, store: &Store) -> Result<Option<Exper
         Kept::Missing | Kept::Broken(_) => None,
     };
     let found = search(exp.calibrations()?, |work| Ok(work.iter().map(load).collect()))?;
-    found.map(|found| settled(exp, &found).map_err(Failed::from)).transpose()
+    found.map(|found| with_populations(exp, &found).map_err(Failed::from)).transpose()
 }
 
-fn settled(exp: &Experiment, found: &[Found]) -> Result<Experiment, Problem> {
+fn with_populations(exp: &Experiment, found: &[Found]) -> Result<Experiment, Problem> {
     let amounts: Vec<_> = found.iter().map(|f| (f.calibration.clone(), f.amount)).collect();
     exp.settled(&amounts)
 }

@@ -12,8 +12,8 @@
 //! | data | zeros; checksums are those of headers and zeros, and the file holds headers only |
 //! | time | zero is the beginning of the run, warm-up included |
 //!
-//! Options that open a connection (segment size, window scale, SACK, timestamps) are those of the traffic's profile and of the SYN,
-//! and take space in the file that the simulated SYN does not. Windows are given in units of their scale, rounded down.
+//! The options of SYNs (MSS, window scale, SACK permitted, timestamps) follow the traffic's profile; they take space in
+//! the file that the simulated SYN does not have. Windows are scaled, rounded down.
 
 use std::io::Write;
 
@@ -29,14 +29,14 @@ use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, T
 /// The first addresses of clients and servers.
 const CLIENTS: u32 = 0x0A00_0001;
 const SERVERS: u32 = 0x0A80_0001;
-/// The first ports.
+/// The first port numbers.
 const CLIENT_PORTS: u16 = 1024;
 const SERVER_PORTS: u16 = 8000;
 /// The initial time to live, as common systems set it.
 const TTL: u8 = 64;
 /// A header of at least this size has timestamps: 20 bytes of IP, 20 of TCP, 12 of options.
 const WITH_TIMESTAMPS: u32 = 52;
-/// The kind of link: packets begin with their IPv4 header (`LINKTYPE_IPV4`).
+/// `LINKTYPE_IPV4`: packets begin with their IPv4 header.
 const IPV4: i32 = 228;
 
 /// Why no capture was written.

@@ -21,11 +21,11 @@ use crate::store::{Kept, Listed, Store, cost_key};
 
 /// A run that always gives the same output.
 pub trait Work: Sync {
-    /// Its labels in results.
+    /// Labels in results.
     fn labels(&self) -> &BTreeMap<String, String>;
-    /// Its hash, the key in the store.
+    /// Hash of all inputs, the key in the store.
     fn hash(&self) -> &str;
-    /// Runs it.
+    /// Executes the run.
     ///
     /// # Errors
     /// When it was stopped by `on_progress`, or cannot be run.
@@ -73,7 +73,7 @@ pub trait Watch: Sync {
 
 /// Settings of the execution of a plan.
 #[derive(Clone, Copy)]
-pub struct How<'a> {
+pub struct RunOptions<'a> {
     /// The number of parallel runs.
     pub jobs: usize,
     /// The store of finished runs.
@@ -84,10 +84,10 @@ pub struct How<'a> {
     pub cancel: &'a AtomicBool,
 }
 
-/// A finished run.
+/// A run with its output.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// Its labels.
+    /// Labels in results.
     pub labels: BTreeMap<String, String>,
     /// Its measured values.
     pub output: Output,
@@ -100,7 +100,7 @@ pub struct Outcome {
     pub done: Vec<Done>,
     /// Failed runs: labels and reason.
     pub failed: Vec<String>,
-    /// Whether it was stopped before all runs were finished.
+    /// Whether it was cancelled before all runs had finished.
     pub cancelled: bool,
 }
 
@@ -116,19 +116,19 @@ impl Outcome {
 ///
 /// # Errors
 /// When the threads cannot be started, the list of runs cannot be written, or the disk is full: then no further run starts.
-pub fn execute<W: Work>(work: &[W], how: How<'_>) -> io::Result<Outcome> {
+pub fn execute<W: Work>(work: &[W], options: RunOptions<'_>) -> io::Result<Outcome> {
     let listed = work.iter().map(|w| Listed { labels: w.labels().clone(), hash: w.hash().to_owned() });
-    how.store.save_list(&listed.collect::<Vec<_>>())?;
+    options.store.save_list(&listed.collect::<Vec<_>>())?;
     let slots: Vec<OnceLock<Result<Output, Stop>>> = work.iter().map(|_| OnceLock::new()).collect();
-    let order = longest_first(work, how.store);
+    let order = longest_first(work, options.store);
     let next = AtomicUsize::new(0);
     let full = OnceLock::new();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(how.jobs.clamp(1, work.len().max(1)));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.clamp(1, work.len().max(1)));
     pool.build().map_err(io::Error::other)?.broadcast(|_| {
         while full.get().is_none()
             && let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed))
         {
-            let result = one(&work[*index], how);
+            let result = one(&work[*index], options);
             if let Err(Stop::Full(why)) = &result {
                 let _ = full.set(format!("{}: {why}", name(work[*index].labels())));
             }
@@ -137,7 +137,7 @@ pub fn execute<W: Work>(work: &[W], how: How<'_>) -> io::Result<Outcome> {
     });
     let outcome = collect(work, slots);
     match full.into_inner() {
-        Some(why) => Err(no_room(&why, outcome.done.len(), work.len(), how.store)),
+        Some(why) => Err(no_room(&why, outcome.done.len(), work.len(), options.store)),
         None => Ok(outcome),
     }
 }
@@ -168,8 +168,8 @@ pub fn name(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The order in which runs start: those of unknown length first, in the order of the plan, then by descending duration
-/// of the last time, so that no long run remains at the end.
+/// The order in which to start runs: those of unknown duration first, in plan order, then by descending duration of the
+/// last time, so that no long run is left for the end.
 fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
     let costs = store.costs();
     let cost = |i: &usize| costs.get(&cost_key(work[*i].labels())).copied().unwrap_or(f64::INFINITY);
@@ -182,18 +182,18 @@ fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
 ///
 /// # Errors
 /// When it was stopped, cannot be run, or the disk is full.
-pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
-    if how.cancel.load(Ordering::Relaxed) {
+pub fn one<W: Work>(work: &W, options: RunOptions<'_>) -> Result<Output, Stop> {
+    if options.cancel.load(Ordering::Relaxed) {
         return Err(Stop::Cancelled);
     }
-    match how.store.load(work.hash()) {
+    match options.store.load(work.hash()) {
         Kept::Found(output) => {
-            how.watch.advanced(1000);
-            how.watch.ended(work.labels(), true);
+            options.watch.advanced(1000);
+            options.watch.ended(work.labels(), true);
             return Ok(*output);
         }
         Kept::Broken(why) => {
-            how.watch.note(&format!(
+            options.watch.note(&format!(
                 "{}: its stored result cannot be read ({why}), so it is run again",
                 name(work.labels())
             ));
@@ -201,30 +201,30 @@ pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
         Kept::Missing => {}
     }
     let meter = Meter::start();
-    let mut output = watched(work, how)?;
+    let mut output = watched(work, options)?;
     output.engine = Engine { packets: output.engine.packets, events: output.engine.events, ..meter.cost() };
-    if let Err(e) = how.store.save(work.hash(), &output) {
+    if let Err(e) = options.store.save(work.hash(), &output) {
         let why = format!("its result cannot be stored: {}", full::reason(&e));
         if full::is(&e) {
             return Err(Stop::Full(why));
         }
-        how.watch.note(&format!("{}: {why}", name(work.labels())));
+        options.watch.note(&format!("{}: {why}", name(work.labels())));
     }
-    how.watch.ended(work.labels(), false);
+    options.watch.ended(work.labels(), false);
     Ok(output)
 }
 
 /// Executes a run, reports its progress in thousandths, and stops on request.
-fn watched<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
+fn watched<W: Work>(work: &W, options: RunOptions<'_>) -> Result<Output, Stop> {
     let mut told = 0;
     let mut on_progress = |p: Progress| {
         let thousandths = (p.now.as_secs_f64() / p.end.as_secs_f64().max(1e-9) * 1000.0) as u64;
-        how.watch.advanced(thousandths.saturating_sub(told));
+        options.watch.advanced(thousandths.saturating_sub(told));
         told = told.max(thousandths);
-        if how.cancel.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
+        if options.cancel.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
     };
     let result = guarded(|| work.run(&mut on_progress));
-    how.watch.advanced(1000_u64.saturating_sub(told));
+    options.watch.advanced(1000_u64.saturating_sub(told));
     result
 }
 

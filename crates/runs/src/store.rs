@@ -32,9 +32,9 @@ pub enum StoreError {
     /// It cannot be created or written to.
     #[error("cannot write to {}: {cause}", dir.display())]
     Unwritable {
-        /// The directory.
+        /// The directory in question.
         dir: PathBuf,
-        /// The cause.
+        /// The I/O error.
         cause: io::Error,
     },
     /// One of its files cannot be read.
@@ -47,9 +47,9 @@ pub enum StoreError {
 pub enum Kept {
     /// The store does not have it.
     Missing,
-    /// Its output.
+    /// The stored output.
     Found(Box<Output>),
-    /// Its file cannot be read, and why.
+    /// Its file is damaged, and how.
     Broken(String),
 }
 
@@ -59,7 +59,7 @@ pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
 /// The content of `results.json`, and whether it is unchanged since aqmkit wrote it.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// The results.
+    /// The parsed results.
     pub results: Results,
     /// Whether the file is unchanged.
     pub seal: Seal,
@@ -89,7 +89,7 @@ impl Runs {
 pub struct Listed {
     /// The run's labels.
     pub labels: BTreeMap<String, String>,
-    /// Its hash.
+    /// The hash under which it is stored.
     pub hash: String,
 }
 
@@ -156,7 +156,7 @@ impl Store {
     /// Stores a run.
     ///
     /// # Errors
-    /// When the file cannot be written, or would be larger than what is read again.
+    /// When the file cannot be written, or exceeds the size limit for reading it back.
     pub fn save(&self, hash: &str, output: &Output) -> io::Result<()> {
         self.replace(&self.run_file(hash), &packed::pack(output)?)
     }
@@ -196,7 +196,7 @@ impl Store {
         self.replace(&self.dir.join("runs").join("player.json"), &serde_json::to_vec(player)?)
     }
 
-    /// What is kept of it; empty if there is nothing.
+    /// The stored player information; empty if there is none.
     ///
     /// # Errors
     /// When the file does not read.
@@ -257,7 +257,7 @@ impl Store {
     }
 }
 
-/// The key by which the cost of a run is stored: its labels without the seed.
+/// The key under which a run's cost is stored: its labels without the seed.
 #[must_use]
 pub(crate) fn cost_key(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let kept = labels.iter().filter(|(k, _)| *k != "seed" && *k != "window");

@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// A run with these response times in milliseconds, each so many times.
+    /// A run with these response times in milliseconds, each with its number of occurrences.
     fn run(times: &[(f64, u64)]) -> Done {
         let mut grid = Grid::default();
         times.iter().for_each(|(time, n)| (0..*n).for_each(|_| grid.record(*time, 1000)));

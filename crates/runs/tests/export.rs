@@ -1,4 +1,4 @@
-//! What the exported files hold.
+//! Contents of the exported files.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, and so may what helps it")]
 

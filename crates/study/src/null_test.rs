@@ -11,7 +11,7 @@ use std::io;
 
 use aqmkit_experiment::{Expect, Experiment};
 use aqmkit_results::{Basis, Expectation, WithoutScheme, claim_numbers};
-use aqmkit_runs::run::{How, Work, execute};
+use aqmkit_runs::run::{RunOptions, Work, execute};
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Published;
@@ -109,9 +109,14 @@ impl Outcomes {
 ///
 /// # Errors
 /// As [`execute`]; when a run failed, with its name; or when an output does not go into JSON.
-pub fn test(exp: &Experiment, without: &Experiment, published: &Published, how: How<'_>) -> io::Result<Vec<Outcome>> {
+pub fn test(
+    exp: &Experiment,
+    without: &Experiment,
+    published: &Published,
+    options: RunOptions<'_>,
+) -> io::Result<Vec<Outcome>> {
     let (own, changed) = (exp.plan(), without.plan());
-    let done = execute(&changed, how)?;
+    let done = execute(&changed, options)?;
     if let Some(failed) = done.failed.first() {
         return Err(io::Error::other(format!("without its scheme, a run failed: {failed}")));
     }
@@ -220,8 +225,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = aqmkit_runs::store::Store::open(directory.path()).unwrap();
         let cancel = std::sync::atomic::AtomicBool::new(false);
-        let how = How { jobs: 1, store: &store, watch: &Silent, cancel: &cancel };
-        let outcomes = test(&read(false), &read(true), &Published::parse(rows).unwrap(), how).unwrap();
+        let options = RunOptions { jobs: 1, store: &store, watch: &Silent, cancel: &cancel };
+        let outcomes = test(&read(false), &read(true), &Published::parse(rows).unwrap(), options).unwrap();
         let found: Vec<_> = outcomes.iter().map(|o| (o.id.as_str(), o.claim, o.without_scheme)).collect();
         let wanted = [
             ("EARLY", 1, WithoutScheme::Missed),

@@ -5,7 +5,7 @@ use std::io;
 
 use aqmkit_experiment::Experiment;
 use aqmkit_results::{Axis, Entry, Results, means};
-use aqmkit_runs::run::{How, Outcome, Work, execute};
+use aqmkit_runs::run::{Outcome, RunOptions, Work, execute};
 
 use crate::agree::agreements;
 use crate::verdict::evidence::Evidence;
@@ -21,9 +21,9 @@ pub fn run_all<W: Work>(
     plan: &[W],
     axes: &[Axis],
     published: &Published,
-    how: How<'_>,
+    options: RunOptions<'_>,
 ) -> io::Result<(Results, Outcome)> {
-    let outcome = execute(plan, how)?;
+    let outcome = execute(plan, options)?;
     let planned: Vec<_> = plan.iter().map(|s| s.labels().clone()).collect();
     let evidence = Evidence::new(&planned, &outcome.data())?;
     let entries: Vec<Entry> = outcome

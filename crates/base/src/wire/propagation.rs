@@ -8,7 +8,7 @@ use crate::{Bytes, Duration, Instant, Rng};
 pub struct Propagation {
     delay: Duration,
     wire: Wire,
-    /// Whether it only delays packets, which is the usual case.
+    /// No impairments, only delay: the usual case.
     perfect: bool,
     losses: Hits,
     marks: Hits,
@@ -19,7 +19,7 @@ pub struct Propagation {
     shake: Rng,
 }
 
-/// A slot and the room in it.
+/// A slot and its remaining capacity.
 #[derive(Clone, Copy, Debug, Default)]
 struct Opening {
     at: Instant,
@@ -255,7 +255,7 @@ mod tests {
         (0..n).map(|i| wire.arrival(sent(i), 1000).since(Instant::ZERO).as_millis_f64()).collect()
     }
 
-    /// A slot each 4 ms: what was ready (10 ms after it was sent) since the last one.
+    /// Slots every 4 ms: each delivers what became ready (10 ms after it was sent) since the previous one.
     #[test]
     fn a_slot_delivers_what_has_become_ready_together() {
         let each = Slot { min: Duration::from_millis(4), max: Duration::from_millis(4), packets: 0, bytes: Bytes(0) };

@@ -11,17 +11,17 @@ use crate::{Bytes, Duration};
 /// An error in the text of an impairment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Its time or size has no unit, or is none.
+    /// An invalid time or size.
     #[error(transparent)]
     Unit(#[from] UnitError),
     /// Anything else.
     #[error("{got:?} is not {what}: {hint}")]
     Other {
-        /// The text.
+        /// The text that could not be parsed.
         got: String,
-        /// What it should be: `a loss`.
+        /// The kind of impairment expected: `a loss`.
         what: &'static str,
-        /// What would be right.
+        /// The remedy.
         hint: String,
     },
 }
@@ -147,7 +147,7 @@ impl Slot {
     /// The slot, if slots of these times can follow each other.
     ///
     /// # Errors
-    /// What is wrong: a longest time of zero, or one below the shortest.
+    /// A longest time of zero, or below the shortest.
     pub fn checked(self) -> Result<Slot, String> {
         match self {
             Slot { max: Duration::ZERO, .. } => Err("the time is zero".to_owned()),
@@ -157,7 +157,7 @@ impl Slot {
     }
 }
 
-/// A share in percent where that is exact, for example without the digits that 0.29 % has in binary; else as it is.
+/// A fraction in percent if that is exact, so that 0.29 % does not show binary rounding digits; otherwise as it is.
 fn percent(share: f64) -> String {
     let text = format!("{:.6}", share * 100.0);
     let text = format!("{}%", text.trim_end_matches('0').trim_end_matches('.'));

@@ -76,7 +76,7 @@ fn an_endless_file_is_given_up_at_once() {
     }
 }
 
-/// Of an endless line, no more is read than a line may have.
+/// An endless line is read only up to the maximum line length.
 #[test]
 fn an_endless_line_is_given_up_where_it_is_too_long() {
     for bound in ALL.into_iter().filter(|b| b.line <= 16 * MIB) {

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use aqmkit_experiment::Overrides;
     use aqmkit_runs::calibrate::calibrated;
-    use aqmkit_runs::run::{How, Watch};
+    use aqmkit_runs::run::{RunOptions, Watch};
 
     struct Silent;
 
@@ -166,7 +166,7 @@ mod tests {
         let before = Effort::of(&[(&exp, dir.path())], 1).unwrap();
         assert_eq!((before.runs, before.loads), (1, 1));
         let cancel = AtomicBool::new(false);
-        let how = How { jobs: 1, store: &store, watch: &Silent, cancel: &cancel };
+        let how = RunOptions { jobs: 1, store: &store, watch: &Silent, cancel: &cancel };
         let (_, found) = calibrated(&exp, how).unwrap();
         assert!(found[0].cpu_s > 0.0, "{found:?}");
         let after = Effort::of(&[(&exp, dir.path())], 1).unwrap();

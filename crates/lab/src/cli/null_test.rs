@@ -6,7 +6,7 @@ use std::path::Path;
 use aqmkit_experiment::{Catalogues, Experiment, Overrides, Scale};
 use aqmkit_report::terminal::{Screen, drawn, head, number};
 use aqmkit_results::WithoutScheme;
-use aqmkit_runs::run::How;
+use aqmkit_runs::run::RunOptions;
 use aqmkit_runs::store::Store;
 use aqmkit_study::null_test::{Outcome, Outcomes, test};
 use comfy_table::{Cell, CellAlignment};
@@ -66,7 +66,7 @@ fn one(exp: &Experiment, args: &args::Reproduce, catalogues: &Catalogues, talk: 
     let (without, _) = settle(&without, &store, jobs, talk, &dir)?;
     let apart = Store::open(&dir.join(FOLDER))?;
     let bar = Bar::new(without.plan().len(), talk);
-    let how = How { jobs, store: &apart, watch: &bar, cancel: &STOP };
+    let how = RunOptions { jobs, store: &apart, watch: &bar, cancel: &STOP };
     let outcomes = test(&exp, &without, &published, how);
     bar.finish();
     if stopping() {

@@ -9,7 +9,7 @@ use aqmkit_report::terminal::{Screen, summary, verdicts};
 use aqmkit_report::{PlayerPage, ReportInput, notes, write_html};
 use aqmkit_results::{Axis, Player, Results};
 use aqmkit_runs::export;
-use aqmkit_runs::run::{Done, How, Outcome, Work};
+use aqmkit_runs::run::{Done, Outcome, RunOptions, Work};
 use aqmkit_runs::store::{Parameters, Store, Stored, damage};
 use aqmkit_sim::Scenario;
 use aqmkit_study::null_test::Outcomes;
@@ -136,7 +136,7 @@ impl<'a> Prepared<'a> {
 
     fn run_plan<W: Work>(&self, plan: &[W], axes: &[Axis], why: &str) -> Result<(Results, Outcome), Failure> {
         let bar = Bar::new(plan.len(), self.place.talk).named(why);
-        let how = How { jobs: self.place.jobs, store: &self.store, watch: &bar, cancel: &STOP };
+        let how = RunOptions { jobs: self.place.jobs, store: &self.store, watch: &bar, cancel: &STOP };
         let (results, outcome) = run_all(&self.exp, plan, axes, &self.published, how)?;
         bar.finish();
         if outcome.cancelled {

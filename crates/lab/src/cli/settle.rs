@@ -4,7 +4,7 @@ use std::path::Path;
 
 use aqmkit_experiment::Experiment;
 use aqmkit_runs::calibrate::{Failed, Found, calibrated};
-use aqmkit_runs::run::How;
+use aqmkit_runs::run::RunOptions;
 use aqmkit_runs::store::Store;
 
 use super::fail::Failure;
@@ -27,7 +27,7 @@ pub(super) fn settle(
     }
     listen()?;
     let bar = Bar::of_trials(talk);
-    let result = calibrated(exp, How { jobs, store, watch: &bar, cancel: &STOP });
+    let result = calibrated(exp, RunOptions { jobs, store, watch: &bar, cancel: &STOP });
     bar.finish();
     result.map_err(|e| match e {
         Failed::Problem(problem) => Failure::Problem(problem),

@@ -38,19 +38,19 @@ struct Seen {
     passed: f64,
     /// Mean of a gauge.
     gauge: f64,
-    /// The mean wait of what was let in, in packets of the link.
+    /// Mean sojourn time of admitted packets, in packet transmission times.
     wait: f64,
     /// Longest pause of the sender.
     still: Duration,
 }
 
-/// The sum of the waits of all that was let in, in seconds, and how many that is.
+/// Sum of the sojourn times of admitted packets in seconds, and their number.
 fn waits(counted: &Statistics) -> (f64, f64) {
     let admitted = (counted.packets - counted.dropped()) as f64;
     (counted.mean_wait_s.unwrap_or(0.0) * admitted, admitted)
 }
 
-/// Sends through a discipline; again, if the machine did not let the sender send. What a program does cannot keep it from that.
+/// Sends through a discipline; retries if the machine paused the sender, which the program under test cannot cause.
 fn send(name: &str, table: &Value, place: Place, gauge: &str) -> Seen {
     let mut best = send_once(name, table, place, gauge);
     for _ in 1..TRIES {

@@ -12,13 +12,13 @@ pub use value::{Counted, Ratio, Value};
 /// The dimension of a number, which determines its base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// Bits per second.
+    /// In bits per second.
     Rate,
-    /// Seconds.
+    /// In seconds.
     Time,
-    /// Bytes.
+    /// In bytes.
     Size,
-    /// Packets, frames, flows.
+    /// Number of packets, frames, flows.
     Count,
     /// Packets or frames per second.
     PerSecond,
@@ -47,29 +47,29 @@ impl Dimension {
 /// The unit of a metric in results, and the unit in which it is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// Its name in results: `bit/s`, `ms`.
+    /// Name in results: `bit/s`, `ms`.
     pub name: &'static str,
-    /// What kind of quantity it is of.
+    /// The dimension measured.
     pub dimension: Dimension,
     /// The factor from this unit to the base unit of its dimension.
     pub scale: f64,
     /// The unit in tables and figures.
     pub shown: &'static str,
-    /// The factor from this unit to that of tables and figures.
+    /// Conversion factor from this unit to the one shown.
     pub factor: f64,
-    /// The smallest difference that matters to a reader, in this unit: a mean that is known to within it is known well
-    /// enough, however small it is. 0 where every size of the quantity occurs.
+    /// Smallest difference that matters to a reader, in this unit: a mean known to this precision is precise enough,
+    /// however small it is. 0 if no absolute difference is negligible.
     pub fine: f64,
 }
 
-/// Which values are better.
+/// Whether high or low values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// High values.
+    /// High values are better.
     High,
-    /// Low values.
+    /// Low values are better.
     Low,
-    /// Neither.
+    /// Neither is better.
     Neither,
 }
 
@@ -95,7 +95,7 @@ pub enum Panel {
     Runs,
     /// Figures of one run with a line for each class.
     Classes,
-    /// Both.
+    /// Both kinds of figures.
     RunsAndClasses,
 }
 
@@ -118,9 +118,9 @@ impl Panel {
 pub struct Shown {
     /// The statistic that it shows; empty where the metric has none.
     pub statistic: &'static str,
-    /// Its name in a sentence, after the name of the link, class or traffic.
+    /// Name in a sentence, after the name of the link, class or traffic.
     pub name: &'static str,
-    /// Its heading in a narrow column.
+    /// Heading of a narrow column.
     pub head: &'static str,
     /// Columns of low rank take precedence where space is short.
     pub rank: u8,
@@ -132,18 +132,18 @@ pub struct Shown {
     pub term: (&'static str, &'static str),
 }
 
-/// A metric.
+/// A metric and everything that results, reports and documents say about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its path in results; `*` stands for a name.
+    /// Path in results, where `*` stands for a name.
     pub path: &'static str,
     /// The statistics of a distribution, as the last part of the path. Empty if the path leads to a number.
     pub statistics: &'static [&'static str],
-    /// Its unit.
+    /// Unit in results, and unit shown.
     pub unit: Unit,
-    /// Its name in figures and documents.
+    /// Name in figures and documents.
     pub label: &'static str,
-    /// Which values are better.
+    /// Whether high or low values are better.
     pub better: Better,
     /// Whether the windows of a run have it.
     pub in_windows: bool,
@@ -151,11 +151,11 @@ pub struct Metric {
     pub in_series: bool,
     /// The figures of time series that have a panel of it.
     pub panel: Panel,
-    /// Its columns in the tables that compare runs.
+    /// Columns in the tables that compare runs.
     pub shown: &'static [Shown],
-    /// Its definition, in a sentence.
+    /// Definition, in a sentence.
     pub meaning: &'static str,
-    /// Where its value comes from.
+    /// How the value is computed.
     pub value: Value,
 }
 

@@ -7,7 +7,7 @@ const fn unit(name: &'static str, dimension: Dimension, scale: f64, shown: &'sta
     Unit { name, dimension, scale, shown, factor, fine: 0.0 }
 }
 
-/// The same with the smallest difference that matters.
+/// The unit with this smallest relevant difference.
 const fn fine(fine: f64, unit: Unit) -> Unit {
     Unit { fine, ..unit }
 }
@@ -48,27 +48,27 @@ const fn metric(path: &'static str, unit: Unit, label: &'static str, better: Bet
     }
 }
 
-/// The same with the value of a sum of a traffic model's counters over another, times a factor.
+/// Adds a value: the sum of some counters of a traffic model over the sum of others, times a factor.
 const fn ratio(metric: Metric, of: &'static [&'static str], over: &'static [&'static str], times: f64) -> Metric {
     Metric { value: Value::Traffic(Ratio { of, over, times }), ..metric }
 }
 
-/// The same with a column in the time series.
+/// Adds a column to the time series.
 const fn over_time(metric: Metric) -> Metric {
     Metric { in_series: true, ..metric }
 }
 
-/// The same with a column in the time series, and with panels in their figures.
+/// Adds a column to the time series, with a panel in these figures.
 const fn plotted(panel: Panel, metric: Metric) -> Metric {
     Metric { in_series: true, panel, ..metric }
 }
 
-/// The same with a distribution.
+/// Makes it a distribution with these statistics.
 const fn of(metric: Metric, statistics: &'static [&'static str]) -> Metric {
     Metric { statistics, ..metric }
 }
 
-/// The same with columns in the tables that compare runs.
+/// Adds columns to the tables that compare runs.
 const fn shown(metric: Metric, shown: &'static [Shown]) -> Metric {
     Metric { shown, ..metric }
 }

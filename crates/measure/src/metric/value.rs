@@ -1,4 +1,4 @@
-//! How a metric gets its value.
+//! Computation of metrics.
 //!
 //! The metrics that the library's own code reads are fields of the structures in [`crate::output`]. Any other metric is
 //! computed from the counters of a run by the function or ratio in its entry of [`METRICS`](super::METRICS), so that this
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::Metric;
 use crate::counters::{Received, Traffic};
 
-/// Where the value of a metric comes from.
+/// How a metric is computed.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
     /// From the field of this name in the structures of [`crate::output`].
@@ -31,7 +31,7 @@ pub struct Counted {
     pub traffic: Traffic,
     /// Bytes that passed the link, as in [`crate::Passed::passed_bytes`].
     pub passed_bytes: f64,
-    /// What reached the receivers of a class; zero for links.
+    /// Data delivered to the receivers of a class; zero for links.
     pub received: Received,
     /// The number of flows of a class; zero for links.
     pub flows: usize,
@@ -49,7 +49,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Its value for a model with these counters and their rates: [`f64::NAN`] if the denominator did not increase,
+    /// The ratio for a model with these counters and their rates: [`f64::NAN`] if the denominator did not increase,
     /// `None` if the model lacks a counter.
     fn value(&self, counters: &[&str], rates: &[f64]) -> Option<f64> {
         let rate = |name: &&str| counters.iter().position(|c| c == name).map(|i| rates[i]);

@@ -1,4 +1,4 @@
-//! Everything that a run reports is counted a second time, from a list of all that happened in it.
+//! Recounts everything that a run reports from a log of its events.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 
@@ -30,7 +30,7 @@ impl Span {
         (self.to - self.from) as f64 / 1e9
     }
 
-    /// How much of `from..to` lies in it, in nanoseconds.
+    /// Overlap with `from..to`, in nanoseconds.
     fn overlap(self, from: u64, to: u64) -> u64 {
         self.to.min(to).saturating_sub(self.from.max(from))
     }
@@ -42,7 +42,7 @@ fn near(seen: f64, wanted: f64, what: &str) {
     assert!(same, "{what}: {seen} instead of {wanted}");
 }
 
-/// What a link or a class of it has done in a span.
+/// Counters of a link or one of its classes in a span.
 struct Recounted {
     arrived: Vec<Packet>,
     left: Vec<Packet>,
@@ -271,7 +271,7 @@ fn windows_are_what_happened_in_them() {
     }
 }
 
-/// A look at a run in progress: windows that have not begun are missing, and one that goes on ends now.
+/// Output of a run in progress: windows that have not started are missing, and open ones end now.
 #[test]
 fn a_run_in_progress_is_what_has_happened_so_far() {
     let looks = [400 * MS + 2, 1_000 * MS + 2, 2_000 * MS + 2];
@@ -279,7 +279,7 @@ fn a_run_in_progress_is_what_has_happened_so_far() {
         let (log, _, outputs) = play(seed, &looks);
         for (now, output) in outputs {
             let mut until = log.clone();
-            // What was decided later is not known.
+            // Later drops and marks are unknown.
             let gone = |p: &Packet| p.left.is_some_and(|ns| ns < now);
             until.packets.retain(|p| p.arrived < now);
             for packet in &mut until.packets {
@@ -379,7 +379,7 @@ fn series_are_what_happened_in_each_interval() {
     }
 }
 
-/// Of the applications, exchanges and distributions.
+/// Applications, exchanges and distributions.
 #[test]
 fn lists_have_everything_once() {
     for seed in 0..6 {
@@ -443,7 +443,7 @@ fn exchanges(log: &Log, output: &Output) {
     assert!(!listed.1.exchanges.is_empty());
 }
 
-/// A run that has not gone on for long: its exchanges are listed.
+/// A short run, whose exchanges are listed.
 fn play_few() -> (Log, Output) {
     let (mut log, _, mut outputs) = play(1, &[300 * MS]);
     let (now, output) = outputs.remove(0);

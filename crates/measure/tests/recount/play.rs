@@ -1,4 +1,4 @@
-//! A random run of a bottleneck: what happens is told to a recorder and written down.
+//! A random run of a bottleneck, fed to a recorder and logged.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,7 +32,7 @@ pub(crate) fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
 }
 
-/// What a model has counted until some time.
+/// A model's counters at some time.
 pub(crate) fn counted(ns: u64) -> Vec<f64> {
     (0..COUNTERS.len()).map(|i| (i + 2) as f64 * ns as f64 / 1e8).collect()
 }
@@ -83,7 +83,7 @@ pub(crate) struct Packet {
     pub(crate) pieces: Vec<(u64, u64, f64)>,
 }
 
-/// What an application's counters grew by.
+/// Increments of an application's counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending {
     pub(crate) at: u64,
@@ -93,7 +93,7 @@ pub(crate) struct Sending {
     pub(crate) opens: bool,
 }
 
-/// Everything that happened.
+/// All events of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) packets: Vec<Packet>,
@@ -102,7 +102,7 @@ pub(crate) struct Log {
     pub(crate) sendings: Vec<Sending>,
     /// When, application, class, bytes, time from the sender.
     pub(crate) deliveries: Vec<(u64, u32, usize, u64, u64)>,
-    /// When, and what.
+    /// Time of end, and the exchange.
     pub(crate) exchanges: Vec<(u64, FinishedExchange)>,
 }
 
@@ -120,7 +120,7 @@ enum What {
     Look,
 }
 
-/// The run.
+/// The run in progress.
 pub(crate) struct Play {
     pub(crate) log: Log,
     recorder: Recorder,
@@ -183,7 +183,7 @@ impl Play {
         (ns, self.count)
     }
 
-    /// A time from now on, of an odd number of nanoseconds: windows begin and end at even ones.
+    /// A random time from now on, at an odd nanosecond: windows start and end at even ones.
     fn soon(&mut self, mean: f64) -> u64 {
         (self.now + (-libm::log(self.rng.uniform_open()) * mean) as u64 + 1) | 1
     }
@@ -317,7 +317,7 @@ impl Play {
         }
     }
 
-    /// What the receiver of a packet does.
+    /// Delivery of a packet at its receiver.
     fn follow(&mut self, i: usize, until: u64) {
         let Packet { class, app, payload, arrived, .. } = self.log.packets[i].clone();
         if class == 2 {

@@ -7,9 +7,9 @@ use pcap_parser::{Block, LegacyPcapBlock, PcapBlockOwned, PcapError, create_read
 
 use crate::wire::Encapsulation;
 
-/// The size of the read buffer.
+/// Read buffer size in bytes.
 const BUFFER: usize = 1 << 20;
-/// Longer blocks are damage, since no network has such packets.
+/// A longer block is damage: no network has such packets.
 const LONGEST_BLOCK: usize = 16 << 20;
 /// A section with more interfaces is damaged.
 const MOST_INTERFACES: usize = 1 << 16;
@@ -49,38 +49,38 @@ pub enum CaptureError {
          229), BSD loopback (0, 108) and Linux cooked (113, 276)"
     )]
     LinkType {
-        /// The packet.
+        /// Packet number.
         number: u64,
-        /// The number of the link type.
+        /// `LINKTYPE_` number.
         link_type: i32,
     },
     /// A packet of an undeclared interface.
     #[error("packet {number} is from interface {interface}, but only {described} described before it")]
     NoInterface {
-        /// The packet.
+        /// Packet number.
         number: u64,
-        /// The interface that it names, from 0.
+        /// Interface index, from 0.
         interface: u32,
-        /// The number of interfaces described before it.
+        /// Number of interfaces described so far.
         described: usize,
     },
     /// A timestamp resolution that no clock has.
     #[error("interface {interface} has time stamps in units of {base}^-{exponent} s, which are too small to be read")]
     Resolution {
-        /// The interface, from 0.
+        /// Interface index, from 0.
         interface: usize,
         /// 2 or 10.
         base: u8,
-        /// The power of it.
+        /// Negative exponent.
         exponent: u8,
     },
-    /// Too many interfaces.
+    /// More interfaces in a section than any capture has.
     #[error("it describes more than {MOST_INTERFACES} interfaces in one section")]
     Interfaces,
     /// A packet without a timestamp.
     #[error("packet {number} has no time stamp (a Simple Packet Block)")]
     NoTime {
-        /// The packet.
+        /// Packet number.
         number: u64,
     },
     /// A packet that is longer than the MTU and cannot be segmented.
@@ -89,14 +89,14 @@ pub enum CaptureError {
          not known: give the MTU of the link with --mtu, or capture with ethtool -K DEVICE tx-udp-segmentation off gro off"
     )]
     TooLong {
-        /// The packet.
+        /// Packet number.
         number: u64,
-        /// The length of its IP packet.
+        /// Length of its IP packet.
         length: u32,
-        /// The MTU.
+        /// The MTU to segment to.
         mtu: u32,
     },
-    /// An error of reading the file.
+    /// An I/O error.
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
 }
@@ -110,7 +110,7 @@ pub struct Damage {
     pub what: String,
 }
 
-/// How the reading of a capture ended.
+/// How reading a capture ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// Where the file is damaged, if it is.
@@ -119,8 +119,8 @@ pub struct Ended {
     pub skipped: u64,
 }
 
-/// Calls `act` for every packet of a capture, in the order of the file. Damage ends the capture without an error; the
-/// place of the damage is returned.
+/// Calls `act` for every packet of a capture, in file order. Damage is not an error: it ends the capture, and its place
+/// is returned.
 ///
 /// # Errors
 /// When the file is not a capture, a packet cannot be replayed, or `act` returns an error.
@@ -165,8 +165,7 @@ pub fn read<E: From<CaptureError>>(
     }
 }
 
-/// Whether a block consists of zeros, as in files that are allocated before they are written: a long one would take
-/// minutes to read.
+/// Whether a block consists of zeros, as in preallocated files: parsing a long run of them would take minutes.
 fn is_hollow(block: &PcapBlockOwned<'_>) -> bool {
     matches!(block, PcapBlockOwned::Legacy(packet) if packet.caplen == 0 && packet.origlen == 0)
 }
@@ -177,11 +176,11 @@ enum More {
     TooLong,
 }
 
-/// Reads more of the file, or enlarges the buffer.
+/// Reads more of the file, or grows the buffer.
 fn more(reader: &mut dyn PcapReaderIterator) -> Result<More, CaptureError> {
     let before = reader.data().len();
     reader.refill().map_err(|_| CaptureError::Read(io::ErrorKind::Other.into()))?;
-    // At the end of the file, the next call reports whether it was complete.
+    // At end of file, the next call reports whether the file was complete.
     if reader.data().len() > before || (reader.reader_exhausted() && before == 0) {
         return Ok(More::Data);
     }
@@ -197,25 +196,25 @@ fn grown(reader: &mut dyn PcapReaderIterator) -> bool {
     size > reader.data().len() && reader.grow(size)
 }
 
-/// Information in earlier blocks about later ones.
+/// State carried from earlier blocks to later ones.
 #[derive(Default)]
 struct State {
     packets: u64,
-    /// For pcap: link type, and nanoseconds per unit of the fraction.
+    /// pcap: link type, and nanoseconds per unit of the fraction.
     file: (i32, u64),
-    /// For pcapng: the interfaces of the section, and whether its numbers are big-endian.
+    /// pcapng: the section's interfaces, and whether it is big-endian.
     interfaces: Vec<Interface>,
     big_endian: bool,
-    /// Blocks of an unknown kind.
+    /// Number of blocks of unknown type.
     skipped: u64,
 }
 
 #[derive(Clone, Copy)]
 struct Interface {
     link_type: i32,
-    /// Units of time per second.
+    /// Timestamp units per second (`if_tsresol`).
     resolution: u128,
-    /// Seconds to add.
+    /// Seconds to add (`if_tsoffset`).
     offset: i64,
 }
 
@@ -234,7 +233,7 @@ impl State {
     fn legacy<'a>(&mut self, packet: &'a LegacyPcapBlock<'_>, offset: u64) -> Result<Record<'a>, CaptureError> {
         let (link_type, unit) = self.file;
         let at = u64::from(packet.ts_sec) * 1_000_000_000 + u64::from(packet.ts_usec) * unit;
-        // The upper bits may hold the length of a checksum.
+        // The upper bits may hold the FCS length.
         self.packet(link_type & 0xffff, at, packet.origlen, packet.data, offset)
     }
 
@@ -271,7 +270,8 @@ impl State {
         Ok(None)
     }
 
-    /// The Packet Block of the first drafts of pcapng, which the Enhanced Packet Block replaced: interface and drops of two bytes each, then as there.
+    /// The obsolete Packet Block of pcapng drafts, replaced by the Enhanced Packet Block: 16-bit interface and drop
+    /// count, then the same.
     fn obsolete<'a>(&self, data: &'a [u8]) -> Option<(Stamped, &'a [u8])> {
         let head: [u8; 20] = data.get(..20)?.try_into().ok()?;
         let word = |at: usize| {
@@ -284,7 +284,7 @@ impl State {
         Some((Stamped { interface, units, length: word(16) }, bytes))
     }
 
-    /// A packet with a time stamp in units of its interface.
+    /// A packet timestamped in units of its interface.
     fn stamped<'a>(&mut self, of: &Stamped, bytes: &'a [u8], offset: u64) -> Result<Record<'a>, CaptureError> {
         let interface = self.interfaces.get(of.interface as usize).copied().ok_or(CaptureError::NoInterface {
             number: self.packets + 1,
@@ -310,31 +310,31 @@ impl State {
         let Some(encapsulation) = Encapsulation::of_link_type(link_type) else {
             return Err(CaptureError::LinkType { number, link_type });
         };
-        // Some tools do not write the length on the wire.
+        // Some tools do not write the original length.
         let length = length.max(bytes.len() as u32).max(1);
         Ok(Record { number, at, length, link_type, encapsulation, bytes, offset })
     }
 }
 
-/// What the block of a packet says besides its bytes.
+/// Fields of a packet block besides the bytes.
 struct Stamped {
     interface: u32,
-    /// Its time, in units of the interface.
+    /// Timestamp in units of the interface.
     units: u64,
     length: u32,
 }
 
-/// Units per second by `if_tsresol`: with the highest bit set the other bits are a negative power of two, otherwise of ten.
+/// Units per second by `if_tsresol`: a negative power of two if the high bit is set, otherwise of ten.
 fn resolution(interface: usize, code: u8) -> Result<u128, CaptureError> {
     let (base, exponent): (u8, u8) = if code & 0x80 == 0 { (10, code) } else { (2, code & 0x7f) };
-    // Nanoseconds times units must fit 128 bits, and no stamp of 64 bits has finer units than these.
+    // Nanoseconds times units must fit 128 bits, and no 64-bit timestamp has a finer resolution.
     match u128::from(base).checked_pow(exponent.into()).filter(|units| *units <= 1 << 64) {
         Some(units) => Ok(units),
         None => Err(CaptureError::Resolution { interface, base, exponent }),
     }
 }
 
-/// Fills the whole buffer if possible, so that pipes are read like files.
+/// Fills the whole buffer if possible, so that pipes behave like files.
 struct Full<R>(R);
 
 impl<R: Read> Read for Full<R> {

@@ -1,52 +1,55 @@
-//! The clock of a capture: small disorder is sorted, and steps are taken out.
+//! The clock of a capture: small reordering is smoothed, and steps are removed.
 //!
-//! Packets of two interfaces, or of several processors, are written a little out of order; such a packet arrives with the one before it. A
-//! larger jump is a step of the clock in three cases: the stamp lies more than [`STEP`] behind (the clock was set back, or a second capture follows the
-//! first), it lies more than [`LONGEST_PAUSE`] ahead, or it is a single one and the next stamp goes on from the one before it. Sorting such stamps, or waiting for them, would
-//! move everything after them onto one instant or let the queue drain. The step is taken out: that packet arrives one gap after its predecessor,
-//! as long as the gap before, and later packets keep their gaps. Anything else ahead is a pause.
+//! Packets captured on two interfaces or CPUs are written slightly out of order; a late one arrives together with its
+//! predecessor. A larger jump is a step of the clock in three cases: the timestamp is more than [`STEP`] behind (the
+//! clock was set back, or a second capture follows); it is more than [`LONGEST_PAUSE`] ahead; or it is a single
+//! outlier, and the next timestamp continues from the previous one. Sorting such timestamps, or waiting for them, would
+//! collapse all later packets onto one instant or let the queue drain. A step is removed: the packet arrives one gap
+//! after its predecessor, as long as the previous gap, and later packets keep their gaps. Any other jump ahead is a
+//! pause.
 
 use aqmkit_base::Duration;
 
-/// The largest disorder; a stamp that goes back further is a step of the clock.
+/// Maximum reordering; a timestamp further back is a clock step.
 pub const STEP: Duration = Duration::from_millis(500);
 
-/// The longest pause between two packets; a stamp further ahead is a step of the clock.
+/// Maximum pause between two packets; a timestamp further ahead is a clock step.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
-/// A step of the clock of a capture.
+/// A step of the capture's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Step {
-    /// The packet whose stamp jumps, by its number in the file.
+    /// Number of the packet whose timestamp jumps.
     pub packet: u64,
-    /// Its distance from its predecessor's stamp in nanoseconds, negative if it goes back.
+    /// Distance from the previous packet's timestamp in nanoseconds, negative if backwards.
     pub by_ns: i64,
 }
 
-/// Time of arrival from stamps.
+/// Derives arrival times from timestamps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// The latest stamp, and the first; in nanoseconds since 1970.
+    /// The latest and the first timestamp, in nanoseconds since 1970.
     stamps: Option<(u64, u64)>,
-    /// The stamp before the last step back, if that was at the last packet.
+    /// The timestamp before the last step back, if the last packet made it.
     before: Option<u64>,
-    /// The last gap between two packets.
+    /// Gap between the last two packets.
     gap: Duration,
-    /// Packets before their predecessor by less than a step.
+    /// Packets that precede their predecessor by less than a step.
     pub(super) unordered: u64,
-    /// The first step, and the number of them.
+    /// The first step, and the number of steps.
     pub(super) step: Option<Step>,
     pub(super) steps: u64,
 }
 
 impl Clock {
-    /// Whether a stamp is so far ahead that only the next one tells whether it is right.
+    /// Whether a timestamp is so far ahead that only the next one can tell whether it is right.
     pub(super) fn is_ahead(&self, at: u64) -> bool {
         self.stamps.is_some_and(|(last, _)| at.saturating_sub(last) > STEP.as_nanos())
             && !self.before.is_some_and(|before| at.abs_diff(before) <= STEP.as_nanos())
     }
 
-    /// The time from the packet before to that with this number and stamp. `next` is the stamp that follows, for one that [is ahead](Self::is_ahead).
+    /// The gap between the previous packet and this one. `next` is the following timestamp, required for one that [is
+    /// ahead](Self::is_ahead).
     pub(super) fn gap(&mut self, packet: u64, at: u64, next: Option<u64>) -> Duration {
         let Some((mut last, first)) = self.stamps else {
             self.stamps = Some((at, at));
@@ -56,7 +59,7 @@ impl Clock {
             && at.saturating_sub(last) > STEP.as_nanos()
             && at.abs_diff(before) <= STEP.as_nanos()
         {
-            // Only the last stamp was wrong, and the clock goes on from before.
+            // Only the last timestamp was wrong: the clock continues from before.
             last = before + self.gap.as_nanos();
             self.stamps = Some((last, first));
         }
@@ -85,7 +88,7 @@ impl Clock {
             self.note(packet, last, at);
             return self.gap;
         }
-        // A pause is no gap that goes on.
+        // A pause is not a regular gap to be repeated.
         self.gap = ahead.min(STEP);
         ahead
     }

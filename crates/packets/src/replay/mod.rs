@@ -40,38 +40,38 @@ use segments::Cut;
 /// The end of a packet: transmission or drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was sent.
+    /// It was transmitted.
     Sent {
-        /// Its sojourn time: from its arrival to the start of its transmission.
+        /// Sojourn time, from arrival to start of transmission.
         waited: Duration,
-        /// The time of its last bit.
+        /// Time of its last bit.
         left: Instant,
-        /// The reason of its mark, if it was marked.
+        /// Why it was marked, if it was.
         marked: Option<Why>,
     },
     /// It was dropped.
     Dropped {
-        /// The reason of the drop.
+        /// Why it was dropped.
         why: Why,
-        /// The time of the drop.
+        /// When it was dropped.
         at: Instant,
     },
 }
 
-/// The fate of a packet.
+/// What happened to a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Fate<'a> {
-    /// Its number in the capture, from 1.
+    /// Packet number in the capture, from 1.
     pub number: u64,
-    /// Its arrival, relative to the first packet.
+    /// Arrival time, relative to the first packet.
     pub arrived: Instant,
-    /// Its length on the wire.
+    /// Length on the wire, in bytes.
     pub length: u32,
-    /// Its class.
+    /// Traffic class.
     pub class: ClassId,
-    /// Its flow.
+    /// Flow by its addresses and ports.
     pub flow: &'a Flow,
-    /// Its ECN codepoint on arrival.
+    /// ECN codepoint on arrival.
     pub ecn: Ecn,
     /// Whether it was sent or dropped.
     pub end: End,
@@ -80,13 +80,13 @@ pub struct Fate<'a> {
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<'a> {
-    /// The time of its last bit, in nanoseconds since 1970.
+    /// Time of its last bit, in nanoseconds since 1970.
     pub at: u64,
-    /// The number of its link type in the capture.
+    /// `LINKTYPE_` number of its capture.
     pub link_type: i32,
-    /// Its length on the wire.
+    /// Length on the wire, in bytes.
     pub length: u32,
-    /// Its captured bytes, with its mark; empty if [`Follow::wants_bytes`] is false.
+    /// Captured bytes, with CE set if it was marked; empty if [`Follow::wants_bytes`] is false.
     pub bytes: &'a [u8],
 }
 
@@ -108,7 +108,7 @@ pub trait Follow {
         Ok(())
     }
 
-    /// Called when the fate of a packet is known.
+    /// Called once it is known what happened to a packet.
     ///
     /// # Errors
     /// When the replay should stop.
@@ -128,13 +128,13 @@ pub trait Follow {
 /// The results of a replay.
 #[derive(Debug)]
 pub struct Replayed {
-    /// Counts and delays of all packets and of each class.
+    /// Counters and delays, in total and by class.
     pub window: Passed,
     /// Counts by flow.
     pub flows: FlowCounts,
-    /// Packets with times up to [`STEP`] before their predecessors; they arrive together with these.
+    /// Packets with timestamps up to [`STEP`] before their predecessors, with which they arrive.
     pub unordered: u64,
-    /// The first step of the clock, back or ahead; all steps were taken out.
+    /// The first clock step, back or ahead; all steps are removed.
     pub step: Option<Step>,
     /// The number of steps.
     pub steps: u64,
@@ -142,9 +142,9 @@ pub struct Replayed {
     pub skipped: u64,
     /// Packets without an IP header.
     pub not_ip: u64,
-    /// Packets outside of the selection.
+    /// Packets excluded by the selection.
     pub left_out: u64,
-    /// Packets longer than the MTU of the selection, which were segmented.
+    /// Packets longer than the MTU, which were segmented.
     pub cut: u64,
     /// Whether packets of both directions of a connection passed the queue.
     pub both_ways: bool,
@@ -204,13 +204,13 @@ struct Run<'a, F: Follow> {
     shaper: Shaper<Captured, Watcher<'a, F>>,
     now: Instant,
     clock: Clock,
-    /// A packet whose stamp is far ahead, until the next one tells whether that is right.
+    /// A packet whose timestamp is far ahead, until the next one tells whether it is right.
     held: Option<Held>,
     not_ip: u64,
     left_out: u64,
     cut: u64,
     both_ways: bool,
-    /// The buffer in which segments are built.
+    /// Reusable buffer for segments.
     segment: Vec<u8>,
 }
 
@@ -261,14 +261,14 @@ impl<'a, F: Follow> Run<'a, F> {
         self.arrival(record, view, None)
     }
 
-    /// The packet that was held arrives, now that the stamp after it is known; `None` at the end of the capture.
+    /// Processes the held packet, now that the following timestamp is known; `None` at the end of the capture.
     fn release_held(&mut self, next: Option<u64>) -> Result<(), F::Error> {
         let Some(held) = self.held.take() else { return Ok(()) };
         let record = held.record();
         self.arrival(&record, View::of(record.encapsulation, record.bytes), next)
     }
 
-    /// Sets the clock to the arrival of a packet and admits it. `next` is the stamp after its own, if that was needed.
+    /// Advances the clock to a packet's arrival and admits it. `next` is the timestamp after its own, if needed.
     fn arrival(&mut self, record: &Record<'_>, view: View, next: Option<u64>) -> Result<(), F::Error> {
         self.now += self.clock.gap(record.number, record.at, next);
         let (bytes, left_out) = whole::with_open_length(view.network, record.bytes);
@@ -279,7 +279,7 @@ impl<'a, F: Follow> Run<'a, F> {
         self.admit(record, view)
     }
 
-    /// A packet whose time has come, which is cut if it is longer than the MTU.
+    /// Admits a packet that is due, segmented if it exceeds the MTU.
     fn admit(&mut self, record: &Record<'_>, view: View) -> Result<(), F::Error> {
         let length = view.length(record.bytes, record.length).unwrap_or(0);
         match self.selection.mtu {
@@ -292,7 +292,7 @@ impl<'a, F: Follow> Run<'a, F> {
         }
     }
 
-    /// A packet arrives as segments, back to back.
+    /// Admits a packet as back-to-back segments.
     fn segments(&mut self, record: &Record<'_>, cut: &Cut) -> Result<(), F::Error> {
         self.cut += 1;
         let mut segment = std::mem::take(&mut self.segment);

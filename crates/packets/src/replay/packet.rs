@@ -1,4 +1,4 @@
-//! The record of a captured packet while it is in the queue.
+//! A captured packet while it is queued.
 
 use std::cell::Cell;
 
@@ -8,25 +8,25 @@ use aqmkit_base::{Duration, Instant};
 use crate::frame::Frame;
 use crate::wire::View;
 
-/// Bytes of the Ethernet header, for which a pseudo-header stands.
+/// Length of the Ethernet header, which a pseudo-header replaces.
 const ETHERNET: u32 = 14;
 
 /// A packet of a capture.
 pub(super) type Captured = Frame<Passage>;
 
-/// The origin of the packet, and its state.
+/// Data attached to a queued packet.
 #[derive(Debug)]
 pub(super) struct Passage {
-    /// Its number in the file.
+    /// Packet number in the file.
     pub number: u64,
-    /// Its arrival.
+    /// Arrival time.
     pub arrived: Instant,
-    /// Its headers on arrival.
+    /// Parsed headers on arrival.
     pub view: View,
     pub link_type: i32,
-    /// The length of its pseudo-header, if it has one in the place of a header on the wire.
+    /// Length of its pseudo-header, if the capture has one in place of the link-layer header.
     pub pseudo: Option<u32>,
-    /// The sojourn time; in a cell, because observers see packets without owning them.
+    /// Sojourn time; a `Cell`, because observers only borrow packets.
     pub waited: Cell<Duration>,
     pub marked: Cell<Option<Why>>,
 }

@@ -1,26 +1,26 @@
-//! Segments packets that rely on segmentation offload of the sender's network card, or that the receiver's card has merged.
+//! Segments super-packets: those that rely on segmentation offload of the sender's NIC, and those merged by the
+//! receiver's (GRO, LRO).
 //!
-//! A capture at an end host shows them as one packet of up to 64 KiB; on the wire there are many.
+//! A capture on an end host shows them as one packet of up to 64 KiB; on the wire they are many.
 
 use super::Record;
 use crate::headers::{Headers, Part, TCP};
 use crate::wire::{View, checksum};
 
-/// The type of Ethernet for sessions of PPP.
+/// EtherType of PPPoE sessions.
 const PPPOE: [u8; 2] = [0x88, 0x64];
 
-/// The segmentation of a packet.
+/// How to segment a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     headers: Headers,
-    /// Bytes of data in the packet, and in a segment.
+    /// Payload bytes of the packet, and of a segment.
     all: usize,
     most: usize,
 }
 
 impl Cut {
-    /// The segmentation of a packet whose IP packet is longer than `mtu`; `None` if it is not TCP, or its headers are
-    /// incomplete.
+    /// How to segment a packet whose IP packet exceeds `mtu`; `None` if it is not TCP, or its headers are truncated.
     pub(super) fn of(view: &View, record: &Record<'_>, mtu: u32) -> Option<Cut> {
         let headers = Headers::of(view.network?, record.bytes).filter(|headers| headers.protocol == TCP)?;
         let length = view.length(record.bytes, record.length)? as usize;
@@ -33,13 +33,13 @@ impl Cut {
         self.all.div_ceil(self.most).max(1)
     }
 
-    /// A segment.
+    /// The position of a segment in the packet.
     fn part(&self, number: usize) -> Part {
         let payload = number * self.most..((number + 1) * self.most).min(self.all);
         Part { number, payload, last: number + 1 == self.count() }
     }
 
-    /// Writes the length of a segment into the header of its PPPoE session (RFC 2516), if it has one: it counts the protocol of PPP and the IP packet.
+    /// Sets the length in the PPPoE header (RFC 2516), if any, which covers the PPP protocol field and the IP packet.
     fn change_session(&self, segment: &mut [u8], payload: usize) {
         let ip = self.headers.ip;
         let Some(session) = ip.checked_sub(10).filter(|at| segment.get(*at..at + 2) == Some(&PPPOE)) else { return };
@@ -47,8 +47,7 @@ impl Cut {
         segment[session + 6..session + 8].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Writes a segment of the captured `frame` into `segment`, as far as it was captured. Returns its length on the
-    /// wire, in bytes.
+    /// Builds a segment of the captured `frame`, as far as it was captured. Returns its length on the wire in bytes.
     pub(super) fn segment(&self, frame: &[u8], number: usize, segment: &mut Vec<u8>) -> u32 {
         let (part, data) = (self.part(number), self.headers.payload);
         segment.clear();
@@ -57,7 +56,7 @@ impl Cut {
         segment.extend_from_slice(&frame[captured(part.payload.start)..captured(part.payload.end)]);
         self.headers.change(segment, &part);
         self.change_session(segment, part.payload.len());
-        // The checksum is unknown if a part of the data is missing.
+        // The checksum cannot be computed if part of the payload is missing.
         checksum::complete(segment, self.headers.network);
         (data + part.payload.len()) as u32
     }

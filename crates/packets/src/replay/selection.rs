@@ -1,8 +1,8 @@
-//! The selection of packets to replay, and their largest size.
+//! Selects packets to replay, and their MTU.
 
 use crate::wire::{Flow, Prefix, View};
 
-/// The selection of packets to replay, and their largest size. The default takes every packet as it is.
+/// Which packets to replay, and their MTU. By default all packets, unsegmented.
 ///
 /// A capture of an end host has both directions of its connections, but a link's queue only has one: with `from` or `to`, only
 /// the packets of one direction are replayed.

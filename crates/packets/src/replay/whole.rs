@@ -1,18 +1,21 @@
-//! Super-packets captured before segmentation offload, whose IP header does not give their length: a total length that is that of the IPv4 header alone, or the
-//! jumbo payload option of IPv6 (RFC 2675). Their length field is set to zero, which stands for the length of the frame; segments get lengths of their own.
+//! Super-packets captured before segmentation offload whose IP header does not give their length: IPv4 with a total
+//! length of just the header, or IPv6 with a jumbo payload option (RFC 2675). Their length field is set to zero, which
+//! means the length of the frame; segments get correct lengths.
 
 use std::borrow::Cow;
 
 use crate::wire::Network;
 
-/// The hop-by-hop options header with nothing but a jumbo payload: its length, and what follows the two bytes of next header and length.
+/// A hop-by-hop options header with only a jumbo payload option: its length, and its bytes after next header and
+/// length.
 const JUMBO: usize = 8;
 const JUMBO_OPTION: [u8; 2] = [0xc2, 4];
 
-/// More bytes than Ethernet pads a short frame with.
+/// An upper bound of Ethernet padding.
 const PADDING: usize = 46;
 
-/// The bytes of a packet with a length field of zero where the field does not give its length, and how many bytes (the jumbo option) were taken out.
+/// The packet with its length field zeroed where that does not give the length, and the number of bytes removed (the
+/// jumbo option).
 pub(super) fn with_open_length(network: Option<Network>, bytes: &[u8]) -> (Cow<'_, [u8]>, u32) {
     match network {
         Some(Network::V4 { at }) => (open_v4(usize::from(at), bytes), 0),

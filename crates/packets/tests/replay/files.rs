@@ -1,4 +1,4 @@
-//! Captures made by hand, and what a replay of them tells.
+//! Hand-made captures, and the outcomes of replaying them.
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration};
@@ -12,7 +12,7 @@ use etherparse::{IpHeaders, Ipv4Header, PacketBuilder};
 /// 2026-01-01.
 pub(crate) const START: u64 = 1_767_225_600_000_000_000;
 
-/// A UDP packet in Ethernet of `length` bytes, ECN-capable where `ecn` is.
+/// A UDP packet in an Ethernet frame of `length` bytes, with this ECN field.
 pub(crate) fn packet(port: u16, length: usize, ecn: u8) -> Vec<u8> {
     let mut header = Ipv4Header::new(0, 64, 17.into(), [10, 0, 0, 1], [10, 0, 0, 2]).unwrap();
     header.ecn = ecn.try_into().unwrap();
@@ -23,7 +23,7 @@ pub(crate) fn packet(port: u16, length: usize, ecn: u8) -> Vec<u8> {
     frame
 }
 
-/// The file of these packets, each with its time since [`START`] in nanoseconds.
+/// A capture file of these packets, each with its time since [`START`] in nanoseconds.
 pub(crate) fn pcap(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let mut writer = PcapWriter::new(Vec::new());
     for (at, bytes) in packets {
@@ -32,7 +32,7 @@ pub(crate) fn pcap(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// A fate without what it borrows.
+/// An owned copy of a packet's outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Told {
     pub(crate) number: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Told {
     pub(crate) end: End,
 }
 
-/// Follows everything.
+/// Records every event.
 pub(crate) struct Everything {
     pub(crate) fates: Vec<Told>,
     pub(crate) writer: PcapWriter<Vec<u8>>,
@@ -75,7 +75,7 @@ impl Follow for Everything {
     }
 }
 
-/// A link on which 1000 bytes take a millisecond.
+/// A link that sends 1000 bytes per millisecond.
 pub(crate) fn link(discipline: &str, parameters: &str) -> Setup {
     let table: serde_json::Value = serde_json::from_str(parameters).unwrap();
     let spec = Spec::read(discipline, table).unwrap();
@@ -84,12 +84,12 @@ pub(crate) fn link(discipline: &str, parameters: &str) -> Setup {
 
 pub(crate) type Outcome = Result<(Replayed, Vec<Told>, Vec<u8>), ReplayError<Wrong>>;
 
-/// Replays a file.
+/// Replays a whole file.
 pub(crate) fn run(file: &[u8], setup: &Setup) -> Outcome {
     run_selected(file, setup, &Selection::default())
 }
 
-/// Replays a part of a file.
+/// Replays selected packets of a file.
 pub(crate) fn run_selected(file: &[u8], setup: &Setup, selection: &Selection) -> Outcome {
     let mut all = Everything { fates: Vec::new(), writer: PcapWriter::new(Vec::new()) };
     let replayed = replay_selected(file, setup, &Classes::default(), selection, &mut all)?;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::files::{START, Wrong, link, packet, packets_of, pcap, run};
 
-/// A number in the byte order of the file.
+/// An integer in the byte order of the file.
 fn word(big: bool, n: u32) -> [u8; 4] {
     if big { n.to_be_bytes() } else { n.to_le_bytes() }
 }
@@ -16,7 +16,7 @@ fn sample() -> Vec<(u64, Vec<u8>)> {
     vec![(0, packet(1, 60, 0)), (1_500_000_000, packet(2, 1001, 1)), (1_500_001_000, packet(3, 1514, 2))]
 }
 
-/// A pcap of the old format with microseconds or nanoseconds.
+/// A pcap file with microsecond or nanosecond timestamps.
 fn old(big: bool, nanos: bool) -> Vec<u8> {
     let (magic, unit) = if nanos { (0xa1b2_3c4d, 1) } else { (0xa1b2_c3d4, 1000) };
     let mut file = word(big, magic).to_vec();
@@ -44,7 +44,7 @@ fn section(big: bool) -> Vec<u8> {
     block(big, 0x0a0d_0d0a, &body)
 }
 
-/// An interface with a resolution of 10^-`digits` seconds.
+/// An interface with a timestamp resolution of 10^-`digits` s.
 fn interface(big: bool, link_type: u16, digits: u8) -> Vec<u8> {
     let options = [&half(big, 9)[..], &half(big, 1), &[digits, 0, 0, 0], &[0; 4]].concat();
     block(big, 1, &[&half(big, link_type)[..], &[0, 0], &word(big, 65535), &options].concat())
@@ -56,7 +56,7 @@ fn enhanced(big: bool, which: u32, units: u64, bytes: &[u8]) -> Vec<u8> {
     block(big, 6, &[head, bytes.to_vec()].concat())
 }
 
-/// Two sections, the second of which has another resolution; a block of a kind that nobody knows between.
+/// Two sections with different resolutions, and a block of unknown type between them.
 fn new(big: bool) -> Vec<u8> {
     let [first, second, third] = <[_; 3]>::try_from(sample()).unwrap();
     let micros = |at: u64| (START + at) / 1000;
@@ -85,13 +85,13 @@ fn every_dialect_reads_the_same() {
     assert_eq!(packets_of(&pcap(&sample())), sample(), "our own");
 }
 
-/// Five packets a millisecond apart, in units of 10^-n or, with the highest bit of the code, 2^-n seconds.
+/// Five packets 1 ms apart, timestamped in units of 10^-n s or, with the high bit of the code set, 2^-n s.
 #[test]
 fn every_resolution_gives_the_same_times() {
     for code in [3, 6, 7, 9, 12, 0x80 | 10, 0x80 | 20, 0x80 | 30] {
         let units = if code & 0x80 == 0 { 10_u128.pow(code.into()) } else { 1 << (code & 0x7f) };
         let stamp = |i: u128| (u128::from(START) + i * 1_000_000) * units / 1_000_000_000;
-        // A stamp has 64 bits: picoseconds since 1970 do not fit, so the finest clock begins later.
+        // Picoseconds since 1970 exceed the 64 bits of a timestamp, so the finest clock starts later.
         let base = if code == 12 { u128::from(START) / 1_000 * units / 1_000_000 } else { 0 };
         let packets =
             (0..5).flat_map(|i| enhanced(false, 0, u64::try_from(stamp(i) - base).unwrap(), &packet(1, 60, 0)));
@@ -109,7 +109,7 @@ fn every_resolution_gives_the_same_times() {
     assert!(told.contains("2^-127"), "{told}");
 }
 
-/// The Packet Block of the first drafts: interface and drops of two bytes each, then as the Enhanced one.
+/// The Packet Block of early drafts: 16-bit interface and drop count, then as the Enhanced Packet Block.
 fn obsolete(big: bool, which: u16, units: u64, bytes: &[u8]) -> Vec<u8> {
     let length = bytes.len() as u32;
     let words = [(units >> 32) as u32, units as u32, length, length].map(|n| word(big, n)).concat();
@@ -134,7 +134,7 @@ fn obsolete_blocks_are_packets_and_unknown_ones_are_counted() {
     }
 }
 
-/// The pseudo-headers of captures on all devices are not on the wire: the same packets arrive with the lengths that they have with Ethernet.
+/// Pseudo-headers of captures on device `any` are not on the wire: lengths equal those with Ethernet.
 #[test]
 fn a_pseudo_header_counts_as_the_header_that_it_stands_for() {
     let ethernet = packet(1, 100, 0);
@@ -166,7 +166,7 @@ fn a_file_that_is_cut_off_is_replayed_as_far_as_it_goes() {
             assert!(fates.len() <= 3);
             if let Some(damage) = replayed.damage {
                 assert!(damage.offset < end as u64 && damage.what.contains("ends in the middle"), "{damage:?}");
-                // What is good reads alike up to the place that is named.
+                // Everything before the damage reads the same.
                 let (again, same, _) = run(&file[..damage.offset as usize], &link("fifo", "{}")).unwrap();
                 assert_eq!((again.damage, same), (None, fates));
             }

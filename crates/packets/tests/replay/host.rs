@@ -1,11 +1,11 @@
-//! Captures of an end host: both directions, and packets that its network card was to cut.
+//! Captures on an end host: both directions, and super-packets.
 
 use aqmkit_packets::replay::{CaptureError, ReplayError, Selection};
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 
 use super::files::{Wrong, link, packet, packets_of, pcap, run, run_selected};
 
-/// A segment of TCP with so many bytes of data, which count up; the last of its connection, after the window was reduced.
+/// A TCP packet with `data` bytes counting up; FIN, PSH and CWR set.
 fn tcp(from: [u8; 4], to: [u8; 4], data: usize) -> Vec<u8> {
     let ends = if from < to { (5000, 80) } else { (80, 5000) };
     let step = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(from, to, 64).tcp(ends.0, ends.1, 1_000_000, 9000);
@@ -15,7 +15,7 @@ fn tcp(from: [u8; 4], to: [u8; 4], data: usize) -> Vec<u8> {
     frame
 }
 
-/// The same over IPv6.
+/// As [`tcp`], over IPv6.
 fn tcp6(data: usize) -> Vec<u8> {
     let step = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv6([1; 16], [2; 16], 64).tcp(1, 2, 7, 9000);
     let mut frame = Vec::new();
@@ -83,7 +83,7 @@ fn the_length_of_a_short_capture_and_of_ipv6_is_that_on_the_wire() {
     assert_eq!(short.window.total.offered_bytes, 4000 + 3 * 54);
 }
 
-/// Each segment of a session of PPPoE has the length of its own PPP frame.
+/// Each segment in a PPPoE session has the length of its own PPP frame.
 #[test]
 fn segments_in_a_session_have_its_length() {
     let whole = tcp(A, B, 4000);
@@ -99,7 +99,7 @@ fn segments_in_a_session_have_its_length() {
     assert_eq!(lengths, [(1502, 1522), (1502, 1522), (1122, 1142)]);
 }
 
-/// A total length of the IPv4 header alone is none: the frame tells it, as with a length of zero.
+/// A total length of just the IPv4 header is treated like zero: the frame gives the length.
 #[test]
 fn a_length_that_is_none_is_that_of_the_frame() {
     let mtu = Selection { mtu: Some(1500), ..Selection::default() };

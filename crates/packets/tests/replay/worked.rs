@@ -15,8 +15,8 @@ fn sent(waited: u64, left: u64) -> End {
     End::Sent { waited: ms(waited), left: Instant::ZERO + ms(left), marked: None }
 }
 
-/// Five packets of a millisecond each at a queue of two, worked by hand. The first is being sent while the next
-/// two wait, so the fourth does not fit; the fifth comes at an idle link.
+/// Five packets of 1 ms each at a queue limit of two, worked by hand. Two are queued while the first is in
+/// transmission, so the fourth is dropped; the fifth finds the link idle.
 #[test]
 fn a_short_queue_by_hand() {
     let times = [0, 0, 0, 0, 10].map(|t| t * MS);
@@ -71,11 +71,11 @@ fn time_that_runs_backwards_or_jumps_is_told() {
     assert_eq!((replayed.unordered, replayed.steps, replayed.step), (2, 1, Some(step)));
     let ends: Vec<_> = fates.iter().map(|f| f.end).collect();
     assert_eq!(ends[..4], [sent(0, 1), sent(0, 51), sent(1, 52), sent(2, 53)]);
-    // The gap before the step, of 10 ms, goes on.
+    // The 10 ms gap before the step is repeated.
     assert_eq!(ends[4..], [sent(0, 61), sent(0, 71)]);
 }
 
-/// 1000 packets of a millisecond, one each 2 ms: one stamp that is eighteen hours ahead changes neither what is dropped nor how long it took.
+/// 1000 packets of 1 ms, one every 2 ms: a timestamp eighteen hours ahead changes neither drops nor duration.
 #[test]
 fn one_wrong_stamp_changes_no_result() {
     let packets: Vec<_> = (0..1000).map(|i| (65_536_000 * MS + 2 * i * MS, packet(1, 1000, 0))).collect();
@@ -87,7 +87,7 @@ fn one_wrong_stamp_changes_no_result() {
         assert_eq!((stepped.window.total, stepped.window.span()), (right.window.total, right.window.span()));
         assert_eq!((stepped.steps, fates.len()), (1, 1000));
     }
-    // The last packet of a capture has none after it.
+    // The last packet has no successor.
     let mut packets = packets;
     packets[999].0 += 2000 * MS;
     let (replayed, fates, _) = run(&pcap(&packets), &link("fifo", "{}")).unwrap();
@@ -95,7 +95,8 @@ fn one_wrong_stamp_changes_no_result() {
 }
 
 proptest! {
-    /// Every packet has one fate; those that were sent come out in the file, in order of time, and at no more than the rate.
+    /// Each packet has exactly one outcome; sent ones appear in the file, in order of time, and not faster than the
+    /// rate.
     #[test]
     fn every_packet_has_one_fate(
         gaps in prop::collection::vec((0_u64..2000, 42_usize..1500, 0_u8..4, 1_u16..5), 1..200),

@@ -1,14 +1,14 @@
-//! How many independent values a sample is worth.
+//! Effective sample size: the number of independent values with the same information.
 //!
-//! A mean of correlated values, or of values of which a few make most of the sum, is known less well than the number of
-//! values suggests.
+//! The mean of correlated values, or of values whose sum is dominated by a few, is less precise than their number
+//! suggests.
 
 use super::mean;
 
-/// The number of independent values that a stationary time series is worth, `n / (1 + 2 * sum of the
-/// autocorrelations)`. The sum ends where that of two neighbouring autocorrelations is no longer positive (the initial
-/// positive sequence of Geyer, "Practical Markov chain Monte Carlo", Statistical Science 7(4), 1992). At most the number
-/// of values, and that number where nothing varies.
+/// Effective sample size of a stationary time series, `n / (1 + 2 * sum of the autocorrelations)`. The sum is truncated
+/// where two successive autocorrelations no longer have a positive sum (initial positive sequence; Geyer, "Practical
+/// Markov chain Monte Carlo", Statistical Science 7(4), 1992). At most the number of values; equal to it for a constant
+/// series.
 #[must_use]
 pub fn of_series(values: &[f64]) -> f64 {
     let n = values.len();

@@ -12,9 +12,9 @@ pub const LEVEL: f64 = 0.95;
 /// The two ends of a confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -29,7 +29,7 @@ impl Interval {
 /// The statistics of one number over independent runs, each with its own seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
-    /// Mean.
+    /// Sample mean.
     pub mean: f64,
     /// Standard deviation of the sample; `None` for a single run.
     pub sd: Option<f64>,
@@ -45,7 +45,7 @@ impl Stat {
     }
 
     /// Half the width of the 95 % interval of the mean, by Student's distribution with `count - 1` degrees of freedom;
-    /// `None` for a single run, which tells nothing of the spread.
+    /// `None` for a single run, whose spread is unknown.
     #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         Some(student(self.count as f64 - 1.0)? * self.sd? / (self.count as f64).sqrt())
@@ -69,7 +69,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Its 95 % interval.
+    /// The 95 % interval of the difference.
     #[must_use]
     pub fn interval(&self) -> Option<Interval> {
         let half = self.half_width?;

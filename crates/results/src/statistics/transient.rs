@@ -10,10 +10,10 @@
 /// The number of values in a batch, which gives MSER-5 its name.
 const BATCH: usize = 5;
 
-/// The fewest batches from which anything can be told.
+/// Minimum number of batches for a result.
 const FEWEST: usize = 10;
 
-/// Where a start-up transient ends.
+/// End of a start-up transient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transient {
     /// After this number of values; 0 where there is none.
@@ -22,7 +22,7 @@ pub enum Transient {
     Beyond,
 }
 
-/// Where the start-up transient of equally spaced values ends; `None` for fewer than 50 values.
+/// The end of the start-up transient of equally spaced values; `None` for fewer than 50 values.
 #[must_use]
 pub fn mser5(values: &[f64]) -> Option<Transient> {
     let batches: Vec<f64> = values.chunks_exact(BATCH).map(super::mean).collect();
@@ -40,7 +40,7 @@ pub fn mser5(values: &[f64]) -> Option<Transient> {
         sum += x;
         squares += x * x;
         let left = (n - d) as f64;
-        // The error of a handful of values is that of chance: at least five batches remain.
+        // Means of a handful of batches are pure noise, so at least five must remain.
         if n - d >= BATCH {
             let error = (squares - sum * sum / left).max(0.0) / (left * left);
             if error <= best.0 {

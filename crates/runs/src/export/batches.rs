@@ -78,7 +78,7 @@ pub fn means(results: &Results) -> Result<Table, ArrowError> {
     row_each(&labels, fields, columns)
 }
 
-/// A row for each published value: what was published, what was measured, and whether it is met.
+/// A row per published value: published, measured, and whether it is met.
 ///
 /// # Errors
 /// When the columns do not make a table.

@@ -15,9 +15,9 @@ use super::parquet::ParquetWriter;
 /// A table: batches of one schema.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its columns.
+    /// Column names and types.
     pub schema: SchemaRef,
-    /// Its rows.
+    /// One batch per run.
     pub batches: Vec<RecordBatch>,
 }
 
@@ -105,7 +105,7 @@ pub(super) fn write(path: &Path, runs: &[RunData<'_>], layout: &Layout<'_>) -> R
     })
 }
 
-/// The same in memory: a batch for each run.
+/// As [`write`], in memory: one batch per run.
 pub(super) fn gather(runs: &[RunData<'_>], layout: &Layout<'_>) -> Result<Table, ArrowError> {
     let (labels, schema) = head(runs, layout);
     let batches = runs.iter().filter_map(|run| batch(run, layout, &labels, &schema).transpose());

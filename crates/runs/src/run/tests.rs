@@ -69,8 +69,8 @@ impl Bench {
             cancel: &self.cancel,
         };
         let work: Vec<_> = numbers.iter().map(fake).collect();
-        let how = How { jobs, store: &self.store, watch: &self.notes, cancel: &self.cancel };
-        let outcome = execute(&work, how).unwrap();
+        let options = RunOptions { jobs, store: &self.store, watch: &self.notes, cancel: &self.cancel };
+        let outcome = execute(&work, options).unwrap();
         (outcome.done.iter().map(|d| d.output.exchanges_dropped).collect(), outcome)
     }
 
