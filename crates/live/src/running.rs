@@ -66,6 +66,9 @@ impl<D: Port> Unbuilt<D> {
     }
 }
 
+/// The name of the threads that move packets.
+pub const THREAD: &str = "bottleneck";
+
 /// Settings shared by the directions of a bottleneck.
 #[derive(Clone)]
 pub(crate) struct Common {
@@ -197,7 +200,7 @@ impl Joined {
                 None
             }
         };
-        let thread = std::thread::Builder::new().name("bottleneck".into()).spawn(body);
+        let thread = std::thread::Builder::new().name(THREAD.to_owned()).spawn(body);
         self.threads.push(thread.map_err(cannot("cannot start a thread"))?);
         news.recv().unwrap_or_else(|_| Err(cannot("the bottleneck failed")(io::Error::other("its thread panicked"))))
     }

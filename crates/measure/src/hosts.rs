@@ -205,7 +205,12 @@ impl HostRecorder {
 
     /// Records the sender of a connection of a group at a moment.
     pub fn sampled(&mut self, group: usize, sample: &SenderSample) {
-        self.sampled[group].add(sample);
+        self.sampled[group].add(sample, 1);
+    }
+
+    /// Records what limited the sender of a connection of a group for some time, to the microsecond. A run has either these or [samples](Self::sampled).
+    pub fn limited(&mut self, group: usize, sample: &SenderSample, time: Duration) {
+        self.sampled[group].add(sample, time.as_nanos() / 1000);
     }
 
     /// Closes a window; `counters` has the traffic models' own counters, by group.

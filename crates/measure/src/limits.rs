@@ -1,5 +1,5 @@
-//! Send limits of a group's TCP senders, from samples of their open connections at regular intervals: shares of samples
-//! are shares of time.
+//! Send limits of a group's TCP senders: in the simulator from samples of their open connections at regular intervals, where shares of samples
+//! are shares of time; at live hosts from the times that the kernel counts.
 
 use aqmkit_base::{Duration, SendLimit};
 
@@ -19,7 +19,7 @@ pub struct SenderSample {
     pub endless: bool,
 }
 
-/// Samples of one group so far.
+/// Samples of one group so far, by their weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sampled {
     application: u64,
@@ -35,19 +35,20 @@ pub(crate) struct Sampled {
 }
 
 impl Sampled {
-    pub(crate) fn add(&mut self, sample: &SenderSample) {
-        self.endless += u64::from(sample.endless);
+    /// Adds a sample with its weight: one for each sample of a run, or the time that it stands for.
+    pub(crate) fn add(&mut self, sample: &SenderSample, weight: u64) {
+        self.endless += u64::from(sample.endless) * weight;
         match sample.limit {
-            SendLimit::Application => self.application += 1,
-            SendLimit::CongestionWindow => self.congestion_window += 1,
-            SendLimit::ReceiveWindow => self.receive_window += 1,
-            SendLimit::SendBuffer => self.send_buffer += 1,
+            SendLimit::Application => self.application += weight,
+            SendLimit::CongestionWindow => self.congestion_window += weight,
+            SendLimit::ReceiveWindow => self.receive_window += weight,
+            SendLimit::SendBuffer => self.send_buffer += weight,
         }
         if matches!(sample.limit, SendLimit::ReceiveWindow | SendLimit::SendBuffer) {
-            self.window_bytes += sample.window;
+            self.window_bytes += sample.window * weight;
             if let Some(rtt) = sample.rtt.filter(|rtt| !rtt.is_zero()) {
-                self.window_bps += sample.window as f64 * 8.0 / rtt.as_secs_f64();
-                self.with_rtt += 1;
+                self.window_bps += weight as f64 * (sample.window as f64 * 8.0 / rtt.as_secs_f64());
+                self.with_rtt += weight;
             }
         }
     }

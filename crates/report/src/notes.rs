@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use aqmkit_measure::output::{AppStats, Limits};
+use aqmkit_results::place::{AXIS, SIMULATED};
 use aqmkit_results::{Entry, Results, Stat};
 
 use crate::format::significant;
@@ -17,25 +18,39 @@ const WORTH_A_NOTE: f64 = 0.1;
 #[must_use]
 pub fn notes(results: &Results) -> Vec<String> {
     let mut found = results.notes.clone();
-    for (name, runs) in by_traffic(results) {
-        found.extend(window_limited(name, &runs, "receive window", |l| l.receive_window, RECEIVE));
-        found.extend(window_limited(name, &runs, "send buffer", |l| l.send_buffer, SEND));
+    for (real, [receive, send]) in [(false, KEYS), (true, SYSCTLS)] {
+        for (name, runs) in by_traffic(results, |entry| is_real(entry) == real) {
+            found.extend(window_limited(name, &runs, "receive window", |l| l.receive_window, receive));
+            found.extend(window_limited(name, &runs, "send buffer", |l| l.send_buffer, send));
+        }
+    }
+    for (name, runs) in by_traffic(results, |_| true) {
         found.extend(late(name, &runs));
         found.extend(in_slow_start(name, &runs));
     }
     found
 }
 
-const RECEIVE: &str = "transport.receive_window, or transport.tcp_rmem where it is autotuned, changes it";
-const SEND: &str = "transport.tcp_wmem changes it";
+/// What changes the receive window and the send buffer of simulated hosts, and of live ones, whose network namespaces take the settings of the machine.
+const KEYS: [&str; 2] = [
+    "transport.receive_window, or transport.tcp_rmem where it is autotuned, changes it",
+    "transport.tcp_wmem changes it",
+];
+const SYSCTLS: [&str; 2] =
+    ["the machine's sysctl net.ipv4.tcp_rmem changes it", "the machine's sysctl net.ipv4.tcp_wmem changes it"];
 
 /// The runs of a combination of the sweep in all windows and repeats: its name, and the statistics of one traffic in each.
 type Runs<'a> = BTreeMap<String, Vec<&'a AppStats>>;
 
-/// The runs of each traffic by combination.
-fn by_traffic(results: &Results) -> BTreeMap<&str, Runs<'_>> {
+/// Whether a run had real packets.
+fn is_real(entry: &Entry) -> bool {
+    entry.labels.get(AXIS).is_some_and(|label| label != SIMULATED)
+}
+
+/// The runs of each traffic by combination, of those that `takes` accepts.
+fn by_traffic(results: &Results, takes: impl Fn(&Entry) -> bool) -> BTreeMap<&str, Runs<'_>> {
     let mut all: BTreeMap<&str, Runs<'_>> = BTreeMap::new();
-    for entry in &results.runs {
+    for entry in results.runs.iter().filter(|entry| takes(entry)) {
         for (name, app) in &entry.apps {
             all.entry(name).or_default().entry(place(results, entry)).or_default().push(app);
         }
@@ -181,15 +196,38 @@ mod tests {
         assert_eq!(
             notes_of(vec![entry("fifo", HELD), entry("codel", FREE)]),
             [format!(
-                "fifo: the receive window (1 MiB) held bulk at 167 Mbit/s per flow (window / round trip) for 93 % of the time; {RECEIVE}"
+                "fifo: the receive window (1 MiB) held bulk at 167 Mbit/s per flow (window / round trip) for 93 % of the time; {}",
+                KEYS[0]
             )]
         );
         let send = Limits { receive_window: 0.0, send_buffer: 0.5, ..HELD };
         let both = notes_of(vec![entry("fifo", send), entry("codel", send), entry("red", send)]);
         assert!(
-            both.len() == 1 && both[0].contains("and 2 more: the send buffer (1 MiB)") && both[0].ends_with(SEND),
+            both.len() == 1 && both[0].contains("and 2 more: the send buffer (1 MiB)") && both[0].ends_with(KEYS[1]),
             "{both:?}"
         );
+    }
+
+    /// The keys of an experiment set no window of the kernel's.
+    #[test]
+    fn a_window_of_live_hosts_is_named_with_its_sysctl() {
+        let on = |label: &str| {
+            let mut run = entry("fifo", HELD);
+            run.labels.insert(AXIS.to_owned(), label.to_owned());
+            run
+        };
+        let axes = ["aqm", AXIS].map(|name| Axis { name: name.to_owned(), ..Axis::default() });
+        let results = Results { runs: vec![on(SIMULATED), on("live")], axes: axes.into(), ..Results::default() };
+        let said = notes(&results);
+        assert!(said.len() == 2 && said[0].starts_with("fifo, simulated: ") && said[0].ends_with(KEYS[0]), "{said:?}");
+        assert!(said[1].starts_with("fifo, live: ") && said[1].ends_with("net.ipv4.tcp_rmem changes it"), "{said:?}");
+        // A warm-up is a key of both.
+        let late = |label: &str| {
+            let limits = Some(Limits { late: 3, ..FREE });
+            let app = AppStats { limits, population: 4, ..AppStats::default() };
+            Entry { apps: [("bulk".to_owned(), app)].into(), ..on(label) }
+        };
+        assert_eq!(notes(&Results { runs: vec![late(SIMULATED), late("live")], ..results }).len(), 1);
     }
 
     /// Less than a tenth of the time, on the mean over the repeats.

@@ -8,6 +8,7 @@
 //! | `skill` | how well the cells of published tables agree |
 //! | [`statistics`] | means with their intervals, differences of paired runs, start-up transients, effective sample sizes |
 //! | `metrics`, `means` | the numbers of an entry by their paths; their means over the runs of a combination |
+//! | [`place`] | the axis that tells simulated runs from those with real packets |
 //! | `player` | how the page of `aqmkit play` opens the runs |
 //! | `ruler` | labels of an axis as numbers of one unit |
 //! | `setting` | what the experiment sets, in words |
@@ -18,6 +19,7 @@ pub mod advice;
 pub mod card;
 mod means;
 mod metrics;
+pub mod place;
 mod player;
 mod ruler;
 mod setting;

@@ -6,12 +6,9 @@
 
 use std::collections::BTreeMap;
 
+pub use aqmkit_results::place::{AXIS, SIMULATED};
 use aqmkit_results::{Agreement, Entry, Results};
 
-/// The axis that distinguishes simulated and live runs.
-pub const AXIS: &str = "on";
-/// The label of simulated runs on it. All other labels are of runs with real packets, which are compared with them.
-pub const SIMULATED: &str = "simulated";
 /// Tolerance of the utilisation, in percentage points.
 const UTILIZATION: f64 = 3.0;
 /// Tolerance of the delay: a share of the larger value, and milliseconds; the larger tolerance counts.

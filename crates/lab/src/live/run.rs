@@ -15,7 +15,7 @@ use aqmkit_runs::run::{Stop, Work};
 use aqmkit_sim::{Control, Output, Progress, Scenario};
 use aqmkit_study::agree::AXIS;
 
-use super::hosts::{Hosts, Recorded};
+use super::hosts::{Hosts, Recorded, could_not_fill};
 use super::plan::{self, NotLive, On};
 
 /// A run of an experiment, in the simulator or on a live link.
@@ -94,11 +94,12 @@ fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> 
         _ => failed(&e),
     })?;
     let (measured, dropped_elsewhere) = closed.map_err(|e| failed(&e))?;
-    let doubts = measured.doubts(dropped_elsewhere);
+    let mut doubts = measured.doubts(dropped_elsewhere);
+    let mut output = join(&plan, measured.recorders, hosts.recorder, measured.end);
+    doubts.extend(could_not_fill(&setup.down.name, &output.windows, &hosts.efforts));
     if !doubts.is_empty() {
         return Err(Stop::Failed(format!("the machine could not keep up: {}", doubts.join("; "))));
     }
-    let mut output = join(&plan, measured.recorders, hosts.recorder, measured.end);
     let drops = hosts.owners.drops(output.flows.len(), &measured.drops);
     for (flow, lost) in output.flows.iter_mut().zip(drops) {
         flow.drops = lost;

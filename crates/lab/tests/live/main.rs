@@ -181,6 +181,48 @@ fn a_live_run_agrees_with_the_simulated_one() {
     assert_eq!(on, ["simulated", "live"]);
 }
 
+/// With Reno and a queue that nothing overflows, the first flow is in slow start when the measurement begins, and the second starts after it. The congestion
+/// window limits both.
+#[test]
+fn what_limited_the_senders_of_a_live_run_is_in_its_results() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("limits.toml");
+    let experiment = r#"
+        title = "limits"
+        duration = "2s"
+        warmup = "1s"
+        topology = { rate = "4mbit", delays = "50ms" }
+        transport = { profile = "linux-6", congestion = "reno" }
+        traffic = [
+            { name = "first", kind = "bulk", flows = 1, stagger = "0s" },
+            { name = "second", kind = "bulk", flows = 1, stagger = "0s", start = "500ms" },
+        ]
+        sweep.aqm = [{ name = "fifo", limit = "2000p" }]
+    "#;
+    std::fs::write(&file, experiment).unwrap();
+    let output = aqmkit(&["-q", "run", "--live"]).arg(&file).args(["--out"]).arg(dir.path()).output().unwrap();
+    let told = text_of(&output);
+    if told.contains("could not keep up") {
+        return eprintln!("skipped: {told}");
+    }
+    let results: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("results.json")).unwrap()).unwrap();
+    let runs = results["runs"].as_array().unwrap();
+    let live = runs.iter().find(|run| run["labels"]["on"] == "live").unwrap();
+    let of = |name: &str, what: &str| live["apps"][name]["limits"][what].as_f64().unwrap();
+    for name in ["first", "second"] {
+        let shares = ["application", "congestion_window", "receive_window", "send_buffer"].map(|limit| of(name, limit));
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9 && shares[1] > 0.8, "{name}: {shares:?}");
+    }
+    let counted = ["first", "second"].map(|name| [of(name, "slow_start"), of(name, "late")]);
+    assert_eq!(counted, [[1.0, 0.0], [0.0, 1.0]]);
+    assert!(told.contains("1 of 1 flows of first were in their first slow start"), "{told}");
+}
+
 /// The short form of `aqmkit run live/kernel --kernel`: each packet is followed through the queue inside the kernel.
 #[test]
 fn a_run_inside_the_kernel_is_measured_as_a_live_one() {

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use aqmkit_base::{Duration, Instant};
-use aqmkit_live::tcp_info::TcpInfo;
+use aqmkit_live::tcp_info::{Sender, TcpInfo};
 use aqmkit_traffic::{Conn, ENDLESS, Event};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
@@ -45,13 +45,15 @@ pub(super) struct Request {
 /// A connection. Requests stand in order; the counts say how far the first of them is at each end.
 struct Connection {
     app: usize,
+    group: usize,
     class: usize,
     conn: Conn,
     serial: u64,
     client: TcpStream,
     server: Option<TcpStream>,
-    /// What of the server's sending has been counted.
-    counted: TcpInfo,
+    /// What of the server's sending has been counted, and when.
+    counted: (TcpInfo, Sender),
+    counted_at: Instant,
     open: bool,
     /// Bytes of requests that the client still has to write.
     to_ask: u64,
@@ -129,12 +131,14 @@ impl Connections {
         let watched = epoll::add(world.epoll, &client, EventData::new_u64(slot as u64), flags);
         self.slots[slot] = Some(Connection {
             app,
+            group,
             class,
             conn,
             serial: self.serial,
             client,
             server: None,
-            counted: TcpInfo::default(),
+            counted: Default::default(),
+            counted_at: world.now,
             open: false,
             to_ask: 0,
             asked: VecDeque::new(),
@@ -149,28 +153,28 @@ impl Connections {
             return self.end(slot, Event::Failed, world);
         }
         match self.early.remove(&from) {
-            Some(accepted) => self.join(slot, accepted, world.epoll),
+            Some(accepted) => self.join(slot, accepted, world.now, world.epoll),
             None => drop(self.expected.insert(from, slot)),
         }
     }
 
     /// A listener has connections to accept.
-    pub(super) fn accept(&mut self, group: usize, epoll: &rustix::fd::OwnedFd) {
+    pub(super) fn accept(&mut self, group: usize, now: Instant, epoll: &rustix::fd::OwnedFd) {
         while let Some(Ok((server, from))) = self.servers.get(group).map(TcpListener::accept) {
             match self.expected.remove(&from) {
-                Some(slot) => self.join(slot, server, epoll),
+                Some(slot) => self.join(slot, server, now, epoll),
                 None => drop(self.early.insert(from, server)),
             }
         }
     }
 
     /// The server's end of a connection has come.
-    fn join(&mut self, slot: usize, server: TcpStream, epoll: &rustix::fd::OwnedFd) {
+    fn join(&mut self, slot: usize, server: TcpStream, now: Instant, epoll: &rustix::fd::OwnedFd) {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let ready = server.set_nonblocking(true).is_ok()
             && epoll::add(epoll, &server, EventData::new_u64(SERVER | slot as u64), flags).is_ok();
         if let Some(c) = self.slots[slot].as_mut().filter(|_| ready) {
-            c.server = Some(server);
+            (c.server, c.counted_at) = (Some(server), now);
         }
     }
 
@@ -209,23 +213,29 @@ impl Connections {
         self.ready(slot as u64, world);
     }
 
-    /// Counts what every connection has sent.
-    pub(super) fn count(&mut self, record: &mut Record) {
-        self.slots.iter_mut().flatten().for_each(|c| c.count(record));
+    /// Counts what every connection has sent, and what limited it.
+    pub(super) fn count(&mut self, record: &mut Record, now: Instant) {
+        self.slots.iter_mut().flatten().for_each(|c| c.count(record, now));
+    }
+
+    /// The groups of connections with data without end that have no slow-start threshold yet, each as often as it has some.
+    pub(super) fn without_threshold(&self) -> impl Iterator<Item = usize> {
+        let starting = |c: &&Connection| c.is_endless() && c.server.is_some() && c.counted.1.no_threshold;
+        self.slots.iter().flatten().filter(starting).map(|c| c.group)
     }
 
     /// Drops everything that an application has open.
-    pub(super) fn drop_all_of(&mut self, app: usize, record: &mut Record) {
+    pub(super) fn drop_all_of(&mut self, app: usize, record: &mut Record, now: Instant) {
         for slot in 0..self.slots.len() {
             if self.slots[slot].as_ref().is_some_and(|c| c.app == app) {
-                self.forget(slot, record);
+                self.forget(slot, record, now);
             }
         }
     }
 
-    fn forget(&mut self, slot: usize, record: &mut Record) -> Option<Connection> {
+    fn forget(&mut self, slot: usize, record: &mut Record, now: Instant) -> Option<Connection> {
         let mut gone = self.slots[slot].take()?;
-        gone.count(record);
+        gone.count(record, now);
         self.expected.retain(|_, s| *s != slot);
         self.free.push(slot);
         Some(gone)
@@ -266,7 +276,7 @@ impl Connections {
     }
 
     fn end(&mut self, slot: usize, event: fn(Conn) -> Event, world: &mut World<'_>) {
-        if let Some(c) = self.forget(slot, world.record) {
+        if let Some(c) = self.forget(slot, world.record, world.now) {
             world.news.push_back((c.app, event(c.conn)));
         }
     }
@@ -313,11 +323,18 @@ fn pour(mut stream: &TcpStream, mut left: u64) -> io::Result<u64> {
 }
 
 impl Connection {
-    /// Counts what the server has sent since the last time, which is what the simulator counts too.
-    fn count(&mut self, record: &mut Record) {
-        let Some(now) = self.server.as_ref().and_then(|s| TcpInfo::of(s).ok()) else { return };
-        record.segments(self.app, now.since(self.counted));
-        self.counted = now;
+    /// Whether the server has data without end to send.
+    fn is_endless(&self) -> bool {
+        self.to_answer == ENDLESS
+    }
+
+    /// Counts what the server has sent since the last time, and what limited it, which is what the simulator counts too.
+    fn count(&mut self, record: &mut Record, now: Instant) {
+        let Some(read) = self.server.as_ref().and_then(|s| TcpInfo::with_sender(s).ok()) else { return };
+        let (counters, sender) = std::mem::replace(&mut self.counted, read);
+        record.segments(self.app, read.0.since(counters));
+        record.limited(self.group, self.is_endless(), [sender, read.1], now.since(self.counted_at));
+        self.counted_at = now;
     }
 
     /// The client's end: writes requests, reads responses. True when the connection has ended.

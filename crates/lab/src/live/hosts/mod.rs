@@ -6,6 +6,7 @@
 
 mod connections;
 mod datagrams;
+mod effort;
 mod record;
 
 use std::cmp::Reverse;
@@ -23,6 +24,7 @@ use rustix::event::{Timespec, epoll};
 use super::plan;
 use connections::Connections;
 use datagrams::{Arrived, Datagrams};
+pub(crate) use effort::could_not_fill;
 use record::Record;
 pub(crate) use record::Recorded;
 
@@ -73,6 +75,8 @@ pub(crate) struct Hosts {
     apps: Vec<App>,
     /// For each group its class, the servers it has, and its applications.
     groups: Vec<(usize, u32, std::ops::Range<usize>)>,
+    /// Whether the congestion control of each group has a slow-start threshold.
+    has_threshold: Vec<bool>,
     event_queue: BinaryHeap<Reverse<(Instant, Due)>>,
     news: VecDeque<(usize, traffic::Event)>,
     connections: Connections,
@@ -109,6 +113,8 @@ impl Hosts {
         let controls =
             scenario.groups.iter().map(|g| plan::control(&g.profile).unwrap_or_default()).collect::<Vec<_>>();
         let connections = link.server.namespace.inside(|| Connections::listen(address, &controls, &epoll))?;
+        let has_threshold =
+            scenario.groups.iter().map(|g| g.profile.congestion.ends_slow_start_at_threshold()).collect();
         let of: Vec<usize> = apps.iter().map(|a| a.group).collect();
         let datagrams = Datagrams::open(link, &of, groups.len(), &epoll)?;
         let end = Instant::ZERO + scenario.duration;
@@ -121,6 +127,7 @@ impl Hosts {
             clock_read,
             apps,
             groups,
+            has_threshold,
             event_queue,
             news,
             connections,
@@ -197,7 +204,7 @@ impl Hosts {
             } else if data & DATAGRAM != 0 {
                 self.receive((data & !DATAGRAM) as usize);
             } else if data & LISTENER != 0 {
-                self.connections.accept((data & !LISTENER) as usize, &self.epoll);
+                self.connections.accept((data & !LISTENER) as usize, self.now, &self.epoll);
             } else {
                 let mut world = connections::World {
                     now: self.now,
@@ -225,16 +232,18 @@ impl Hosts {
     fn happen(&mut self, at: Instant, due: Due) {
         match due {
             Due::Open(window) => {
-                self.connections.count(&mut self.record);
+                self.connections.count(&mut self.record, at);
                 let counters = self.counters();
                 self.record.open(window, at, counters);
+                self.record.slow_start(window, self.in_slow_start());
             }
             Due::Close(window) => {
-                self.connections.count(&mut self.record);
+                self.connections.count(&mut self.record, at);
                 let counters = self.counters();
                 self.record.close(window, at, counters);
             }
             Due::Interval => {
+                self.connections.count(&mut self.record, at);
                 let counters = self.counters();
                 self.record.interval(at, counters);
                 self.event_queue.push(Reverse((at + self.record.interval_length(), Due::Interval)));
@@ -251,10 +260,20 @@ impl Hosts {
                 self.tell_group(group, traffic::Event::Stop);
                 for app in self.groups[group].2.clone() {
                     self.apps[app].stopped = true;
-                    self.connections.drop_all_of(app, &mut self.record);
+                    self.connections.drop_all_of(app, &mut self.record, at);
                 }
             }
         }
+    }
+
+    /// Connections of each group that are in their first slow start.
+    fn in_slow_start(&self) -> Vec<u64> {
+        let mut all = vec![0; self.groups.len()];
+        self.connections
+            .without_threshold()
+            .filter(|group| self.has_threshold[*group])
+            .for_each(|group| all[group] += 1);
+        all
     }
 
     /// The models' own counters, by group, summed over its applications.

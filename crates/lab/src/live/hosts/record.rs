@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
-use aqmkit_base::{Duration, Instant};
-use aqmkit_live::tcp_info::TcpInfo;
-use aqmkit_measure::{FinishedExchange, HostRecorder, Owners, Plan, Sent};
+use aqmkit_base::{Duration, Instant, SendLimit};
+use aqmkit_live::tcp_info::{Sender, TcpInfo};
+use aqmkit_measure::{FinishedExchange, HostRecorder, Owners, Plan, SenderSample, Sent};
 use aqmkit_packets::wire::{FiveTuple, Flow};
 use aqmkit_traffic::Exchange;
 
+use super::effort::{Begun, Effort, Endless};
 use crate::live::plan::on_the_clock;
 
 /// The recorder, and the plan with the names of everything.
@@ -15,6 +16,10 @@ pub(super) struct Record {
     plan: Plan,
     recorder: HostRecorder,
     owners: Owners,
+    endless: Endless,
+    /// By window.
+    begun: Vec<Begun>,
+    efforts: Vec<Effort>,
     /// The salt that the link adds to the keys of flows.
     salt: u64,
 }
@@ -25,6 +30,8 @@ pub(crate) struct Recorded {
     pub recorder: HostRecorder,
     /// The owners of connections, in the time of the link's clock.
     pub owners: Owners,
+    /// What the hosts could do, by window.
+    pub efforts: Vec<Effort>,
 }
 
 /// The protocol numbers of the two transports.
@@ -33,7 +40,15 @@ pub(super) const UDP: u8 = 17;
 
 impl Record {
     pub(super) fn new(plan: Plan, salt: u64) -> Self {
-        Record { recorder: HostRecorder::new(&plan), owners: Owners::default(), salt, plan }
+        Record {
+            recorder: HostRecorder::new(&plan),
+            owners: Owners::default(),
+            endless: Endless::default(),
+            begun: vec![Begun::default(); plan.windows.len()],
+            efforts: vec![Effort::default(); plan.windows.len()],
+            salt,
+            plan,
+        }
     }
 
     /// From `now` on, what passes between these ends in either direction belongs to an application.
@@ -72,6 +87,27 @@ impl Record {
         sent.timeouts += more.timeouts;
     }
 
+    /// What limited the sender of a group's connection for `time`, from its state at both ends of it. The kernel counts the time in which it had something to
+    /// send, and of it what the two windows held; the rest was the congestion window's or, while there was nothing to send, the application's.
+    pub(super) fn limited(&mut self, group: usize, endless: bool, [first, last]: [Sender; 2], time: Duration) {
+        let held = [last.receive_window - first.receive_window, last.send_buffer - first.send_buffer];
+        let busy = last.busy - first.busy;
+        let rtt = Some(last.rtt).filter(|rtt| !rtt.is_zero());
+        for (limit, spent, window) in [
+            (SendLimit::ReceiveWindow, held[0], last.window),
+            (SendLimit::SendBuffer, held[1], last.unacknowledged),
+            (SendLimit::CongestionWindow, busy - held[0] - held[1], 0),
+            (SendLimit::Application, time - busy, 0),
+        ] {
+            self.recorder.limited(group, &SenderSample { limit, window, rtt, endless }, spent);
+        }
+        if endless {
+            self.endless.open += time;
+            self.endless.idle += time - busy;
+            self.endless.held += held[0] + held[1];
+        }
+    }
+
     pub(super) fn delivered(&mut self, app: usize, class: usize, bytes: u64) {
         self.recorder.delivered(app as u32, class, bytes);
     }
@@ -87,10 +123,17 @@ impl Record {
     }
 
     pub(super) fn open(&mut self, window: usize, at: Instant, counters: Vec<Vec<f64>>) {
+        self.begun[window] = Begun::now(self.endless, at);
         self.recorder.open(window, at, &self.plan, counters);
     }
 
+    /// The number of connections in their first slow start at the start of a window, by group.
+    pub(super) fn slow_start(&mut self, window: usize, connections: Vec<u64>) {
+        self.recorder.slow_start(window, connections);
+    }
+
     pub(super) fn close(&mut self, window: usize, at: Instant, counters: Vec<Vec<f64>>) {
+        self.efforts[window] = self.begun[window].end(self.endless, at);
         self.recorder.close(window, at, &self.plan, counters);
     }
 
@@ -99,6 +142,6 @@ impl Record {
     }
 
     pub(super) fn finish(self) -> Recorded {
-        Recorded { recorder: self.recorder, owners: self.owners }
+        Recorded { recorder: self.recorder, owners: self.owners, efforts: self.efforts }
     }
 }
