@@ -127,7 +127,7 @@ impl Transmitter {
 
     /// Applies other settings at `now`; the trace stays. The rest of the packet in transmission is sent at the new rate: one that began
     /// at 1 bit/s would occupy the link for hours. Packets sent later do not overtake it.
-    pub fn change(&mut self, to: Settings, now: Instant) -> Option<Resent> {
+    pub fn change(&mut self, to: &Settings, now: Instant) -> Option<Resent> {
         let resent = if to.rate == self.rate { None } else { self.send_rest_at(to.rate, now) };
         (self.rate, self.framing) = (to.rate, to.framing);
         self.wire.change(to.delay, to.wire, self.last_bit);
@@ -174,10 +174,10 @@ mod tests {
         assert_eq!(transmitter.transmit(1000, at(0)).until(), at(8));
         let arrival = transmitter.arrival(1000);
         assert_eq!(arrival, at(18));
-        let resent = transmitter.change(settings(2_000_000), at(2)).unwrap();
+        let resent = transmitter.change(&settings(2_000_000), at(2)).unwrap();
         assert_eq!((resent, resent.arrival(arrival)), (Resent { from: at(8), to: at(5) }, at(15)));
         assert_eq!(transmitter.busy_until(), Some(at(5)));
-        assert_eq!(transmitter.change(settings(1_000_000), at(6)), None, "nothing is in transmission");
+        assert_eq!(transmitter.change(&settings(1_000_000), at(6)), None, "nothing is in transmission");
     }
 
     /// 4 GiB at 1 bit/s take a thousand years.
@@ -187,7 +187,7 @@ mod tests {
             let mut transmitter = Transmitter::new("link", settings(1_000), 1);
             transmitter.transmit(u32::MAX, at(0));
             let arrival = transmitter.arrival(u32::MAX);
-            let resent = transmitter.change(settings(rate), at(1)).unwrap();
+            let resent = transmitter.change(&settings(rate), at(1)).unwrap();
             let delay = resent.arrival(arrival).since(resent.to);
             assert_eq!(delay, Duration::from_millis(10), "the propagation delay can still be added");
             assert!(resent.to > resent.from);
@@ -199,7 +199,7 @@ mod tests {
         let mut transmitter = Transmitter::new("link", settings(1_000_000), 1);
         transmitter.transmit(125, at(0));
         let first = transmitter.arrival(125);
-        transmitter.change(Settings { delay: Duration::ZERO, ..settings(1_000_000) }, at(3));
+        transmitter.change(&Settings { delay: Duration::ZERO, ..settings(1_000_000) }, at(3));
         assert_eq!(transmitter.wait(at(3)), None);
         transmitter.transmit(125, at(3));
         assert_eq!((first, transmitter.arrival(125)), (at(11), at(11)));

@@ -96,7 +96,7 @@ fn wake_soon() {
         flags: u64,
         nice: i32,
         priority: u32,
-        /// Slice in nanoseconds; for SCHED_OTHER the kernel clamps it to 0.1 to 100 ms.
+        /// Slice in nanoseconds; for `SCHED_OTHER` the kernel clamps it to 0.1 to 100 ms.
         runtime: u64,
         deadline: u64,
         period: u64,
@@ -117,8 +117,8 @@ fn wake_soon() {
     let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
 }
 
-/// Locks current and future pages in memory, the latter once touched, unless RLIMIT_MEMLOCK applies: under a limit,
-/// allocations would fail once the thread has dropped CAP_IPC_LOCK.
+/// Locks current and future pages in memory, the latter once touched, unless `RLIMIT_MEMLOCK` applies: under a limit,
+/// allocations would fail once the thread has dropped `CAP_IPC_LOCK`.
 fn lock_memory() -> bool {
     give_back_large_blocks();
     let unlimited = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();

@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(Offload::read([0; HEADER], 0), Some(Offload::default()));
     }
 
-    /// Fields of `struct virtio_net_hdr`: flags, gso_type, hdr_len, gso_size, csum_start, csum_offset.
+    /// Fields of `struct virtio_net_hdr`: `flags`, `gso_type`, `hdr_len`, `gso_size`, `csum_start`, `csum_offset`.
     #[test]
     fn the_header_is_that_of_linux() {
         let segments = Some(Segments { kind: Kind::TcpV4, size: 1448, cwr: true });

@@ -356,7 +356,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         if setup.rate != self.rate() {
             self.rates.push((now, setup.rate));
         }
-        if let Some(resent) = self.transmitter.change(setup.settings(), now) {
+        if let Some(resent) = self.transmitter.change(&setup.settings(), now) {
             self.meter.continued(resent.to, now);
             self.postpone(resent);
         }

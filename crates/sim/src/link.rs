@@ -94,7 +94,7 @@ impl Link {
         let at = seen_by_discipline(to, classes);
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
         self.qdisc.reconfigure(&to.aqm, &at, &mut cx)?;
-        Ok(self.transmitter.change(settings(to), now))
+        Ok(self.transmitter.change(&settings(to), now))
     }
 
     /// What waits.

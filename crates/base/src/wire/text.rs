@@ -277,9 +277,11 @@ mod tests {
             "5ms..10ms,packets=32,bytes=64kb".parse(),
             Ok(Slot { max: ms(10), packets: 32, bytes: Bytes(65_536), ..slot })
         );
-        let why = |text: &str| text.parse::<Slot>().unwrap_err().to_string();
-        assert!(why("0ms").contains("zero") && why("10ms..5ms").contains("above 5ms"));
-        assert!(why("5ms,32").contains("packets=32") && why("5ms,packets=-1").contains("number of packets"));
+        let wrong_slot = |text: &str| text.parse::<Slot>().unwrap_err().to_string();
+        assert!(wrong_slot("0ms").contains("zero") && wrong_slot("10ms..5ms").contains("above 5ms"));
+        assert!(
+            wrong_slot("5ms,32").contains("packets=32") && wrong_slot("5ms,packets=-1").contains("number of packets")
+        );
     }
 
     #[test]

@@ -195,7 +195,7 @@ access = "5mbit"
 }
 
 /// A directory of published distributions for all `http-unc` that name none: the run has another hash, its data and their hash, and the report says so.
-/// What the header of the files has is no UTF-8.
+/// The header of the files is not UTF-8.
 #[test]
 fn published_web_users_are_taken_from_a_directory() {
     let directory = tempfile::tempdir().unwrap();
@@ -207,13 +207,13 @@ fn published_web_users_are_taken_from_a_directory() {
         ("objects", "2 1"),
         ("think_times", "1000 1"),
     ] {
-        let text = [b"# \xa9 made up\n", table.as_bytes(), b"\n"].concat();
-        std::fs::write(directory.path().join(format!("{name}.cdf")), text).unwrap();
+        let file = [b"# \xa9 made up\n", table.as_bytes(), b"\n"].concat();
+        std::fs::write(directory.path().join(format!("{name}.cdf")), file).unwrap();
     }
     let path = directory.path().to_str().unwrap().to_owned();
     let text = "title = \"T\"\nduration = \"5s\"\n[topology]\nrate = \"10mbit\"\n[[traffic]]\nkind = \"http-unc\"\nusers = 9\n";
     let overrides = Overrides { unc_data: Some(path.clone()), ..Overrides::default() };
-    let read = |text: &str| Experiment::parse("t.toml", text, &overrides);
+    let read = |toml: &str| Experiment::parse("t.toml", toml, &overrides);
     let (plain, given) = (parse(text).unwrap(), read(text).unwrap());
     assert_ne!(plain.hash(), given.hash());
     assert!(given.setting().iter().any(|fact| fact.value.contains(&path)), "{:?}", given.setting());

@@ -53,7 +53,7 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
     let overrides = Overrides { scale, unc_data: unc_data()?, ..Overrides::default() };
     if overrides.unc_data.is_some() && args.record.is_some() {
         return wrong(
-            &format!("verdicts on the users of ${UNC_DATA} cannot be recorded"),
+            format!("verdicts on the users of ${UNC_DATA} cannot be recorded"),
             "recorded verdicts are those of the built-in users: unset it",
         );
     }
@@ -90,9 +90,9 @@ fn unc_data() -> Result<Option<String>, Failure> {
     let found = std::fs::canonicalize(&named).ok().filter(|path| path.is_dir());
     match found.as_deref().map(std::path::Path::to_str) {
         Some(Some(directory)) => Ok(Some(directory.to_owned())),
-        Some(None) => wrong(&format!("${UNC_DATA} is not UTF-8"), "rename the directory"),
+        Some(None) => wrong(format!("${UNC_DATA} is not UTF-8"), "rename the directory"),
         None => wrong(
-            &format!("${UNC_DATA} = {} is not a directory", named.display()),
+            format!("${UNC_DATA} = {} is not a directory", named.display()),
             "set it to the directory with the six files (aqmkit describe http-unc), or unset it",
         ),
     }

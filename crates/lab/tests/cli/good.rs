@@ -259,7 +259,6 @@ fn packets_are_not_written_over_the_experiment() {
     assert!(desk.read("tiny.toml").contains("Tiny"));
 }
 
-/// The name of a study stands for all of its experiments, each once.
 /// `reproduce` takes the published web users from a directory in the environment, and says what is wrong with it; verdicts on them are not recorded.
 #[test]
 fn reproduce_takes_published_web_users() {
@@ -276,8 +275,8 @@ fn reproduce_takes_published_web_users() {
         let output = command.args(line.split(' ')).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    let (code, told) = reproduce("-q reproduce web.toml --out r", "nowhere");
-    assert!(code != Some(0) && told.contains("AQMKIT_UNC_DATA = nowhere is not a directory"), "{told}");
+    let (missing, complaint) = reproduce("-q reproduce web.toml --out r", "nowhere");
+    assert!(missing != Some(0) && complaint.contains("AQMKIT_UNC_DATA = nowhere is not a directory"), "{complaint}");
     let files = ["top_responses", "embedded_responses", "top_requests", "embedded_requests", "objects", "think_times"];
     for name in files {
         desk.write(&format!("unc/{name}.cdf"), "100 0.5\n200 1\n");
@@ -288,10 +287,11 @@ fn reproduce_takes_published_web_users() {
     let text: String = results.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
     assert!(text.contains("with the distributions in /") && text.contains("/unc"), "{text}");
     desk.write("out/verdicts.csv", "");
-    let (code, told) = reproduce("-q reproduce web.toml --out r --record out", "unc");
-    assert!(code != Some(0) && told.contains("cannot be recorded"), "{told}");
+    let (recorded, refusal) = reproduce("-q reproduce web.toml --out r --record out", "unc");
+    assert!(recorded != Some(0) && refusal.contains("cannot be recorded"), "{refusal}");
 }
 
+/// The name of a study stands for all of its experiments, each once.
 #[test]
 fn reproduce_takes_a_study() {
     let desk = Desk::new();

@@ -34,11 +34,11 @@ const SOCKET: Reg = Reg::R6;
 /// Per-connection state, in `icsk_ca_priv`.
 struct State {
     alpha: i16,
-    /// snd_nxt at the start of the observation window, which ends when this is acknowledged.
+    /// `snd_nxt` at the start of the observation window, which ends when this is acknowledged.
     next_seq: i16,
     old_delivered: i16,
     old_delivered_ce: i16,
-    /// rcv_nxt when the CE state was last updated.
+    /// `rcv_nxt` when the CE state was last updated.
     prior_rcv_nxt: i16,
     /// Whether the last packet was CE-marked (`DCTCP.CE`).
     ce_state: i16,
@@ -241,7 +241,7 @@ impl Dctcp {
     }
 
     /// The receiver's ACK state machine (RFC 8257, section 3.2, figure 1): when the CE state changes, a pending delayed
-    /// ACK is sent with the old state first, then the new packet is ACKed immediately. The event is in `R2`.
+    /// ACK is sent with the old state first, then the new packet is acknowledged immediately. The event is in `R2`.
     fn receive(&self, code: &mut Code) {
         let (same, sent) = (code.label(), code.label());
         let now = Reg::R2;

@@ -1,4 +1,4 @@
-//! Registers a struct_ops map, a table of functions written in BPF, with the kernel
+//! Registers a `struct_ops` map, a table of functions written in BPF, with the kernel
 //! (`Documentation/bpf/map_struct_ops.rst`).
 
 use std::io;
@@ -100,7 +100,7 @@ fn lacks(what: &str) -> io::Error {
     io::Error::other(format!("this kernel has no {what}"))
 }
 
-/// Minimal BTF with one integer type: a struct_ops map needs a BTF of its own, though its value type is the kernel's.
+/// Minimal BTF with one integer type: a `struct_ops` map needs a BTF of its own, though its value type is the kernel's.
 fn own_types() -> io::Result<OwnedFd> {
     const HEADER: u32 = 24;
     const INTEGER: [u32; 4] = [0, 1 << 24, 4, 32];

@@ -14,7 +14,7 @@ use crate::bpf::kernel_types::Btf as KernelTypes;
 use crate::bpf::load_types;
 use crate::bpf::struct_ops::Table;
 
-/// The kernel's struct of qdisc operations, and its struct_ops wrapper.
+/// The kernel's struct of qdisc operations, and its `struct_ops` wrapper.
 const TABLE: &str = "Qdisc_ops";
 pub(super) const WRAPPER: &str = "bpf_struct_ops_Qdisc_ops";
 /// The members to set; the programs have the same names.

@@ -22,7 +22,7 @@ fn large_transfers_are_intact() {
     }
 }
 
-/// Datagrams sent with UDP_SEGMENT arrive one by one, unchanged.
+/// Datagrams sent with `UDP_SEGMENT` arrive one by one, unchanged.
 #[test]
 fn datagrams_that_were_sent_together_come_one_by_one() {
     const SIZE: usize = 100;

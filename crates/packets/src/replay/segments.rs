@@ -7,7 +7,7 @@ use super::Record;
 use crate::headers::{Headers, Part, TCP};
 use crate::wire::{View, checksum};
 
-/// EtherType of PPPoE sessions.
+/// `EtherType` of PPPoE sessions.
 const PPPOE: [u8; 2] = [0x88, 0x64];
 
 /// How to segment a packet.

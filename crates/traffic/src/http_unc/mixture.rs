@@ -102,11 +102,11 @@ mod tests {
         assert_eq!(table.max(), 1e12);
         // A Pareto component of exponent 1 that is cut at 101 times its low: of 10 in 1000, 100 is twice the least.
         let tail = Part::Pareto { weight: 1.0, low: 10.0, shape: 1.0 };
-        let table = Mixture { parts: vec![tail], max: 1010.0 }.table();
+        let pareto = Mixture { parts: vec![tail], max: 1010.0 }.table();
         // P(X > x) = (10 / x - 1 / 101) / (1 - 1 / 101), which is 0.1 at 10 / (0.1 * 100 / 101 + 1 / 101) = 91.818.
-        assert!((table.quantile(0.9) / 91.818 - 1.0).abs() < 1e-3, "{}", table.quantile(0.9));
+        assert!((pareto.quantile(0.9) / 91.818 - 1.0).abs() < 1e-3, "{}", pareto.quantile(0.9));
         // The mean of a Pareto of exponent 1, cut: ln(101) 10 / (1 - 1 / 101).
-        assert!((table.mean() / (libm::log(101.0) * 10.0 * 1.01) - 1.0).abs() < 2e-3, "{}", table.mean());
+        assert!((pareto.mean() / (libm::log(101.0) * 10.0 * 1.01) - 1.0).abs() < 2e-3, "{}", pareto.mean());
     }
 
     #[test]

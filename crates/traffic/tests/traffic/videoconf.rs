@@ -159,7 +159,7 @@ fn a_gap_moves_the_second_packet_of_each_frame_and_nothing_else() {
     }
     // 11 of 15 frames have two packets.
     assert!((seconds as f64 / (294.0 * 15.0) - 11.0 / 15.0).abs() < 0.02, "{seconds}");
-    let told = |gap: &str| spec("videoconf", &format!(r#"{{"gap": "{gap}"}}"#)).check().map_err(|e| e.to_string());
+    let told = |given: &str| spec("videoconf", &format!(r#"{{"gap": "{given}"}}"#)).check().map_err(|e| e.to_string());
     assert_eq!(told("40ms"), Ok(()));
     assert!(told("41ms").unwrap_err().contains("at most 40ms"));
 }

@@ -33,8 +33,8 @@ fn a_threshold_below_half_of_the_pipe_is_kept() {
     let kept = (first + MSS / 2) / MSS * (MSS + 40);
     assert_eq!(route.ssthresh(), kept);
     // The next connection ends slow start there. Without a loss it leaves what it began with.
-    let pair = transfer(&profile, 200, &[], &mut route);
-    assert_eq!(pair.ends[A].ssthresh(), kept);
+    let next = transfer(&profile, 200, &[], &mut route);
+    assert_eq!(next.ends[A].ssthresh(), kept);
     let again = (kept + MSS / 2) / MSS * (MSS + 40);
     assert_eq!(route.ssthresh(), kept.midpoint(again));
 }

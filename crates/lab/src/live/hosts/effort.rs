@@ -210,8 +210,8 @@ mod tests {
         let begun = Begun::now(Endless::default(), clock.now());
         while clock.now() < Instant::ZERO + Duration::from_millis(50) {}
         assert!(begun.end(Endless::default(), clock.now()).busy[0] > 0.9);
-        let begun = Begun::now(Endless::default(), clock.now());
+        let asleep = Begun::now(Endless::default(), clock.now());
         std::thread::sleep(std::time::Duration::from_millis(100));
-        assert!(begun.end(Endless::default(), clock.now()).busy[0] < 0.9);
+        assert!(asleep.end(Endless::default(), clock.now()).busy[0] < 0.9);
     }
 }

@@ -134,7 +134,7 @@ fn marks_take_off_half_of_the_estimate_and_losses_half_of_the_window() {
 }
 
 /// RFC 8257, section 3.2, figure 1: when the CE state changes, the pending ACK is sent with the old state, then the new
-/// packet is ACKed immediately.
+/// packet is acknowledged immediately.
 #[test]
 fn a_change_of_marks_is_told_at_once() {
     let (marked, not_marked) = (EVENT_MARKED as u64, EVENT_NOT_MARKED as u64);
