@@ -67,7 +67,10 @@ pub fn library_files(name: &str, experiment: Option<&str>) -> Result<Vec<(PathBu
     for path in folders.into_iter().map(|f| f.join(name)) {
         match bounded::text(&path, &bounded::ROWS) {
             Ok(text) => found.push((path, text)),
-            Err(_) if !path.is_file() => {}
+            Err(_) if !path.is_file() => {
+                let within = path.strip_prefix(TREE).ok().and_then(|below| embedded_text(&slashed(below)));
+                found.extend(within.map(|text| (path.clone(), text.to_owned())));
+            }
             Err(e) => return Err(e.into()),
         }
     }

@@ -2,6 +2,8 @@
 
 use aqmkit_aqm::Why;
 use aqmkit_measure::Output;
+use aqmkit_measure::metric::percent;
+use aqmkit_measure::output::Distribution;
 use aqmkit_results::Entry;
 use aqmkit_results::statistics::{deviation, mean, mean_of_known};
 use serde_json::Value;
@@ -42,7 +44,8 @@ impl<'a> Measured<'a> {
     fn one(&self, path: &str, seconds: Option<Statistic>) -> Result<f64, String> {
         let found = match seconds {
             Some(statistic) => over_seconds(statistic, path, self.output, (self.from_s, self.to_s)),
-            None => value_at(&self.values, path),
+            None => value_at(&self.values, path)
+                .or_else(|| percentile_at(self.output, self.values.get("window")?.as_str()?, path)),
         };
         found.ok_or_else(|| path.to_owned())
     }
@@ -52,6 +55,15 @@ impl<'a> Measured<'a> {
 #[must_use]
 pub fn value_at(values: &Value, path: &str) -> Option<f64> {
     lookup(values, path).and_then(Value::as_f64).or_else(|| none_dropped(values, path))
+}
+
+/// A whole percentile that no window lists, such as `classes.tcp.queue_delay_ms.p25`, from the stored distribution.
+#[must_use]
+pub fn percentile_at(output: &Output, window: &str, path: &str) -> Option<f64> {
+    let (quantity, name) = path.rsplit_once('.')?;
+    let percent = percent(name)?;
+    let found = output.distributions.iter().find(|d| d.window == window && d.quantity == quantity)?;
+    Some(Distribution::quantile(&found.points, percent / 100.0))
 }
 
 /// The value at a path whose parts may contain dots.

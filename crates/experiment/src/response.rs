@@ -4,6 +4,7 @@ use std::fmt;
 
 use aqmkit_base::Duration;
 use aqmkit_base::units::parse_duration;
+use aqmkit_measure::metric::percent;
 
 use super::problem::Problem;
 
@@ -35,7 +36,6 @@ impl Response {
     /// When nothing is written so.
     pub fn parse(text: &str) -> Result<Response, Problem> {
         let time = |start: &str| parse_duration(text.strip_prefix(start)?.trim()).ok();
-        let percentile = || text.strip_prefix('p')?.parse::<f64>().ok().filter(|p| (0.0..100.0).contains(p));
         let found = match text {
             "crossover" => Some(Response::Crossover),
             "alike" => Some(Response::Alike),
@@ -45,7 +45,7 @@ impl Response {
                 .or_else(|| time("mean<=").map(Response::Mean))
                 .or_else(|| time("gain<=").map(Response::Gain))
                 .or_else(|| time("peak>=").map(Response::Peak))
-                .or_else(|| percentile().map(Response::Percentile)),
+                .or_else(|| percent(text).map(Response::Percentile)),
         };
         found.ok_or_else(|| {
             Problem::new(format!("{text:?} is not a statistic of response times"))

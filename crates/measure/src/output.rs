@@ -304,6 +304,17 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// The value at which the cumulative distribution through these points reaches `share`; not a number without points.
+    #[must_use]
+    pub fn quantile(points: &[(f64, f64)], share: f64) -> f64 {
+        let next = points.partition_point(|point| point.1 < share);
+        match (next.checked_sub(1).and_then(|i| points.get(i)), points.get(next)) {
+            (Some(a), Some(b)) => a.0 + (b.0 - a.0) * (share - a.1) / (b.1 - a.1),
+            (None, Some(b)) => b.0,
+            (a, None) => a.map_or(f64::NAN, |a| a.0),
+        }
+    }
+
     /// The shares at which a cumulative distribution has its points, ascending: `steps` over the body and about 100
     /// over the last hundredth.
     pub fn shares(steps: u32) -> impl Iterator<Item = f64> + Clone {

@@ -21,7 +21,7 @@ const PUBLISHED: &str = "published.csv";
 /// # Errors
 /// When a file of them is wrong.
 pub fn published(exp: &Experiment) -> Result<Published, Failure> {
-    let help = "its columns are id, source, where, what, unit, low, high, kind";
+    let help = "its columns are id, source, where, what, unit, low, high, kind, and perhaps within";
     let mut all = Published::default();
     gather(PUBLISHED, Some(&exp.file), help, |text| Published::parse(text).map(|rows| all.extend(rows)))?;
     Ok(all)

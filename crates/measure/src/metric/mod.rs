@@ -202,7 +202,16 @@ impl Metric {
 
     fn is_at(&self, path: &str) -> bool {
         let below = |statistic: &str| path.strip_suffix(statistic).and_then(|p| p.strip_suffix('.'));
-        matches(self.path, path) || self.statistics.iter().filter_map(|s| below(s)).any(|p| matches(self.path, p))
+        matches(self.path, path)
+            || self.statistics.iter().filter_map(|s| below(s)).any(|p| matches(self.path, p))
+            || self.is_percentile(path)
+    }
+
+    /// Whether the path is a percentile that windows do not list: the stored distribution has it.
+    fn is_percentile(&self, path: &str) -> bool {
+        let listed = self.statistics.contains(&"p90");
+        let quantity = path.rsplit_once('.').filter(|(_, name)| listed && percent(name).is_some());
+        quantity.is_some_and(|(quantity, _)| matches(self.path, quantity))
     }
 
     /// The column of the time series for this link, class or traffic; of a distribution, the column of the mean.
@@ -211,6 +220,12 @@ impl Metric {
         let path = self.path.replacen('*', owner, 1);
         if self.statistics.is_empty() { path } else { format!("{path}.mean") }
     }
+}
+
+/// The number in the name of a percentile: 25 in `p25`, 99.9 in `p99.9`.
+#[must_use]
+pub fn percent(name: &str) -> Option<f64> {
+    name.strip_prefix('p')?.parse::<f64>().ok().filter(|p| (0.0..100.0).contains(p))
 }
 
 /// Whether a path matches a pattern.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_experiment::number::{over_seconds, value_at};
+use aqmkit_experiment::number::{over_seconds, percentile_at, value_at};
 use aqmkit_experiment::{Expect, OVER, OrderChain, PLUS, Statistic};
 use aqmkit_formulas::unit::{self, Dimension, Quantity};
 use aqmkit_measure::Output;
@@ -161,7 +161,7 @@ fn total(expect: &Expect, paths: &[String], seen: &Seen<'_>) -> Result<f64, Stri
     let value = |path: &String| {
         let found = match expect.seconds {
             Some(statistic) => over_seconds(statistic, path, seen.output, (seen.from_s, seen.to_s)),
-            None => value_at(&seen.values, path),
+            None => value_at(&seen.values, path).or_else(|| percentile_at(seen.output, window_of(seen), path)),
         };
         found.ok_or_else(|| missing(path, seen))
     };
@@ -169,8 +169,11 @@ fn total(expect: &Expect, paths: &[String], seen: &Seen<'_>) -> Result<f64, Stri
 }
 
 fn times<'s>(quantity: &str, seen: &'s Seen<'_>) -> Result<Times<'s>, String> {
-    let window = seen.labels.get("window").map_or("", String::as_str);
-    Times::find(seen.output, window, quantity).ok_or_else(|| missing(quantity, seen))
+    Times::find(seen.output, window_of(seen), quantity).ok_or_else(|| missing(quantity, seen))
+}
+
+fn window_of<'s>(seen: &'s Seen<'_>) -> &'s str {
+    seen.labels.get("window").map_or("", String::as_str)
 }
 
 fn missing(path: &str, seen: &Seen<'_>) -> String {

@@ -52,6 +52,9 @@ pub struct Row {
     pub high: String,
     /// What kind of statement it is.
     pub kind: Kind,
+    /// The tolerance of a number, if not the general one: `10%`, or `20% or 1` in its unit, whichever is larger.
+    #[serde(default)]
+    pub within: String,
 }
 
 /// Every published value, by id.
@@ -103,6 +106,9 @@ impl Row {
                 return Err(format!("{name} = {text:?} is not a number as it is printed, such as 90, -0.5 or 1,270"));
             }
         }
+        if !self.within.is_empty() && tolerance::given(&self.within).is_none() {
+            return Err(format!("within = {:?} is not a tolerance, such as 10% or \"20% or 1\"", self.within));
+        }
         let numbers = !self.low.is_empty() || !self.high.is_empty();
         if numbers && self.unit().is_none() {
             let known: Vec<_> = aqmkit_formulas::unit::UNITS.iter().map(|u| u.name).collect();
@@ -126,6 +132,9 @@ impl Row {
         let exact = self.low == self.high;
         let tolerance = |text: &str| match self.kind {
             Kind::Equation => tolerance::of_equation(text),
+            Kind::Value if exact && !self.within.is_empty() => {
+                tolerance::given(&self.within).map_or(0.0, |within| within.of(text))
+            }
             // A printed bound or range is taken literally.
             Kind::Value if exact => tolerance::of_measurement(text, self.unit().and_then(Unit::whole)),
             Kind::Value | Kind::Order => 0.0,

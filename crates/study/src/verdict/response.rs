@@ -2,7 +2,7 @@
 
 use aqmkit_experiment::Response;
 use aqmkit_measure::Output;
-use aqmkit_measure::output::Responses;
+use aqmkit_measure::output::{Distribution, Responses};
 
 /// Distributions are compared up to the point beyond which fewer than this share of the responses lie: single responses
 /// decide there.
@@ -38,12 +38,7 @@ impl<'a> Times<'a> {
 
     /// The quantile of this share, in milliseconds.
     fn quantile(&self, share: f64) -> f64 {
-        let next = self.points.partition_point(|p| p.1 < share);
-        match (next.checked_sub(1).and_then(|i| self.points.get(i)), self.points.get(next)) {
-            (Some(a), Some(b)) => a.0 + (b.0 - a.0) * (share - a.1) / (b.1 - a.1),
-            (None, Some(b)) => b.0,
-            (a, None) => a.map_or(f64::NAN, |a| a.0),
-        }
+        Distribution::quantile(self.points, share)
     }
 
     /// The mean in milliseconds, with longer times counted as `most`.

@@ -23,6 +23,32 @@ pub(super) fn of_measurement(printed: &str, whole: Option<f64>) -> f64 {
     (OF_A_MEASUREMENT * judged).max(steps * digit)
 }
 
+/// A tolerance that `published.csv` gives for a number in place of the general one: a share of the number or so many of its
+/// units, whichever is larger.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Given {
+    share: f64,
+    units: f64,
+}
+
+impl Given {
+    /// The tolerance of a printed number, in its unit.
+    pub(super) fn of(self, printed: &str) -> f64 {
+        (self.share * number(printed).unwrap_or(0.0).abs()).max(self.units)
+    }
+}
+
+/// Reads a tolerance: `10%`, `1`, `20% or 1`.
+pub(super) fn given(text: &str) -> Option<Given> {
+    let positive = |digits: &str| number(digits.trim()).filter(|x| *x > 0.0);
+    let (share, units) = match text.split_once('%') {
+        Some((percent, "")) => (positive(percent)?, 0.0),
+        Some((percent, rest)) => (positive(percent)?, positive(rest.trim().strip_prefix("or ")?)?),
+        None => (0.0, positive(text)?),
+    };
+    Some(Given { share: share / 100.0, units })
+}
+
 /// The number of digits of a number that is printed down to this unit: two for 0.50 and for 0.0, one for 0.05 and for
 /// 0.
 fn digits(x: f64, unit: f64) -> usize {
@@ -66,6 +92,18 @@ mod tests {
         assert_eq!(last_digit("39.07"), 0.01);
         assert_eq!(last_digit("240"), 1.0);
         assert_eq!(last_digit("1,240"), 1.0);
+    }
+
+    #[test]
+    fn a_tolerance_may_be_given() {
+        let of = |text: &str, printed: &str| given(text).map(|within| within.of(printed));
+        is(of("10%", "39.6").unwrap(), 3.96);
+        assert_eq!(of("20% or 1", "3.0"), Some(1.0));
+        is(of("20% or 1", "14.9").unwrap(), 2.98);
+        assert_eq!(of("0.5", "10"), Some(0.5));
+        for text in ["", "%", "-10%", "10% 1", "10% or", "ten", "0%"] {
+            assert_eq!(given(text), None, "{text}");
+        }
     }
 
     /// Half a per cent, or half of the last printed digit.
