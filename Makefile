@@ -101,4 +101,4 @@ numbers:
 	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
 	./target/release/aqmkit reproduce --scale quick --record experiments || [ $$? -eq 1 ]
 	./target/release/aqmkit reproduce --null --record experiments
-	./target/release/aqmkit scoreboard --update README.md docs/gallery.md experiments/*/README.md
+	./target/release/aqmkit scoreboard --update README.md docs/gallery.md docs/guide/reproduce.md experiments/*/README.md

@@ -21,7 +21,7 @@ fn documents_have_the_numbers_that_are_kept() {
         .filter(|page| page.is_file())
         .collect();
     pages.push(root.join("README.md"));
-    pages.push(root.join("docs/gallery.md"));
+    pages.extend(["docs/gallery.md", "docs/guide/reproduce.md"].map(|page| root.join(page)));
     assert!(pages.len() > 5, "{pages:?}");
     let mut command = Command::cargo_bin("aqmkit").unwrap();
     let output = command
