@@ -197,6 +197,9 @@ pub struct Run {
     /// Also write a capture of the first run at the measured link (select a run with --set aqm=red)
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
+    /// Print the table of every combination and window, and each published value with its note
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
     /// Print the digest of every run: equal digests are equal results, to the bit, here and in the page of aqmkit play
     /// (printed without this option where there is one run)
     #[arg(long, conflicts_with_all = ["live", "json"])]

@@ -25,7 +25,7 @@ pub use room::Room;
 
 use super::args;
 use super::fail::Failure;
-use super::perform::{Where, directory, jobs, perform_with_page, show};
+use super::perform::{Shown, Where, directory, jobs, perform_with_page, show};
 use super::progress::Talk;
 use super::rounds::perform_rounds;
 use super::say;
@@ -60,7 +60,7 @@ pub fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk) -> Res
     if let Some(warning) = idle(&performed.results) {
         say::tell(&format!("warning: {warning}"));
     }
-    show(&performed, &dir, args.how.json)
+    show(&performed, &dir, Shown::of(args.how.json, true))
 }
 
 /// Writes the experiment to the file of `--save`, if one is given.

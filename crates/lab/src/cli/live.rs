@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::args;
 use super::fail::{Failure, wrong};
-use super::perform::{Performed, Where, directory, failures, perform_plan, show};
+use super::perform::{Performed, Shown, Where, directory, failures, perform_plan, show};
 use super::progress::Talk;
 use super::say;
 use crate::live::plan::{NotLive, On};
@@ -47,7 +47,7 @@ pub(super) fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), 
     let dir = directory(args.how.out.as_deref(), &beside(&exp.id, &real));
     let performed = perform(exp, &real, &dir, talk)?;
     // A failed run is reported at the end, after the results of the others.
-    let shown = show(&performed, &dir, args.how.json);
+    let shown = show(&performed, &dir, Shown::of(args.how.json, args.explain));
     let list = &performed.results.agreements;
     if !args.how.json {
         say::print(&table(list))?;

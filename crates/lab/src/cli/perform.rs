@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aqmkit_aqm::registry::Link;
 use aqmkit_experiment::Experiment;
-use aqmkit_report::terminal::{Screen, summary, verdicts};
+use aqmkit_report::terminal::{Screen, first_screen, summary, tally, verdicts};
 use aqmkit_report::{PlayerPage, ReportInput, notes, write_html};
 use aqmkit_results::{Axis, Player, Results};
 use aqmkit_runs::export;
@@ -264,23 +264,50 @@ fn stopped(outcome: &Outcome, planned: usize, dir: &Path) -> String {
     )
 }
 
+/// How much of the results of an experiment is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// One screen: a table, and the number of published values met.
+    Screen,
+    /// Every table, and each published value.
+    Everything,
+    /// `results.json`.
+    Json,
+}
+
+impl Shown {
+    /// By the options of a command.
+    pub(super) fn of(json: bool, explain: bool) -> Shown {
+        match (json, explain) {
+            (true, _) => Shown::Json,
+            (false, true) => Shown::Everything,
+            (false, false) => Shown::Screen,
+        }
+    }
+}
+
+/// The most published values that are listed without being asked for.
+const LISTED: usize = 12;
+
 /// Prints the results of an experiment.
 ///
 /// # Errors
 /// When standard output is gone, or a run failed.
-pub fn show(performed: &Performed, dir: &Path, json: bool) -> Result<(), Failure> {
+pub fn show(performed: &Performed, dir: &Path, shown: Shown) -> Result<(), Failure> {
     let results = &performed.results;
-    if json {
+    if shown == Shown::Json {
         say::print(&serde_json::to_string_pretty(results)?)?;
     } else {
         let screen = Screen::of_stdout();
-        let mut text = summary(results, screen);
+        let everything = shown == Shown::Everything;
+        let mut text = if everything { summary(results, screen) } else { first_screen(results, screen) };
         for note in notes(results) {
             text.push_str(&format!("{}\n", textwrap::fill(&note, screen.width)));
         }
         if !results.expectations.is_empty() {
             text.push('\n');
-            text.push_str(&verdicts(results, screen));
+            let listed = everything || results.expectations.len() <= LISTED;
+            text.push_str(&if listed { verdicts(results, screen) } else { tally(results, screen) });
         }
         say::print(&format!("{text}\nReport: {}", dir.join("report.html").display()))?;
     }

@@ -13,7 +13,7 @@ use aqmkit_sim::{Control, Progress};
 use super::args;
 use super::fail::{Failure, wrong};
 use super::live;
-use super::perform::{Where, directory, jobs, perform_with_page, show};
+use super::perform::{Shown, Where, directory, jobs, perform_with_page, show};
 use super::places::Place;
 use super::progress::Talk;
 use super::rounds::perform_rounds;
@@ -53,10 +53,10 @@ pub(super) fn run(args: &args::Run, catalogues: &Catalogues, talk: Talk) -> Resu
         }
     };
     if !args.how.json && (args.digests || performed.done.len() == 1) {
-        show(&performed, &dir, false)?;
+        show(&performed, &dir, Shown::of(false, args.explain))?;
         return digests(&performed.done);
     }
-    show(&performed, &dir, args.how.json)
+    show(&performed, &dir, Shown::of(args.how.json, args.explain))
 }
 
 /// Prints the digest of each run.

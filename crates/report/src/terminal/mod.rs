@@ -13,5 +13,5 @@ pub use card::card;
 pub use scoreboard::scoreboard;
 pub use screen::{Screen, drawn, head, number};
 pub(crate) use summary::fitting;
-pub use summary::summary;
-pub use verdicts::verdicts;
+pub use summary::{first_screen, summary};
+pub use verdicts::{tally, verdicts};

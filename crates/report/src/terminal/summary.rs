@@ -29,21 +29,75 @@ pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
     let mut text = setting(results, &grid, screen);
     for group in &grid.groups {
         for table in &group.tables {
-            let title = title(&grid, group, table);
-            if !title.is_empty() {
-                let _ = writeln!(text, "{}", screen.bold(&title));
-            }
-            let _ = writeln!(text, "{}\n", draw(&grid, table, &shown, screen));
-            let by_control = controls(&grid, table, &results.controls, screen);
-            if !by_control.is_empty() {
-                let _ = writeln!(text, "{by_control}\n");
-            }
-            if let Some(answer) = answer(&grid, table) {
-                let _ = writeln!(text, "{}\n", textwrap::fill(&answer, screen.width));
-            }
+            text.push_str(&with_answer(results, &grid, (group, table), &shown, screen));
         }
     }
     text.push_str(&legend(&grid, &all, &shown, screen.width));
+    text
+}
+
+/// One screen of an experiment with several tables: what it asks, the last window of its first combination, and how many more
+/// tables there are. An experiment with one table has it as [`summary`] prints it.
+#[must_use]
+pub fn first_screen(results: &Results, screen: impl Into<Screen>) -> String {
+    let screen = screen.into();
+    let grid = Grid::of(results);
+    let tables = grid.groups.iter().map(|group| group.tables.len()).sum::<usize>();
+    let first = grid.groups.first().and_then(|group| Some((group, group.tables.last()?)));
+    let Some(first) = first.filter(|_| tables > 1) else { return summary(results, screen) };
+    let all = columns(&grid);
+    let shown = fitting(&grid, &all, screen.width);
+    let mut text = format!("{}\n", screen.bold(&results.title));
+    if let Some(question) = results.about.trim().split("\n\n").next().filter(|question| !question.is_empty()) {
+        // The text is Markdown; a terminal shows it without emphasis.
+        let line = question.replace(['*', '`'], "").split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "{}", textwrap::fill(&line, screen.width));
+    }
+    let _ = write!(text, "\n{}", with_answer(results, &grid, first, &shown, screen));
+    let more = if tables == 2 { "1 more table".to_owned() } else { format!("{} more tables", tables - 1) };
+    let of = others(&grid);
+    let _ = writeln!(
+        text,
+        "{}\n",
+        textwrap::fill(&format!("{more} for {of}: --explain prints them, the report has them."), screen.width)
+    );
+    text.push_str(&legend(&grid, &all, &shown, screen.width));
+    text
+}
+
+/// What distinguishes the tables, in words: `other mix and window`.
+fn others(grid: &Grid) -> String {
+    let axes = grid.groups.iter().flat_map(|group| &group.labels).map(|(axis, _)| axis.as_str());
+    let mut named: Vec<&str> = Vec::new();
+    for axis in axes.chain((grid.windows.len() > 1).then_some("window")) {
+        if !named.contains(&axis) {
+            named.push(axis);
+        }
+    }
+    format!("another {}", named.join(" or "))
+}
+
+/// A table with its title, its rows by congestion control, and its answer.
+fn with_answer(
+    results: &Results,
+    grid: &Grid,
+    (group, table): (&Group, &Table),
+    shown: &[&Column],
+    screen: Screen,
+) -> String {
+    let mut text = String::new();
+    let title = title(grid, group, table);
+    if !title.is_empty() {
+        let _ = writeln!(text, "{}", screen.bold(&title));
+    }
+    let _ = writeln!(text, "{}\n", draw(grid, table, shown, screen));
+    let by_control = controls(grid, table, &results.controls, screen);
+    if !by_control.is_empty() {
+        let _ = writeln!(text, "{by_control}\n");
+    }
+    if let Some(answer) = answer(grid, table) {
+        let _ = writeln!(text, "{}\n", textwrap::fill(&answer, screen.width));
+    }
     text
 }
 

@@ -27,6 +27,23 @@ pub fn verdicts(results: &Results, screen: impl Into<Screen>) -> String {
     text
 }
 
+/// One line for all published values: how many are met.
+#[must_use]
+pub fn tally(results: &Results, screen: impl Into<Screen>) -> String {
+    let all = Tally::of(&results.expectations);
+    let mut text = format!("{} of {} published values met", all.met, all.met + all.missed);
+    if all.unmeasured > 0 {
+        let _ = write!(text, ", {} not measured", all.unmeasured);
+    }
+    let apart = results.expectations.iter().filter(|row| row.pass == Some(true));
+    let alike = apart.filter(|row| Standing::of(row) == Standing::DoesNotDiscriminate).count();
+    if alike > 0 {
+        let _ = write!(text, " ({alike} of them also without the scheme under study)");
+    }
+    let width = screen.into().width;
+    format!("{}\n", fill(&format!("{text}; --explain lists each, the report says why."), width))
+}
+
 /// One line for each published table: the number of cells that are met.
 fn tables(results: &Results, screen: Screen) -> String {
     let by_id: BTreeMap<&str, &Expectation> = results.expectations.iter().map(|row| (row.id.as_str(), row)).collect();

@@ -1,7 +1,9 @@
 //! What the terminal shows.
 
+use std::collections::BTreeMap;
+
 use aqmkit_measure::output::ClassStats;
-use aqmkit_report::terminal::{Screen, scoreboard, summary, verdicts};
+use aqmkit_report::terminal::{Screen, first_screen, scoreboard, summary, tally, verdicts};
 use aqmkit_results::{Results, Table, TableCell};
 
 use crate::synthetic::study;
@@ -20,6 +22,34 @@ fn summary_fits_160_columns() {
     let text = summary(&study.results, 160);
     assert!(text.lines().all(|line| line.chars().count() <= 160), "{text}");
     insta::assert_snapshot!(text);
+}
+
+/// One table of several, the question above it; all of an experiment that has one.
+#[test]
+fn the_first_screen_has_one_table() {
+    let study = study(2, 2);
+    let (screen, everything) = (first_screen(&study.results, 100), summary(&study.results, 100));
+    let tables = |text: &str| text.lines().filter(|line| line.starts_with('═')).count();
+    assert_eq!((tables(&screen), tables(&everything)), (1, 4), "{screen}");
+    assert!(
+        screen.starts_with(&study.results.title) && screen.contains("\n3 more tables for another mix or window"),
+        "{screen}"
+    );
+    assert!(screen.contains("10 Mbit/s bottleneck meet an unresponsive UDP blast"), "without emphasis: {screen}");
+    let mut one = study.results.clone();
+    let kept = |labels: &BTreeMap<String, String>| labels["window"] == "blast" && labels["mix"] == "HTTP+MPEG";
+    one.means.retain(|entry| kept(&entry.labels));
+    one.runs.retain(|entry| kept(&entry.labels));
+    assert_eq!(first_screen(&one, 100), summary(&one, 100));
+}
+
+#[test]
+fn published_values_are_counted_in_a_line() {
+    let results = study(1, 1).results;
+    let met = results.expectations.iter().filter(|row| row.pass == Some(true)).count();
+    let line = tally(&results, 200);
+    assert!(met > 0 && line.starts_with(&format!("{met} of ")) && line.lines().count() == 1, "{line}");
+    assert!(line.contains("1 not measured (1 of them also without the scheme under study)"), "{line}");
 }
 
 #[test]
