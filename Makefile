@@ -94,7 +94,7 @@ docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 pages:
-	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --test bounds --locked
+	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test aqm --locked -- pages bounds
 	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-measure --test metrics --locked
 
 numbers:

@@ -88,12 +88,12 @@
 //!
 //! `call/nada/tests.rs`: each equation of rfc8698 worked by hand, its example of a buffer of 2000 bytes, and the rates of random calls against a literal
 //! transcription of the pseudo-code. `tests/traffic/nada.rs`: rates at rest under even losses, marks and delays against the equilibrium.
-//! `crates/sim/tests/nada.rs`: the queue at rest on links of several rates, fair and weighted shares, round trips, ECN, beside TCP. `experiments/media`: the
+//! `crates/sim/tests/sim/nada.rs`: the queue at rest on links of several rates, fair and weighted shares, round trips, ECN, beside TCP. `experiments/media`: the
 //! test cases of rfc8867. Wrong variants that were seen to fail: a mark that does not end the ramp-up, the mean of the delays for the least, ratios
 //! that are not squared.
 //!
 //! `call/trend.rs`, `call/gcc.rs`: slopes, thresholds, growth, decreases and losses worked by hand. `tests/traffic/call.rs`: sizes and
-//! rate of frames, delays, repairs and freezes on scripted networks. `crates/sim/tests/call.rs`: alone on a link of 1 Mbit/s it uses most of the link and
+//! rate of frames, delays, repairs and freezes on scripted networks. `crates/sim/tests/sim/call.rs`: alone on a link of 1 Mbit/s it uses most of the link and
 //! keeps the queue short.
 //!
 //! ## References

@@ -53,7 +53,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/afd.rs` transcribes the law above literally, with equal decisions on random and bursty
-//! traces; `tests/published_flows.rs` checks drop rates of 0, 1/2 and 3/4 for flows below, at twice and at
+//! traces; `tests/aqm/published_flows.rs` checks drop rates of 0, 1/2 and 3/4 for flows below, at twice and at
 //! four times the fair share, with the queue at its target. Both fail with alpha and beta exchanged.
 //!
 //! ## References

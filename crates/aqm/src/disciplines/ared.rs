@@ -71,7 +71,7 @@
 //!
 //! `tests/oracle/ared.rs` transcribes the law over a literal RED with the gentle ramp, for both variants,
 //! with equal decisions on random and bursty traces; a band at 0.5 instead of 0.4 to 0.6 fails the test.
-//! `tests/worked_control.rs` checks the automatic parameters and the steps of `max_p`.
+//! `tests/aqm/worked_control.rs` checks the automatic parameters and the steps of `max_p`.
 //!
 //! ## References
 //!

@@ -43,7 +43,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/blue.rs` transcribes the algorithm with these readings literally, with equal decisions on
-//! random and bursty traces; `tests/worked_flows.rs` checks the steps by hand, `tests/published_flows.rs`
+//! random and bursty traces; `tests/aqm/worked_flows.rs` checks the steps by hand, `tests/aqm/published_flows.rs`
 //! that the probability settles where the load matches the link. They fail if a step may follow after
 //! exactly `freeze`, if L is ignored, or if an arrival does not end the idle period.
 //!

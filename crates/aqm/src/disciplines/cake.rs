@@ -79,7 +79,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/cake.rs` transcribes `cake_enqueue`, `cake_dequeue` and `cake_hash` of `sch_cake.c` with plain lists, shaped and not, with tins and all kinds
-//! of isolation, with equal decisions on random and bursty traces. `tests/cake.rs` checks shaper, tins, hosts and filter by hand and compares with runs without each rule. Wrong variants that were seen to fail: sets of one place, host loads that count sparse flows, a shaper that accumulates credit while idle.
+//! of isolation, with equal decisions on random and bursty traces. `tests/aqm/cake.rs` checks shaper, tins, hosts and filter by hand and compares with runs without each rule. Wrong variants that were seen to fail: sets of one place, host loads that count sparse flows, a shaper that accumulates credit while idle.
 //!
 //! ## References
 //!

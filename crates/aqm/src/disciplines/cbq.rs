@@ -95,8 +95,8 @@
 //!
 //! `tests/oracle/cbq.rs` transcribes Figures 3.18 to 3.20 literally, with equal decisions on random and
 //! bursty traces; `tests/oracle/cbq_priority.rs` does so for the scheduler with priorities of ns-2, with
-//! both guidelines; `tests/closed_forms.rs` checks the exact shares and the borrowing of chapter V;
-//! `tests/fair.rs` checks shares and delays with priorities.
+//! both guidelines; `tests/aqm/closed_forms.rs` checks the exact shares and the borrowing of chapter V;
+//! `tests/aqm/fair.rs` checks shares and delays with priorities.
 //!
 //! ## References
 //!

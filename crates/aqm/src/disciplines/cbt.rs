@@ -64,7 +64,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/cbt.rs` transcribes Figures 4.2 to 4.6 literally, with equal decisions on random and
-//! bursty traces; `tests/closed_forms.rs` checks the thresholds of Tables 4.3, 5.2 and 5.3.
+//! bursty traces; `tests/aqm/closed_forms.rs` checks the thresholds of Tables 4.3, 5.2 and 5.3.
 //!
 //! ## References
 //!

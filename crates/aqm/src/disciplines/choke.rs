@@ -78,7 +78,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/choke.rs` transcribes the paper's flow chart literally, with equal decisions on random and
-//! bursty traces; `tests/published_flows.rs` checks the probability of a match for one and for three
+//! bursty traces; `tests/aqm/published_flows.rs` checks the probability of a match for one and for three
 //! candidates. They fail with matching at `min`, with one region too few, and if the gap of a removed
 //! packet affects the next draw.
 //!

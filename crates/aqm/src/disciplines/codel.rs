@@ -68,8 +68,8 @@
 //!
 //! `tests/oracle/codel.rs` transcribes the RFC's section 5 literally, for both rules of re-entry, with
 //! equal decisions on random traces and on bursts about 16 intervals apart. Rescheduling before looking at
-//! the next packet, or 15 intervals instead of 16, fails the test. `tests/closed_forms.rs` checks the
-//! square root law, `tests/worked.rs` a time line by hand.
+//! the next packet, or 15 intervals instead of 16, fails the test. `tests/aqm/closed_forms.rs` checks the
+//! square root law, `tests/aqm/worked.rs` a time line by hand.
 //!
 //! ## References
 //!

@@ -64,7 +64,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/csfq.rs` transcribes Figure 3 with the amendments literally, with equal decisions on
-//! random and bursty traces; `tests/csfq.rs` checks the paper's 32 flows, of which flow i sends i + 1 times
+//! random and bursty traces; `tests/aqm/csfq.rs` checks the paper's 32 flows, of which flow i sends i + 1 times
 //! its share, labels through an edge and two cores, weights and unlabelled traffic, and labels worked by
 //! hand.
 //!

@@ -45,7 +45,7 @@
 //!
 //! `tests/oracle/curvy_red.rs` transcribes lines 7 to 14 of Algorithm 1 literally, with equal decisions on
 //! random and bursty traces; one draw instead of two, or the delay instead of its average, fails the test.
-//! Tests of the law check the scales of Table 1 and the fraction of drops; `tests/worked_control.rs` checks
+//! Tests of the law check the scales of Table 1 and the fraction of drops; `tests/aqm/worked_control.rs` checks
 //! the average by hand.
 //!
 //! ## References

@@ -99,7 +99,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/dcn.rs` transcribes Figure 3 and the text literally, with equal decisions on random and
-//! bursty traces; `tests/history.rs` follows a flow through both tables to its first drops by hand, and
+//! bursty traces; `tests/aqm/history.rs` follows a flow through both tables to its first drops by hand, and
 //! shows that a flow that ignores drops gets `p_ref` packets in `T_dec` (nearly none if arrivals count),
 //! and that the controller as printed first moves in the wrong direction.
 //! `experiments/dcn/unresponsive.toml` has such a flow among 20 TCP flows.

@@ -75,7 +75,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/docsis_pie.rs` transcribes the pseudo-code with equal decisions on random and bursty traces, with one rate
-//! and with two. `tests/linux_and_docsis.rs` works the three states, the delay at two rates and the auto-tuning above one by hand, and
+//! and with two. `tests/aqm/linux_and_docsis.rs` works the three states, the delay at two rates and the auto-tuning above one by hand, and
 //! compares with a queue whose law never starts. Wrong variants that were seen to fail: a quarter of the buffer for a third, no pause after the first drop, `drop_prob` bounded by one,
 //! tokens that do not run out.
 //!

@@ -76,8 +76,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/drr.rs` transcribes the paper's pseudo-code literally, with equal decisions on random and
-//! bursty traces, also for DRR+; `tests/fair.rs` checks the three bounds and the weights;
-//! `tests/fair_worked.rs` checks turns step by step.
+//! bursty traces, also for DRR+; `tests/aqm/fair.rs` checks the three bounds and the weights;
+//! `tests/aqm/fair_worked.rs` checks turns step by step.
 //!
 //! ## References
 //!

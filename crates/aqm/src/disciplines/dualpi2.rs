@@ -86,7 +86,7 @@
 //! `p_CL` in overload, or one count for both queues, fails the test. `tests/oracle/dualpi2_linux.rs` does
 //! the same for Linux: random numbers, drops on arrival, the step in time or packets, and overflow instead
 //! of drops. A floor of two MTU that counts the packet itself, or the smaller of two numbers for the
-//! square, fails the test. `tests/worked_control.rs` checks the gains, `tc`'s derived values, the shares of
+//! square, fails the test. `tests/aqm/worked_control.rs` checks the gains, `tc`'s derived values, the shares of
 //! the scheduler and the steps by hand.
 //!
 //! ## References

@@ -56,7 +56,7 @@
 //!
 //! `tests/oracle/dualq.rs` transcribes Algorithm 1 literally, with equal decisions and marks on random and
 //! bursty traces of all codepoints; the average instead of the head's delay for L, or L's length including
-//! the departing packet, fails the test. `tests/worked_control.rs` checks both rules by hand, and that the
+//! the departing packet, fails the test. `tests/aqm/worked_control.rs` checks both rules by hand, and that the
 //! drop fraction is the square of an eighth of the mark fraction, at three delays.
 //!
 //! ## References

@@ -34,7 +34,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/worked.rs` checks the law step by step, `tests/closed_forms.rs` the drop fraction.
+//! `tests/aqm/worked.rs` checks the law step by step, `tests/aqm/closed_forms.rs` the drop fraction.
 //!
 //! ## References
 //!

@@ -34,7 +34,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/fifo.rs` transcribes Figure 3.4 literally, with equal decisions on random and bursty
-//! traces; `tests/worked.rs` checks the three overflow rules step by step.
+//! traces; `tests/aqm/worked.rs` checks the three overflow rules step by step.
 //!
 //! ## References
 //!

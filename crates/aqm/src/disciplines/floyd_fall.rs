@@ -77,7 +77,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/floyd_fall.rs` transcribes the scripts' detection and release literally, with two queues and
-//! equal decisions on random and bursty traces; `tests/history.rs` restricts and releases a flow by hand.
+//! equal decisions on random and bursty traces; `tests/aqm/history.rs` restricts and releases a flow by hand.
 //!
 //! ## References
 //!

@@ -66,8 +66,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/fq.rs` transcribes the law above literally, for both clocks, with equal decisions on
-//! random and bursty traces; `tests/fair.rs` checks that it stays within one packet of bit-by-bit service,
-//! computed independently, and the weights; `tests/fair_worked.rs` checks finish numbers step by step.
+//! random and bursty traces; `tests/aqm/fair.rs` checks that it stays within one packet of bit-by-bit service,
+//! computed independently, and the weights; `tests/aqm/fair_worked.rs` checks finish numbers step by step.
 //!
 //! ## References
 //!

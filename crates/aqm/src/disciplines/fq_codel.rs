@@ -60,8 +60,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/flow_queuing.rs` transcribes RFC 8290's section 4 over RFC 8289's pseudo-code literally,
-//! with equal decisions on random and bursty traces. `tests/closed_forms.rs` checks equal shares in bytes
-//! for any packet sizes; `tests/worked.rs` checks new before old queues, and drops from the longest queue.
+//! with equal decisions on random and bursty traces. `tests/aqm/closed_forms.rs` checks equal shares in bytes
+//! for any packet sizes; `tests/aqm/worked.rs` checks new before old queues, and drops from the longest queue.
 //!
 //! ## References
 //!

@@ -73,7 +73,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/fred.rs` transcribes Figures 3.12 to 3.15 literally, for both variants, with equal
-//! decisions on random and bursty traces; `tests/closed_forms.rs` checks the bound of the two-packet mode.
+//! decisions on random and bursty traces; `tests/aqm/closed_forms.rs` checks the bound of the two-packet mode.
 //!
 //! ## References
 //!

@@ -62,7 +62,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/gred.rs` transcribes the arrival and departure of `sch_gred.c` with `red_action` of `red.h`, in all three modes, with equal
-//! decisions on random and bursty traces. `tests/linux_and_docsis.rs` checks averages and the sum of `grio` by hand, checks the uniform gaps, and
+//! decisions on random and bursty traces. `tests/aqm/linux_and_docsis.rs` checks averages and the sum of `grio` by hand, checks the uniform gaps, and
 //! compares with the same queue without thresholds. Wrong variants that were seen to fail: idle queues that still count in averages, a
 //! sum over equal `prio`, a new random number for each packet.
 //!

@@ -57,7 +57,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/hhf.rs` transcribes classification and scheduler of `sch_hhf.c` with plain lists and bits, with equal decisions on random and
-//! bursty traces. `tests/linux_and_docsis.rs` checks the admission of one flow, its eviction and the weights by hand, and compares the delay
+//! bursty traces. `tests/aqm/linux_and_docsis.rs` checks the admission of one flow, its eviction and the weights by hand, and compares the delay
 //! of a light flow with that in a queue without heavy hitters. Wrong variants that were seen to fail: counters that heavy hitters still increase (no shielding), a plain update instead of the conservative one, the heavy queue in
 //! the list of new queues.
 //!

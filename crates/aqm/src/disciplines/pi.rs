@@ -52,7 +52,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/pi.rs` transcribes the law literally, with equal decisions on random and bursty traces;
-//! `a` and `b` exchanged fail the test. `tests/worked_control.rs` checks the design numbers and the steps
+//! `a` and `b` exchanged fail the test. `tests/aqm/worked_control.rs` checks the design numbers and the steps
 //! by hand.
 //!
 //! ## References

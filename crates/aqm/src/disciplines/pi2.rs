@@ -50,7 +50,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/pi2.rs` transcribes the controller and both rules literally, with equal decisions on random and
-//! bursty traces; `tests/closed_forms.rs` counts `p'^2` and `k p'`: one draw for Classic packets fails the test.
+//! bursty traces; `tests/aqm/closed_forms.rs` counts `p'^2` and `k p'`: one draw for Classic packets fails the test.
 //!
 //! ## References
 //!

@@ -81,8 +81,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/pie.rs` transcribes appendix A with the optional parts of section 5 literally, with equal
-//! decisions on random and bursty traces. `tests/closed_forms.rs` checks the bounds on the gaps between
-//! drops, which the rule without `accu_prob` violates; `tests/worked.rs` checks three updates by hand.
+//! decisions on random and bursty traces. `tests/aqm/closed_forms.rs` checks the bounds on the gaps between
+//! drops, which the rule without `accu_prob` violates; `tests/aqm/worked.rs` checks three updates by hand.
 //!
 //! ## References
 //!

@@ -89,13 +89,13 @@
 //!
 //! `tests/oracle/red.rs` transcribes Figures 3.6 to 3.10 literally, with equal decisions on random and
 //! bursty traces, with a slower `bandwidth` and with `nodrop` too; `tests/oracle/ared.rs` has `adaptive`.
-//! `tests/tc.rs` compares the weights of bursts with the table in Linux's `net/red.h`, and derived values
-//! with those of `tc`. `tests/closed_forms.rs` checks the uniform gaps; drawing with `p_b` alone, or with
+//! `tests/aqm/tc.rs` compares the weights of bursts with the table in Linux's `net/red.h`, and derived values
+//! with those of `tc`. `tests/aqm/closed_forms.rs` checks the uniform gaps; drawing with `p_b` alone, or with
 //! `2 - count p_b`, fails the test.
 //!
 //! ns-2 2.35 beside it (50 transfers with SACK, 100 Mbit/s, round trips of 20 to 300 ms, limit 500; mean queue in packets / drops in % / use of the
 //! link): 28.3 / 0.83 / 0.922 in ns-2, 27.6 / 0.74 / 0.926 with `wait`, 20.4 / 0.87 / 0.890 without; with delayed acknowledgements 23.9 / 0.295 / 0.943,
-//! 23.9 / 0.291 / 0.947, 18.2 / 0.377 / 0.914. `crates/sim/tests/peers.rs` runs the first.
+//! 23.9 / 0.291 / 0.947, 18.2 / 0.377 / 0.914. `crates/sim/tests/sim/peers.rs` runs the first.
 //!
 //! ## References
 //!

@@ -125,8 +125,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/red_pd.rs` transcribes sections 4 and 5 literally, with equal decisions on random and
-//! bursty traces, with the text's rules and with each of the authors'. `tests/red_pd.rs` checks that a flow
-//! above `f(R, p)` gets about that rate, and the authors' rules by hand. `tests/history.rs` measures
+//! bursty traces, with the text's rules and with each of the authors'. `tests/aqm/red_pd.rs` checks that a flow
+//! above `f(R, p)` gets about that rate, and the authors' rules by hand. `tests/aqm/history.rs` measures
 //! equation 4 at 1, 5 and 10 %, and the times of equations 6 and 7 (10.58 s).
 //!
 //! ## References

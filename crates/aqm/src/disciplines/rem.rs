@@ -53,7 +53,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/rem.rs` transcribes the law literally, with equal decisions on random and bursty traces.
-//! `tests/worked_control.rs` checks the price by hand, the agreement of its two forms, and that prices add
+//! `tests/aqm/worked_control.rs` checks the price by hand, the agreement of its two forms, and that prices add
 //! along a path.
 //!
 //! ## References

@@ -58,7 +58,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/rio.rs` transcribes the paper's algorithm literally, with equal decisions on random and
-//! bursty traces; `tests/published_flows.rs` checks that IN has no losses while OUT sends twice the link
+//! bursty traces; `tests/aqm/published_flows.rs` checks that IN has no losses while OUT sends twice the link
 //! rate; with RED both lose packets.
 //!
 //! ## References

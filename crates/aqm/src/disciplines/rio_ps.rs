@@ -60,8 +60,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/rio.rs` transcribes the paper's rule over RIO's algorithm literally, with equal decisions on random
-//! and bursty traces; `tests/worked_flows.rs` has the first packets and the steps of `L_t` by hand,
-//! `tests/published_flows.rs` short flows without loss beside long ones.
+//! and bursty traces; `tests/aqm/worked_flows.rs` has the first packets and the steps of `L_t` by hand,
+//! `tests/aqm/published_flows.rs` short flows without loss beside long ones.
 //!
 //! ## References
 //!

@@ -78,8 +78,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/sfb.rs` transcribes the algorithm with deviation 1 literally and with sets of its own,
-//! with equal decisions on random and bursty traces; `tests/worked_flows.rs` checks the penalty box and the
-//! change of sets by hand, `tests/published_flows.rs` an unresponsive flow driven to `p = 1` while the
+//! with equal decisions on random and bursty traces; `tests/aqm/worked_flows.rs` checks the penalty box and the
+//! change of sets by hand, `tests/aqm/published_flows.rs` an unresponsive flow driven to `p = 1` while the
 //! others lose almost nothing. They fail with the maximum instead of the minimum over bins, with one hash
 //! for all levels or both sets, and if the second set does not learn or miscounts queued packets.
 //!

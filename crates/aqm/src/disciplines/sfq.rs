@@ -75,8 +75,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/sfq.rs` transcribes the law above literally, for both kinds of turn, with equal decisions
-//! on random and bursty traces, also for RED on each queue; `tests/tc.rs` checks values derived as in `tc`;
-//! `tests/fair.rs` checks the shares, and that flows separate when the hash changes; `tests/fair_worked.rs`
+//! on random and bursty traces, also for RED on each queue; `tests/aqm/tc.rs` checks values derived as in `tc`;
+//! `tests/aqm/fair.rs` checks the shares, and that flows separate when the hash changes; `tests/aqm/fair_worked.rs`
 //! checks rounds and drops from the longest queue step by step.
 //!
 //! ## References

@@ -57,7 +57,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/sred.rs` transcribes the law above literally, with equal decisions on random and bursty
-//! traces, for both variants; `tests/published_flows.rs` checks the three levels of `p_zap`, and 1/P
+//! traces, for both variants; `tests/aqm/published_flows.rs` checks the three levels of `p_zap`, and 1/P
 //! against the number of flows. They fail without the hit factor, with 1/P instead of its square, and with
 //! a level that begins above its threshold.
 //!

@@ -36,7 +36,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/step.rs` transcribes both rules literally, with equal decisions on random and bursty
-//! traces; `tests/worked.rs` counts packets at the threshold: `>=` instead of `>` fails the test.
+//! traces; `tests/aqm/worked.rs` counts packets at the threshold: `>=` instead of `>` fails the test.
 //!
 //! ## References
 //!

@@ -53,7 +53,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/rio.rs` compares it with RED's figures with one average and thresholds per class, with
-//! equal decisions on random and bursty traces; `tests/worked_flows.rs` checks the nine thresholds.
+//! equal decisions on random and bursty traces; `tests/aqm/worked_flows.rs` checks the nine thresholds.
 //!
 //! ## References
 //!

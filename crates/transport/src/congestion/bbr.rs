@@ -37,7 +37,7 @@
 //!
 //! ## Evidence
 //!
-//! `delivery.rs`: its filters by hand. `tests/transport/bbr.rs`: what outlasts silence, `ProbeRTT` and losses. `tests/controls.rs` of the simulator:
+//! `delivery.rs`: its filters by hand. `tests/transport/bbr.rs`: what outlasts silence, `ProbeRTT` and losses. `tests/sim/controls.rs` of the simulator:
 //! utilisation and queue on a bottleneck, the visits to four segments, indifference to losses, even shares.
 //!
 //! ## References

@@ -49,7 +49,7 @@
 //!
 //! ## Evidence
 //!
-//! `bbr3/tests.rs`: each law worked by hand, and bbr3's own test cases that concern single decisions. `tests/bbr3.rs` of the
+//! `bbr3/tests.rs`: each law worked by hand, and bbr3's own test cases that concern single decisions. `tests/sim/bbr3.rs` of the
 //! simulator: utilisation and queue on a bottleneck, losses at random, losses in a shallow queue beside version 1, shares beside `cubic`.
 //!
 //! ## References

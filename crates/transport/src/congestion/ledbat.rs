@@ -36,7 +36,7 @@
 //! ## Evidence
 //!
 //! `congestion/ledbat/tests.rs`: windows worked by hand below, at and above the target, base delays of minutes that pass, losses.
-//! `tests/transport/scripts/ledbat.script`: the same on the wire. `crates/sim/tests/controls.rs`: alone it makes a queue of `target`, beside
+//! `tests/transport/scripts/ledbat.script`: the same on the wire. `crates/sim/tests/sim/controls.rs`: alone it makes a queue of `target`, beside
 //! `newreno` it leaves the link to it.
 //!
 //! ## References
