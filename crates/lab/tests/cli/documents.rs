@@ -45,6 +45,26 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// `llms.txt` says what the product is, and has a link to every page of the site.
+#[test]
+#[allow(clippy::print_stderr, reason = "a test that skips says so")]
+fn language_models_find_every_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let Ok(summary) = std::fs::read_to_string(root.join("docs/SUMMARY.md")) else {
+        eprintln!("skipped: this is not the repository");
+        return;
+    };
+    let output = Command::new(root.join("scripts/llms")).arg("https://example.org/").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.starts_with("# aqmkit\n\n> ") && text.contains("bufferbloat"), "{text}");
+    let links: Vec<&str> = text.lines().filter(|line| line.starts_with("- [")).collect();
+    assert_eq!(links.len(), summary.lines().filter(|line| line.trim_start().starts_with("- [")).count());
+    for link in ["docs/guide/play.html", "docs/disciplines/red.html", "experiments/cbt/index.html", "CHANGELOG.html"] {
+        assert!(text.contains(&format!("](https://example.org/{link})")), "{link}: {text}");
+    }
+    assert!(!text.contains(".md)"), "{text}");
+}
+
 /// The site's table of contents, and the gallery of its pictures, name everything there is, and nothing that is not.
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that skips says so")]
