@@ -51,6 +51,20 @@ pub(crate) struct Row {
     pub samples: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
+impl Grid {
+    /// The number of tables.
+    #[must_use]
+    pub(crate) fn tables(&self) -> usize {
+        self.groups.iter().map(|group| group.tables.len()).sum()
+    }
+
+    /// The table that stands for all where only one is shown: the last window, in which everything is there, of the first combination.
+    #[must_use]
+    pub(crate) fn foremost(&self) -> Option<(&Group, &Table)> {
+        self.groups.first().and_then(|group| Some((group, group.tables.last()?)))
+    }
+}
+
 impl Row {
     /// The sum of the numbers at these paths in each run, by seed.
     #[must_use]

@@ -9,6 +9,9 @@ use crate::format::significant;
 use crate::scoreboard::met_of;
 use crate::verdict::{Tally, explained, measured, tolerance};
 
+/// The most rows that are shown without being asked for.
+const MOST_ROWS: usize = 12;
+
 /// The section of published values.
 #[derive(Debug, Serialize)]
 pub(super) struct Claims {
@@ -24,6 +27,8 @@ pub(super) struct Claims {
     rows: Vec<Claim>,
     /// The counts of these rows.
     rows_tally: Tally,
+    /// Whether there are so many of them that they are shown on request.
+    folded: bool,
     tables: Vec<HeatTable>,
     figure: Option<Figure>,
     /// The number of measured values that the figure cannot show.
@@ -78,6 +83,7 @@ pub(super) fn claims(results: &Results) -> Option<Claims> {
     let (figure, left_out) = ratios(&alone);
     let tables = heat_tables(&results.tables, &results.expectations);
     let rows_tally = Tally::of(alone.iter().copied());
+    let folded = alone.len() > MOST_ROWS;
     let rows = alone.into_iter().map(claim).collect();
     Some(Claims {
         headline: counts(first),
@@ -86,6 +92,7 @@ pub(super) fn claims(results: &Results) -> Option<Claims> {
         skills: skills(&results.expectations).into_iter().map(skilled).collect(),
         rows,
         rows_tally,
+        folded,
         tables,
         figure,
         left_out,

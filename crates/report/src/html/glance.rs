@@ -19,6 +19,14 @@ pub(super) struct GlanceGroup {
     tables: Vec<GlanceTable>,
 }
 
+impl GlanceGroup {
+    /// The table of the last window alone.
+    pub(super) fn last(mut self) -> GlanceGroup {
+        self.tables.drain(..self.tables.len().saturating_sub(1));
+        self
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct GlanceTable {
     window: String,

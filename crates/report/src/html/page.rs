@@ -30,6 +30,9 @@ const MOST_COLUMNS: usize = 8;
 /// The largest number of combinations and windows with a summary each.
 const MOST_ANSWERS: usize = 4;
 
+/// The largest number of combinations with a picture beside that of the first.
+const MOST_MULTIPLES: usize = 8;
+
 /// The summary of a comparison.
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -64,8 +67,14 @@ pub(super) struct Page {
     answers: Vec<Answer>,
     /// What a reader must know to read the results.
     notes: Vec<String>,
+    /// The first combination in its last window, where there are too many to show all at once.
+    first: Option<GlanceGroup>,
+    /// The pictures of the other combinations in that window.
+    multiples: Vec<(String, Figure)>,
     /// The tables with the most important columns.
     groups: Vec<GlanceGroup>,
+    /// The number of these tables.
+    tables: usize,
     /// The tables with all columns, if there are more.
     all: Vec<GlanceGroup>,
     terms: Vec<Term>,
@@ -167,7 +176,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
     let few = foremost(&columns);
     let swatches = swatches(&grid.focus.labels);
     let title = if results.title.is_empty() { &results.experiment } else { &results.title };
-    let answers = answers(&grid, &swatches);
+    let answers = answers(results, &grid, &swatches);
     let mixes = mixes(input, &grid, &swatches, !answers.is_empty());
     Page {
         title: title.clone(),
@@ -182,7 +191,12 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         windowed: grid.windows.len() > 1,
         focus: grid.row_name().to_owned(),
         notes: notes(results),
+        first: crowded(results, &grid)
+            .then(|| groups(&grid, &few, &swatches, &results.controls).into_iter().next().map(GlanceGroup::last))
+            .flatten(),
+        multiples: if crowded(results, &grid) { multiples(&grid, &swatches) } else { Vec::new() },
         groups: groups(&grid, &few, &swatches, &results.controls),
+        tables: grid.tables(),
         all: if few.len() < columns.len() { groups(&grid, &columns, &swatches, &BTreeMap::new()) } else { Vec::new() },
         terms: terms(&grid, &columns),
         claims: claims(results),
@@ -243,18 +257,37 @@ fn foremost(columns: &[Column]) -> Vec<Column> {
     columns.iter().filter(|column| fits(column)).cloned().collect()
 }
 
-/// The summaries, one for each combination and window if these are few.
-fn answers(grid: &Grid, swatches: &[Swatch]) -> Vec<Answer> {
-    let tables = || grid.groups.iter().flat_map(|group| group.tables.iter().map(move |table| (group, table)));
-    if tables().count() > MOST_ANSWERS {
+/// Whether one table stands for many. The matrices of an overview do that themselves.
+fn crowded(results: &Results, grid: &Grid) -> bool {
+    grid.tables() > MOST_ANSWERS && results.overview.is_none()
+}
+
+/// The pictures of the combinations after the first one, in the window that stands for all.
+fn multiples(grid: &Grid, swatches: &[Swatch]) -> Vec<(String, Figure)> {
+    let of = |group: &Group| {
+        let pictures = group.tables.last().map(|table| operating(grid, table, swatches)).unwrap_or_default();
+        pictures.into_iter().map(|picture| (group.title(), picture)).collect::<Vec<_>>()
+    };
+    grid.groups.iter().skip(1).take(MOST_MULTIPLES).flat_map(of).collect()
+}
+
+/// The summaries: one for each combination and window if these are few, else that of the one that stands for all.
+fn answers(results: &Results, grid: &Grid, swatches: &[Swatch]) -> Vec<Answer> {
+    let tables = || -> Vec<(&Group, &Table)> {
+        if crowded(results, grid) {
+            return grid.foremost().into_iter().collect();
+        }
+        grid.groups.iter().flat_map(|group| group.tables.iter().map(move |table| (group, table))).collect()
+    };
+    if tables().len() > MOST_ANSWERS {
         return Vec::new();
     }
     let of = |(group, table): (&Group, &Table)| {
         let place = [group.title(), table.window.clone()].into_iter().filter(|text| !text.is_empty());
-        let place = if tables().count() > 1 { place.collect::<Vec<_>>().join(", ") } else { String::new() };
+        let place = if grid.tables() > 1 { place.collect::<Vec<_>>().join(", ") } else { String::new() };
         Some(Answer { place, text: answer(grid, table)?, pictures: operating(grid, table, swatches) })
     };
-    tables().filter_map(of).collect()
+    tables().into_iter().filter_map(of).collect()
 }
 
 /// The entries of the first window, one for each run.

@@ -36,15 +36,14 @@ pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
     text
 }
 
-/// One screen of an experiment with several tables: what it asks, the last window of its first combination, and how many more
+/// One screen of an experiment with several tables: what it asks, one of them, and how many more
 /// tables there are. An experiment with one table has it as [`summary`] prints it.
 #[must_use]
 pub fn first_screen(results: &Results, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
     let grid = Grid::of(results);
-    let tables = grid.groups.iter().map(|group| group.tables.len()).sum::<usize>();
-    let first = grid.groups.first().and_then(|group| Some((group, group.tables.last()?)));
-    let Some(first) = first.filter(|_| tables > 1) else { return summary(results, screen) };
+    let tables = grid.tables();
+    let Some(first) = grid.foremost().filter(|_| tables > 1) else { return summary(results, screen) };
     let all = columns(&grid);
     let shown = fitting(&grid, &all, screen.width);
     let mut text = format!("{}\n", screen.bold(&results.title));

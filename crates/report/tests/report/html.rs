@@ -84,6 +84,20 @@ fn simulated_and_live_stand_side_by_side() {
     assert_eq!(rows, ["met", "missed"]);
 }
 
+/// Of many combinations and windows, one is shown with its answer and picture, and the others beside it in small; the rest is folded.
+#[test]
+fn of_many_combinations_one_is_shown() {
+    let few = page_of(&study(2, 1));
+    assert!(!few.contains("<summary>All 4 tables") && !few.contains("<summary><h3>"), "four are few");
+    let many = page_of(&study(3, 1));
+    let (shown, folded) = many.split_once("<summary>All 6 tables: each combination and window</summary>").unwrap();
+    assert_eq!(shown.matches("<table class=\"glance\">").count(), 1, "{shown}");
+    assert!(folded.matches("<table class=\"glance\">").count() >= 6);
+    let (_, glance) = shown.split_once("<section id=\"glance\">").unwrap();
+    assert_eq!((glance.matches("<p class=\"answer\">").count(), glance.matches("<figure").count()), (1, 3), "{glance}");
+    assert_eq!(many.matches("<summary><h3>").count(), 2 + 5, "two combinations and five disciplines");
+}
+
 /// Of two equal numbers in a column neither is better than the other.
 #[test]
 fn numbers_that_look_the_same_are_equally_good() {
