@@ -8,11 +8,12 @@ use super::resolve::Resolved;
 
 impl Resolved {
     /// Estimates the number of packets on the reported links, assuming that traffic fills them. Other links, such as
-    /// those of the hosts, do not count, nor do links that only acknowledgements cross.
-    fn packets(&self) -> f64 {
+    /// those of the hosts, do not count, nor do links that only acknowledgements cross. Each packet counts as often as `cost`
+    /// says for the discipline of its link.
+    fn packets(&self, cost: impl Fn(&str) -> f64) -> f64 {
         let carries = |link: usize| self.groups.iter().any(|g| g.routes.iter().any(|r| r.forward.contains(&link)));
         let full = (0..self.links.len()).filter(|l| self.links[*l].report && carries(*l));
-        full.map(|l| self.packets_at(l, self.links[l].rate.mean)).sum()
+        full.map(|l| cost(self.links[l].aqm.name()) * self.packets_at(l, self.links[l].rate.mean)).sum()
     }
 
     fn packets_at(&self, link: usize, rate: BitRate) -> f64 {
@@ -25,7 +26,13 @@ impl RunSpec {
     /// Estimates the number of packets that the run's links carry; the cost of the run is proportional to it.
     #[must_use]
     pub fn packets(&self) -> f64 {
-        self.resolved.packets()
+        self.weighted_packets(|_| 1.0)
+    }
+
+    /// As [`RunSpec::packets`], where a packet through a discipline counts as often as `cost` says for its name.
+    #[must_use]
+    pub fn weighted_packets(&self, cost: impl Fn(&str) -> f64) -> f64 {
+        self.resolved.packets(cost)
     }
 }
 

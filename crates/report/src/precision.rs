@@ -1,6 +1,6 @@
 //! How well the means of a table are known.
 
-use aqmkit_results::Results;
+use aqmkit_results::{Known, Results};
 
 use crate::columns::{Column, columns};
 use crate::format::known;
@@ -10,20 +10,6 @@ use crate::terminal::fitting;
 /// The width of the table whose columns are judged, whatever terminal shows it: the same command then needs the same
 /// runs everywhere.
 const WIDTH: usize = 100;
-
-/// A mean and how far its interval is from the aim.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Known {
-    /// The row, with its combination if there are several: `fifo`, `fifo, topology.rate 10mbit`.
-    pub row: String,
-    /// The column: `queue delay, p99`.
-    pub column: String,
-    /// The mean with its interval and unit: `45.1 ±6.2 ms`.
-    pub value: String,
-    /// Half the width of its interval over what is aimed at: at most 1 where it is known well enough. Infinite for a
-    /// single run.
-    pub excess: f64,
-}
 
 /// The means of the shown columns, the least well known first. The aim is an interval of ± `share` of the mean, or of the
 /// smallest difference that matters in the unit of the column ([`aqmkit_measure::metric::Unit::fine`]) if that is wider.

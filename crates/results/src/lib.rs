@@ -7,6 +7,7 @@
 //! | `standing` | the basis of a claim, and the line of the scoreboard where it counts |
 //! | `skill` | how well the cells of published tables agree |
 //! | [`statistics`] | means with their intervals, differences of paired runs, start-up transients, effective sample sizes |
+//! | `known` | a mean beside the precision that is asked of it |
 //! | `metrics`, `means` | the numbers of an entry by their paths; their means over the runs of a combination |
 //! | [`place`] | the axis that tells simulated runs from those with real packets |
 //! | `player` | how the page of `aqmkit play` opens the runs |
@@ -17,6 +18,7 @@
 
 pub mod advice;
 pub mod card;
+mod known;
 mod means;
 mod metrics;
 pub mod place;
@@ -28,6 +30,7 @@ mod skill;
 mod standing;
 pub mod statistics;
 
+pub use known::Known;
 pub use means::{Mean, Means, combination, means};
 pub use metrics::flatten;
 pub use player::Player;

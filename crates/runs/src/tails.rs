@@ -15,8 +15,9 @@ const ENOUGH: f64 = 30.0;
 const FOR_P99: u64 = 1000;
 
 /// A sentence on each weakness of the response times of these runs, over all their seeds; none where there are enough responses.
+/// `duration` is the option that lengthens the runs.
 #[must_use]
-pub fn few_responses(done: &[Done]) -> Vec<String> {
+pub fn few_responses(done: &[Done], duration: &str) -> Vec<String> {
     let mut all: BTreeMap<(Vec<&str>, &str, &str, &str), Vec<&Responses>> = BTreeMap::new();
     for run in done {
         let labels: Vec<&str> = combination(&run.labels).into_values().collect();
@@ -47,7 +48,7 @@ pub fn few_responses(done: &[Done]) -> Vec<String> {
     }
     if !few.is_empty() {
         said.push(format!(
-            "Fewer than ten responses lie beyond the 99th percentile of {}, over all seeds of a row: a longer --duration makes more.",
+            "Fewer than ten responses lie beyond the 99th percentile of {}, over all seeds of a row: a longer {duration} makes more.",
             listed(few)
         ));
     }
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn a_hundred_seconds_among_thousand_short_pages_decide_the_mean() {
         // Kish: (1000 * 0.01 + 100)^2 / (1000 * 0.01^2 + 100^2) = 1.2 s².
-        let said = few_responses(&[run(&[(10.0, 1000), (100_000.0, 1)])]);
+        let said = few_responses(&[run(&[(10.0, 1000), (100_000.0, 1)])], "--duration");
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains("web page") && said[0].contains("medians"), "{said:?}");
     }
@@ -79,8 +80,8 @@ mod tests {
     #[test]
     fn responses_of_all_seeds_count_together() {
         let half = || run(&[(10.0, 500)]);
-        assert_eq!(few_responses(&[half(), half()]), Vec::<String>::new());
-        let said = few_responses(&[half()]);
+        assert_eq!(few_responses(&[half(), half()], "--duration"), Vec::<String>::new());
+        let said = few_responses(&[half()], "--duration");
         assert!(said.len() == 1 && said[0].contains("99th percentile of web page"), "{said:?}");
     }
 }
