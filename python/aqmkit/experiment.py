@@ -182,12 +182,7 @@ class Experiment:
         check_whole(1, _MOST_JOBS, jobs=jobs)
         directory = Path("results") / self.id if out is None else Path(out)
         with Bar(len(self.plan), progress) as bar:
-            outcome = self._plan.run(directory, jobs, bar.at)
-        for note in outcome.notes:
-            warn(note)
-        if outcome.failed:
-            raise RunError("\n".join(outcome.failed))
-        return Results(outcome)
+            return _results(self._plan.run(directory, jobs, bar.at))
 
     @property
     def id(self) -> str:
@@ -259,6 +254,21 @@ class Experiment:
         return f"<Experiment {self.id}: {self.title!r}, {len(self.plan)} runs>"
 
 
+def _results(outcome: _aqmkit.Outcome) -> Results:
+    """The results of runs, with their warnings.
+
+    Raises
+    ------
+    RunError
+        When a run failed.
+    """
+    for warning in outcome.warnings:
+        warn(warning)
+    if outcome.failed:
+        raise RunError("\n".join(outcome.failed))
+    return Results(outcome)
+
+
 class _Changes(NamedTuple):
     """Changes of an experiment, with the names of `_aqmkit.Plan`."""
 
@@ -321,7 +331,7 @@ def comparison(
     seed: int | None = None,
     repeat: int | None = None,
 ) -> Experiment:
-    """The experiment that `compare` runs; the arguments are the same."""
+    """The experiment that `compare` runs, with one run of each discipline unless `repeat` says more; same arguments."""
     wanted = _wanted(disciplines)
     named = [d for d in wanted if isinstance(d, str)]
     options = {
@@ -410,11 +420,16 @@ def compare(
     transport: str | None = None,
     seed: int | None = None,
     repeat: int | None = None,
+    precision: float | str | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     progress: bool = True,
 ) -> Results:
     """Compares disciplines on one link, as ``aqmkit compare`` does.
+
+    Runs are repeated under more and more seeds, until every mean in the table is known to ± 5 % or a budget of packets is spent;
+    what is not known then is in `Results.notes`. ``docs/statistics.md`` explains both. A packet through a discipline in Python
+    counts as 20 in the budget.
 
     Parameters
     ----------
@@ -449,31 +464,38 @@ def compare(
     sweep
         Several values of a parameter, of the rate or of the round trip: ``{"red.max": [20, 40], "rtt": "10ms..50ms/5"}``.
     duration, warmup
-        Measured time (``"60s"``), and the time before that (``"10s"``).
+        Measured time (``"60s"``), and the time before that (``"10s"``). Unless `warmup` or `repeat` is given, the latter is
+        lengthened where the links had not settled by then.
     limit
         Capacity of every queue: 100 (packets) or ``"90kb"``; 1000 packets where it is left out, as in ``tc``.
     transport
         The TCP profile, one of ``aqmkit list transports``; ``"linux-6"`` where it is left out.
-    seed, repeat
-        The seed, and the number of runs of each discipline: one where it is left out. The command adds runs until the
-        means are known; here the number is yours to choose.
+    seed
+        The seed from which the seeds of the runs are derived.
+    repeat
+        The number of runs of each discipline, instead of as many as the means need.
+    precision
+        The share of each mean to which it is to be known, instead of 5 %: ``0.02`` or ``"2%"``. It has ten times the budget.
     out, jobs, progress
         As in `Experiment.run`.
 
     Raises
     ------
     ValueError
-        When there is no discipline, or an argument is invalid (`ExperimentError`).
+        When there is no discipline, an argument is invalid (`ExperimentError`), or both `repeat` and `precision` are given.
     TypeError
         When something is not a discipline.
 
     Examples
     --------
     >>> import aqmkit, tempfile
-    >>> results = aqmkit.compare(["fifo", "codel"], bulk=4, duration="5s", warmup="1s", out=tempfile.mkdtemp())
+    >>> results = aqmkit.compare(["fifo", "codel"], bulk=4, duration="5s", warmup="1s", repeat=2, out=tempfile.mkdtemp())
     >>> results.runs.column("aqm").to_pylist()
-    ['fifo', 'codel']
+    ['fifo', 'fifo', 'codel', 'codel']
     """
+    if repeat is not None and precision is not None:
+        raise ValueError("repeat and precision cannot both be given; repeat fixes the number of runs, precision finds it")
+    check_whole(1, _MOST_JOBS, jobs=jobs)
     experiment = comparison(
         disciplines, rate=rate, up=up, rtt=rtt, preset=preset, bulk=bulk, upload=upload, web=web, video=video, call=call,
         game=game, voip=voip, http=http, cbr=cbr, mpeg=mpeg, videoconf=videoconf, cc=cc, ecn=ecn, sweep=sweep,
@@ -482,4 +504,8 @@ def compare(
     if out is None:
         # As the command: a comparison's own directory, in which the same one finds its finished runs.
         out = Path("results", "compare", _aqmkit.comparison_name(experiment.text))
-    return experiment.run(out, jobs=jobs, progress=progress)
+    if repeat is not None:
+        return experiment.run(out, jobs=jobs, progress=progress)
+    wanted = None if precision is None else str(precision)
+    with Bar(len(experiment.plan), progress) as bar:
+        return _results(experiment._plan.run_until_known(Path(out), jobs, wanted, warmup is None, bar.at))

@@ -163,6 +163,14 @@ class Results:
         """Number of finished runs."""
         return self._outcome.done
 
+    @property
+    def notes(self) -> list[str]:
+        """What the reader should know, in sentences: means that are not known as well as asked for, a warm-up that was lengthened
+        or is too short, and what else than the queue decided the results. The command prints them below its table, and so does
+        ``print(results)``.
+        """
+        return list(self._outcome.notes)
+
     def json(self) -> Any:
         """The content of ``results.json``."""
         return json.loads(self._outcome.json())
@@ -172,8 +180,8 @@ class Results:
         return self._outcome.summary(width)
 
     def __str__(self) -> str:
-        claims = self._outcome.verdicts(100) if self.verdicts.num_rows else ""
-        return self.summary() + claims
+        claims = f"\n{self._outcome.verdicts(100)}" if self.verdicts.num_rows else ""
+        return self.summary() + self._outcome.notes_text(100) + claims
 
     def __repr__(self) -> str:
         return f"<Results of {self.experiment}: {self.done} of {self.planned} runs in {str(self.dir)!r}>"
@@ -196,6 +204,6 @@ def read(directory: str | os.PathLike[str]) -> Results:
         When ``results.json`` was changed after it was written, or a run in it is damaged.
     """
     outcome = _aqmkit.Outcome.read(Path(directory))
-    for note in outcome.notes:
-        warn(note)
+    for warning in outcome.warnings:
+        warn(warning)
     return Results(outcome)

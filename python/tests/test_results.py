@@ -163,9 +163,9 @@ def test_ctrl_c_keeps_finished_runs() -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[tuple[float, int, int]] = []
+    told: list[tuple[float, int, int, str]] = []
     small()._plan.run("out", None, lambda *at: told.append(at))
-    assert told[-1] == (2.0, 2, 2)
+    assert told[-1] == (2.0, 2, 2, "")
     assert told == sorted(told)
 
 

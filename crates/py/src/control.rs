@@ -15,7 +15,27 @@ pub(crate) struct Control {
     fault: Mutex<Option<PyErr>>,
     thousandths: AtomicU64,
     ended: AtomicU64,
-    notes: Mutex<Vec<String>>,
+    round: Mutex<Round>,
+    warnings: Mutex<Vec<String>>,
+}
+
+/// The runs that are in progress.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Round {
+    /// How many there are.
+    pub(crate) runs: usize,
+    /// What they are for; empty, or it ends with a comma and a space.
+    pub(crate) why: String,
+}
+
+/// How far the runs are.
+pub(crate) struct Progress {
+    /// How much is done, counted in runs: a part of a run counts as a part.
+    pub(crate) done: f64,
+    /// How many runs have ended.
+    pub(crate) ended: u64,
+    /// Of which runs.
+    pub(crate) round: Round,
 }
 
 impl Control {
@@ -35,14 +55,27 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// How much is done, counted in runs, and how many runs have ended.
-    pub(crate) fn progress(&self) -> (f64, u64) {
-        (self.thousandths.load(Ordering::Relaxed) as f64 / 1000.0, self.ended.load(Ordering::Relaxed))
+    /// Begins with these runs, of which none is done.
+    pub(crate) fn begin(&self, runs: usize, why: &str) {
+        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        self.thousandths.store(0, Ordering::Relaxed);
+        self.ended.store(0, Ordering::Relaxed);
+        *round = Round { runs, why: why.to_owned() };
     }
 
-    /// What the user should know.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// How far the runs are.
+    pub(crate) fn progress(&self) -> Progress {
+        let round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        Progress {
+            done: self.thousandths.load(Ordering::Relaxed) as f64 / 1000.0,
+            ended: self.ended.load(Ordering::Relaxed),
+            round: round.clone(),
+        }
+    }
+
+    /// What the user should be warned of.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -56,7 +89,7 @@ impl Watch for Control {
     }
 
     fn note(&self, text: &str) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
     }
 }
 

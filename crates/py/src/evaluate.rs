@@ -88,7 +88,8 @@ pub(crate) fn advice(
 ) -> PyResult<(String, String, PathBuf, Vec<String>)> {
     let control = Arc::new(Control::default());
     let work = || advise::advised(args, Talk::Quiet, &*control, &control.stop);
-    let advised = supervised(py, &control, progress, advise::most_runs(args), work)?;
+    control.begin(advise::most_runs(args), "");
+    let advised = supervised(py, &control, progress, work)?;
     let json = serde_json::to_string(&advised.advice).map_err(|e| failure(e.into()))?;
     Ok((json, terminal::advice(&advised.advice, Screen::from(WIDTH)), advised.page, advised.failed))
 }

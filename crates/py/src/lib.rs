@@ -6,6 +6,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `plan` | an experiment that can be run, whole or run by run |
+//! | `perform` | runs an experiment, and writes its files |
 //! | `control` | stopping, and how far it is |
 //! | `outcome` | what was measured |
 //! | `table` | tables in Arrow's C interface |
@@ -20,6 +21,7 @@ mod control;
 mod discipline;
 mod evaluate;
 mod outcome;
+mod perform;
 mod plan;
 mod problem;
 mod table;

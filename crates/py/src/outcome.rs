@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aqmkit_lab::cli::fail::Failure;
-use aqmkit_report::terminal::{summary, verdicts};
+use aqmkit_report::terminal::{self, summary, verdicts};
 use aqmkit_results::{Entry, Results, RunData};
 use aqmkit_runs::export::{self, Kind};
 use aqmkit_runs::run::Done;
@@ -26,14 +26,14 @@ pub(crate) struct Outcome {
     /// Runs that failed, in words.
     #[pyo3(get)]
     failed: Vec<String>,
-    /// What the user should know.
+    /// What the user should be warned of.
     #[pyo3(get)]
-    notes: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Outcome {
     pub(crate) fn new(dir: PathBuf, results: Results, runs: Vec<Done>) -> Self {
-        Outcome { dir, results, runs, failed: Vec::new(), notes: Vec::new() }
+        Outcome { dir, results, runs, failed: Vec::new(), warnings: Vec::new() }
     }
 
     /// One run by itself.
@@ -43,8 +43,8 @@ impl Outcome {
         Outcome::new(dir, Results { runs: entries, planned: 1, ..Results::default() }, vec![run])
     }
 
-    pub(crate) fn with_news(self, failed: Vec<String>, notes: Vec<String>) -> Self {
-        Outcome { failed, notes, ..self }
+    pub(crate) fn with_news(self, failed: Vec<String>, warnings: Vec<String>) -> Self {
+        Outcome { failed, warnings, ..self }
     }
 
     fn read_dir(dir: &Path) -> Result<Outcome, Failure> {
@@ -56,10 +56,10 @@ impl Outcome {
             Err(StoreError::Unreadable(e)) if e.is_missing() => (Runs::default(), None),
             Err(e) => (Runs::default(), Some(e.to_string())),
         };
-        let notes = damage::warnings(&store, &stored, &runs).into_iter().chain(wrong).collect();
+        let warnings = damage::warnings(&store, &stored, &runs).into_iter().chain(wrong).collect();
         let done = |(listed, output): (Listed, _)| Done { labels: listed.labels, output };
         let runs = runs.found.into_iter().map(done).collect();
-        Ok(Outcome::new(dir.to_owned(), stored.results, runs).with_news(Vec::new(), notes))
+        Ok(Outcome::new(dir.to_owned(), stored.results, runs).with_news(Vec::new(), warnings))
     }
 }
 
@@ -98,6 +98,17 @@ impl Outcome {
     /// The comparison as a table of text, this many columns wide.
     fn summary(&self, width: usize) -> String {
         summary(&self.results, width)
+    }
+
+    /// The notes as text, this many columns wide.
+    fn notes_text(&self, width: usize) -> String {
+        terminal::notes(&self.results, width)
+    }
+
+    /// What the reader should know of the results: means that are not known well, and what else than the queue decided them.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        aqmkit_report::notes(&self.results)
     }
 
     /// The comparison and the verdicts as tables of HTML.

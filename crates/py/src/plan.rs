@@ -7,23 +7,19 @@ use std::thread;
 use std::time::Duration;
 
 use aqmkit_aqm::custom::Customs;
-use aqmkit_experiment::{Experiment, Overrides, Problem, RunSpec, Scale};
-use aqmkit_lab::cli::compare::idle;
+use aqmkit_base::units::parse_share;
+use aqmkit_experiment::{Experiment, Overrides, Problem, Scale};
 use aqmkit_lab::cli::fail::Failure;
-use aqmkit_lab::cli::library;
-use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, queues, write};
-use aqmkit_results::Player;
-use aqmkit_runs::calibrate::{Failed, calibrated};
-use aqmkit_runs::run::{self, Done, RunOptions, Stop, Work};
+use aqmkit_lab::cli::perform::jobs as all_cores;
+use aqmkit_runs::run::{self, Done, RunOptions, Stop};
 use aqmkit_runs::store::{Kept, Store};
-use aqmkit_sim::{Control as Next, Error, Output, Progress};
-use aqmkit_study::run_all;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
-use crate::control::{Cancel, Control};
+use crate::control::{Cancel, Control, Progress};
 use crate::discipline::Prototype;
 use crate::outcome::Outcome;
+use crate::perform::{Job, Place, perform, settled, until_known};
 use crate::problem::{Interrupted, RunError, exception, failure};
 
 /// How often the thread that waits for runs checks for signals and reports progress.
@@ -32,36 +28,12 @@ const LOOK: Duration = Duration::from_millis(20);
 /// An experiment, checked, with the disciplines in Python that it brings along.
 #[pyclass(frozen, module = "aqmkit._aqmkit")]
 pub(crate) struct Plan {
+    /// The name and the text of its file, and the changes to it.
+    file: String,
+    text: String,
+    overrides: Overrides,
     experiment: Experiment,
     customs: Vec<(String, Py<PyAny>)>,
-}
-
-/// One run, with the disciplines that it may need.
-struct Job<'a> {
-    spec: RunSpec,
-    customs: &'a Customs,
-    control: &'a Control,
-}
-
-impl Work for Job<'_> {
-    fn labels(&self) -> &BTreeMap<String, String> {
-        &self.spec.labels
-    }
-
-    fn hash(&self) -> &str {
-        &self.spec.hash
-    }
-
-    fn run(&self, on_progress: &mut dyn FnMut(Progress) -> Next) -> Result<Output, Stop> {
-        let scenario = self.spec.scenario().map_err(|e| Stop::Failed(e.to_string()))?;
-        let mut go_on = |p: Progress| if self.control.stopped() { Next::Stop } else { on_progress(p) };
-        let result = aqmkit_sim::run_custom(scenario, self.customs, &mut go_on).map_err(|e| match e {
-            Error::Stopped => Stop::Cancelled,
-            other => Stop::Failed(other.to_string()),
-        });
-        // A discipline may have failed after the last check: then the runs are invalid.
-        if self.control.stopped() { Err(Stop::Cancelled) } else { result }
-    }
 }
 
 impl Plan {
@@ -75,41 +47,26 @@ impl Plan {
         customs
     }
 
-    /// The experiment with its populations found.
-    fn settled(&self, how: RunOptions<'_>) -> Result<Experiment, Failure> {
-        if self.experiment.calibrations()?.is_empty() {
-            return Ok(self.experiment.clone());
-        }
-        match calibrated(&self.experiment, how) {
-            Ok((experiment, _)) => Ok(experiment),
-            Err(Failed::Problem(problem)) => Err(problem.into()),
-            Err(Failed::Io(error)) => Err(error.into()),
-            Err(Failed::Cancelled) => Err(Failure::Stopped("Stopped while calibrating.".to_owned())),
-        }
+    /// The experiment with this number of repeats, and with another warm-up if one is given.
+    fn repeated(&self, repeat: u32, warmup: Option<aqmkit_base::Duration>) -> Result<Experiment, Failure> {
+        let mut overrides = Overrides { repeat: Some(repeat), ..self.overrides.clone() };
+        overrides.set.extend(warmup.map(|longer| format!("warmup=\"{longer}\"")));
+        Ok(Experiment::parse(&self.file, &self.text, &overrides)?)
     }
 
-    fn perform(&self, dir: &Path, jobs: usize, customs: &Customs, control: &Control) -> Result<Outcome, Failure> {
-        let published = library::checked(&self.experiment)?;
-        let null_test = library::null_test(Some(&self.experiment.file))?;
-        let store = Store::open(dir)?;
-        let how = RunOptions { jobs, store: &store, watch: control, cancel: &control.stop };
-        let experiment = self.settled(how)?;
-        let plan: Vec<Job<'_>> = experiment.plan().into_iter().map(|spec| Job { spec, customs, control }).collect();
-        let (mut results, outcome) = run_all(&experiment, &plan, &[], &published, how)?;
-        null_test.mark(&experiment.id, &mut results.expectations);
-        let parameters = parameters(&experiment);
-        results.queues = queues(&parameters);
-        write(&store, &results, &outcome, &parameters, &Player::default())?;
-        if outcome.cancelled {
-            return Err(Failure::Stopped(format!(
-                "Stopped. {} of {} runs are done and kept in {}; the same call resumes.",
-                outcome.done.len(),
-                results.planned,
-                dir.display()
-            )));
-        }
-        let notes = control.notes().into_iter().chain(idle(&results)).collect();
-        Ok(Outcome::new(dir.to_owned(), results, outcome.done).with_news(outcome.failed, notes))
+    /// What `work` comes to in the directory, while this thread looks for signals and tells `progress` how far it is.
+    fn supervise(
+        &self,
+        py: Python<'_>,
+        dir: &Path,
+        jobs: Option<u16>,
+        progress: Option<&Py<PyAny>>,
+        work: impl FnOnce(Place<'_>) -> Result<Outcome, Failure> + Send,
+    ) -> PyResult<Outcome> {
+        let control = Arc::new(Control::default());
+        let customs = self.customs(py, &control);
+        let place = Place { dir, jobs: all_cores(jobs), customs: &customs, control: &control };
+        supervised(py, &control, progress, || work(place))
     }
 
     /// One run of the plan, unless the store has it; and whether it had.
@@ -123,7 +80,7 @@ impl Plan {
     ) -> Result<(Done, bool), Failure> {
         let store = Store::open(dir)?;
         let how = RunOptions { jobs: 1, store: &store, watch: control, cancel };
-        let Some(spec) = self.settled(how)?.plan().into_iter().nth(index) else {
+        let Some(spec) = settled(&self.experiment, how)?.plan().into_iter().nth(index) else {
             return Err(Problem::new(format!("the plan has no run {index}")).into());
         };
         let kept = matches!(store.load(&spec.hash), Kept::Found(_));
@@ -145,12 +102,11 @@ fn settle<T>(control: &Control, result: Result<T, Failure>) -> PyResult<T> {
     control.fault().map_or_else(|| result.map_err(failure), Err)
 }
 
-/// Does `work` on a thread of its own, while this one looks for signals and tells `progress` how far it is, out of `total` runs.
+/// Does `work` on a thread of its own, while this one looks for signals and tells `progress` how far it is.
 pub(crate) fn supervised<T: Send>(
     py: Python<'_>,
     control: &Control,
     progress: Option<&Py<PyAny>>,
-    total: usize,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
     let result = thread::scope(|scope| {
@@ -161,8 +117,8 @@ pub(crate) fn supervised<T: Send>(
                 worker.is_finished()
             });
             let told = progress.map_or(Ok(()), |tell| {
-                let (done, runs) = control.progress();
-                tell.call1(py, (done, runs, total)).map(|_| ())
+                let Progress { done, ended, round } = control.progress();
+                tell.call1(py, (done, ended, round.runs, round.why)).map(|_| ())
             });
             if let Err(error) = py.check_signals().and(told) {
                 control.fail(error);
@@ -210,7 +166,7 @@ impl Plan {
         };
         let overrides = Overrides { set, seed, repeat, scale, ..Overrides::default() };
         let experiment = Experiment::parse(file, text, &overrides).map_err(|e| exception(&e))?;
-        Ok(Plan { experiment, customs })
+        Ok(Plan { file: file.to_owned(), text: text.to_owned(), overrides, experiment, customs })
     }
 
     /// The experiment's id, title, source, and what the reader should know; its scale and the hash of all that decides its
@@ -263,15 +219,30 @@ impl Plan {
 
     /// Runs everything that is not in the directory, and writes its files there.
     ///
-    /// `progress` is called with how much is done, counted in runs, how many runs have ended, and how many there are.
+    /// `progress` is called with how much is done, counted in runs, how many runs have ended, how many there are, and what they
+    /// are for: empty, or it ends with a comma and a space.
     #[pyo3(signature = (dir, jobs, progress))]
     fn run(&self, py: Python<'_>, dir: PathBuf, jobs: Option<u16>, progress: Option<Py<PyAny>>) -> PyResult<Outcome> {
-        let control = Arc::new(Control::default());
-        let customs = self.customs(py, &control);
-        let total = self.experiment.plan().len();
-        let (dir, jobs) = (dir.as_path(), all_cores(jobs));
-        let work = || self.perform(dir, jobs, &customs, &control);
-        supervised(py, &control, progress.as_ref(), total, work)
+        self.supervise(py, &dir, jobs, progress.as_ref(), |place| perform(&self.experiment, place))
+    }
+
+    /// As `run`, under as many seeds as the means need: until they are known to `precision`, a share such as 0.02 or 2%, or to the
+    /// usual one. With `lengthen`, a warm-up that is too short is lengthened.
+    #[pyo3(signature = (dir, jobs, precision, lengthen, progress))]
+    fn run_until_known(
+        &self,
+        py: Python<'_>,
+        dir: PathBuf,
+        jobs: Option<u16>,
+        precision: Option<&str>,
+        lengthen: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Outcome> {
+        let asked = precision.map(parse_share).transpose();
+        let asked =
+            asked.map_err(|e| exception(&Problem::new(format!("precision cannot be {:?}", e.got)).right(e.hint)))?;
+        let read = |repeat, warmup| self.repeated(repeat, warmup);
+        self.supervise(py, &dir, jobs, progress.as_ref(), |place| until_known(&read, asked, lengthen, place))
     }
 
     /// Finds the populations of loads, unless the directory has the trials.
@@ -279,8 +250,8 @@ impl Plan {
         let control = Control::default();
         py.detach(|| {
             let store = Store::open(&dir)?;
-            self.settled(RunOptions { jobs: all_cores(None), store: &store, watch: &control, cancel: &control.stop })
-                .map(|_| ())
+            let how = RunOptions { jobs: all_cores(None), store: &store, watch: &control, cancel: &control.stop };
+            settled(&self.experiment, how).map(|_| ())
         })
         .map_err(failure)
     }

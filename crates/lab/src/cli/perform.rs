@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use aqmkit_aqm::registry::Link;
 use aqmkit_experiment::Experiment;
-use aqmkit_report::terminal::{Screen, first_screen, summary, tally, verdicts};
-use aqmkit_report::{PlayerPage, ReportInput, notes, write_html};
+use aqmkit_report::terminal::{Screen, first_screen, notes, summary, tally, verdicts};
+use aqmkit_report::{PlayerPage, ReportInput, write_html};
 use aqmkit_results::{Axis, Player, Results};
 use aqmkit_runs::export;
 use aqmkit_runs::run::{Done, Outcome, RunOptions, Work};
@@ -301,9 +301,7 @@ pub fn show(performed: &Performed, dir: &Path, shown: Shown) -> Result<(), Failu
         let screen = Screen::of_stdout();
         let everything = shown == Shown::Everything;
         let mut text = if everything { summary(results, screen) } else { first_screen(results, screen) };
-        for note in notes(results) {
-            text.push_str(&format!("{}\n", textwrap::fill(&note, screen.width)));
-        }
+        text.push_str(&notes(results, screen));
         if !results.expectations.is_empty() {
             text.push('\n');
             let listed = everything || results.expectations.len() <= LISTED;

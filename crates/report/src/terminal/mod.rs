@@ -3,6 +3,7 @@
 mod advice;
 mod card;
 mod controls;
+mod notes;
 mod scoreboard;
 mod screen;
 mod summary;
@@ -10,6 +11,7 @@ mod verdicts;
 
 pub use advice::advice;
 pub use card::card;
+pub use notes::notes;
 pub use scoreboard::scoreboard;
 pub use screen::{Screen, drawn, head, number};
 pub(crate) use summary::fitting;
