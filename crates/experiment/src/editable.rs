@@ -79,7 +79,7 @@ impl EditableRun {
             tree,
             by_hand: Vec::new(),
             repeat: repeat as u32,
-            seed: experiment.seed,
+            seed: experiment.seeds.of_cell(experiment.seed, &spec.labels),
             spec,
         }
     }
@@ -195,6 +195,8 @@ impl EditableRun {
             toml::Value::Table(table) => table,
             _ => toml::Table::new(),
         };
+        // The seed is that of the combination.
+        table.remove("seeds");
         table.insert("seed".to_owned(), toml::Value::Integer(i64::try_from(self.seed).unwrap_or(i64::MAX)));
         table.insert("repeat".to_owned(), toml::Value::Integer(self.repeat.into()));
         if let Some(end) = end {

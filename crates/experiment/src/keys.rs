@@ -19,6 +19,7 @@ const KEYS: &[(&str, About)] = &[
     ("plot", About::Whole),
     ("repeat", About::Whole),
     ("seed", About::Whole),
+    ("seeds", About::Whole),
     ("sweep", About::Whole),
     ("quick", About::Results),
     ("null", About::Results),

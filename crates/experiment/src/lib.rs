@@ -88,7 +88,7 @@ pub use expect::Expect;
 pub use metric::{OVER, PLUS};
 pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use outline::{GroupOutline, LinkOutline, Outline};
-pub use plan::RunSpec;
+pub use plan::{RunSpec, Seeds};
 pub use problem::{Location, Problem};
 pub use recording::recorded_capture;
 pub use resolve::Window;
@@ -184,6 +184,8 @@ pub struct Experiment {
     pub repeat: u32,
     /// The seed that the runs' seeds are derived from.
     pub seed: u64,
+    /// Which combinations have the same seed.
+    pub seeds: Seeds,
     /// Shortened or as published.
     pub scale: Scale,
     /// Warnings: valid settings that are probably a mistake.
@@ -288,7 +290,8 @@ impl Experiment {
     #[must_use]
     pub fn plan(&self) -> Vec<RunSpec> {
         let repeats = |(labels, run): &(BTreeMap<String, String>, Arc<Resolved>)| {
-            (1..=self.repeat).map(|r| RunSpec::new(labels, run, self.seed, r)).collect::<Vec<_>>()
+            let seed = self.seeds.of_cell(self.seed, labels);
+            (1..=self.repeat).map(|r| RunSpec::new(labels, run, seed, r)).collect::<Vec<_>>()
         };
         self.runs.iter().flat_map(repeats).collect()
     }
@@ -506,6 +509,7 @@ impl Variant {
             windows,
             repeat,
             seed: overrides.seed.unwrap_or(self.root.seed),
+            seeds: self.root.seeds,
             scale: overrides.scale,
             origin: Arc::default(),
             warnings: warnings(self.combinations.iter().map(|c| &c.tree), self.runs.iter().map(|(_, run)| &**run)),

@@ -2,15 +2,39 @@
 //!
 //! The seed of a run depends on the experiment's seed and the repeat, not on the combination: in the same
 //! repeat every discipline meets the same users and the same sizes (common random numbers), so differences
-//! between disciplines show with fewer repeats.
+//! between disciplines show with fewer repeats. Where an experiment has many cells that are judged one by one, a
+//! fluctuation that all of them share would decide all of them; [`Seeds::PerCell`] gives each combination its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aqmkit_base::rng::derive_seed;
+use serde::Deserialize;
 
 use super::resolve::Resolved;
 use crate::engine;
+
+/// Which combinations have the same seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seeds {
+    /// All combinations of a repeat.
+    #[default]
+    Common,
+    /// None: the seed also depends on the labels of the combination.
+    PerCell,
+}
+
+impl Seeds {
+    /// The seed from which those of a combination's repeats are derived; it fits into an integer of TOML.
+    pub(super) fn of_cell(self, seed: u64, combination: &BTreeMap<String, String>) -> u64 {
+        let axes = combination.iter().filter(|(axis, _)| !["repeat", "seed"].contains(&axis.as_str()));
+        match self {
+            Seeds::Common => seed,
+            Seeds::PerCell => axes.fold(seed, |seed, (axis, label)| derive_seed(seed, &format!("{axis}={label}"))) >> 1,
+        }
+    }
+}
 
 /// One run: what to simulate, and its labels.
 #[derive(Clone, Debug)]
@@ -39,7 +63,7 @@ impl RunSpec {
     }
 }
 
-/// The seed of a repeat: the same for every combination.
+/// The seed of a repeat.
 fn run_seed(seed: u64, repeat: u32) -> u64 {
     derive_seed(seed, &format!("repeat.{repeat}"))
 }

@@ -18,6 +18,10 @@ pub fn schema() -> Value {
         ("warmup", time("Runs before t = 0 and is not measured. Default: none.")),
         ("repeat", whole("Runs of each combination, each with its own seed. Default: 1.")),
         ("seed", whole("Default: 1.")),
+        (
+            "seeds",
+            json!({"enum": ["common", "per-cell"], "description": "Whether all combinations share the seed of a repeat, or each has its own. Default: common."}),
+        ),
         ("interval", time("Interval of the time series. Default: 1s.")),
         ("classes", texts("Classes of the traffic. Default: those of the traffic, in order.")),
         ("use", texts("The [[traffic]] to use, by name. Default: all.")),

@@ -11,6 +11,8 @@ use aqmkit_results::FigureKind;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
+use super::plan::Seeds;
+
 /// A value that another module reads.
 type Elsewhere = Option<IgnoredAny>;
 
@@ -31,6 +33,8 @@ pub(super) struct Root {
     pub(super) repeat: u32,
     #[serde(default = "first_seed")]
     pub(super) seed: u64,
+    #[serde(default)]
+    pub(super) seeds: Seeds,
     #[serde(default = "one_second")]
     pub(super) interval: Duration,
     pub(super) classes: Option<Vec<String>>,

@@ -93,6 +93,25 @@ fn an_experiment_is_taken_from_its_directory() {
     assert!(traced.portable().unwrap_err().in_one_line().contains("ms"));
 }
 
+/// A run whose cell has its own seed is written with that seed.
+#[test]
+fn a_run_of_an_experiment_with_seeds_for_each_cell_is_written_with_its_own() {
+    let text = SMALL.replacen("[topology]", "seeds = \"per-cell\"\n[topology]", 1);
+    for index in [0, 5] {
+        let (_, run) = EditableRun::open("small.toml", &text, &Overrides::default(), index).unwrap();
+        let again = parse(&run.text(None)).unwrap().plan();
+        assert!(again.iter().any(|other| other.hash == run.spec().hash), "{}", run.text(None));
+    }
+    let experiment = parse(&text).unwrap();
+    let quick = Overrides { scale: Scale::Quick, ..Overrides::default() };
+    let quick = Experiment::parse("small.toml", &text, &quick).unwrap();
+    for taken in [&experiment, &quick] {
+        let portable = taken.portable().unwrap();
+        let again = Experiment::parse("x.toml", &portable.text, &Overrides::default()).unwrap();
+        assert_eq!(again.hash(), taken.hash());
+    }
+}
+
 /// The text of the file is kept, with changes at its end, where it has this run only and nothing else was set.
 #[test]
 fn the_text_is_kept_where_it_is_that_of_the_run() {

@@ -49,6 +49,26 @@ fn a_repeat_has_the_same_seed_in_every_combination() {
     assert_ne!(runs[0].seed, others[0].seed);
 }
 
+/// With seeds for each cell, no two runs share one, and a run keeps its seed whatever other cells there are.
+#[test]
+fn cells_may_have_seeds_of_their_own() {
+    let text = SMALL.replacen("[topology]", "seeds = \"per-cell\"\n[topology]", 1);
+    let seeds = |written: &str, overrides: &Overrides| {
+        let runs = Experiment::parse("small.toml", written, overrides).unwrap().plan();
+        runs.iter().map(|r| r.seed).collect::<Vec<_>>()
+    };
+    let all = seeds(&text, &Overrides::default());
+    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (8, 8));
+    let red = Overrides { set: vec!["aqm=red".to_owned()], ..Overrides::default() };
+    assert_eq!(seeds(&text, &red), all[4..]);
+    let without = Overrides { without_scheme: true, ..Overrides::default() };
+    assert_eq!(seeds(&text, &without), all, "the null test has the users of the runs that it is compared with");
+    let other = Overrides { seed: Some(2), ..Overrides::default() };
+    assert!(seeds(&text, &other).iter().zip(&all).all(|(a, b)| a != b));
+    let common = text.replace("per-cell", "common");
+    assert_eq!(seeds(&common, &Overrides::default()), seeds(SMALL, &Overrides::default()));
+}
+
 #[test]
 fn the_hash_is_of_what_decides_the_output() {
     let hash = |text: &str| parse(text).unwrap().plan().iter().map(|r| r.hash.clone()).collect::<Vec<_>>();
