@@ -58,6 +58,8 @@ pub struct Expect {
     pub average: Option<String>,
     /// If given, the bound in `every` or `order` is not from the paper, and this says where it comes from.
     pub ours: Option<String>,
+    /// If given, the summary of the study names the claim in these words.
+    pub headline: Option<String>,
 }
 
 /// The value of `along` for an ordering of windows.
@@ -105,6 +107,7 @@ impl Reader<'_> {
             basis: self.basis(keys.basis.as_deref(), computed)?,
             average: self.reason("average", keys.average)?,
             ours: self.reason("ours", keys.ours)?,
+            headline: self.reason("headline", keys.headline)?,
         };
         self.select(&mut expect)?;
         self.compare(&mut expect)?;
@@ -129,14 +132,19 @@ impl Reader<'_> {
         text.map(|t| parse(t).map_err(|e| e.at(self.at(key)))).transpose()
     }
 
-    /// A formula makes a claim a calculation; a measured claim is marked in the file if its value was set or fitted.
+    /// A formula makes a claim a calculation; a measured claim is marked in the file if its value was set or fitted, or if
+    /// it is a setting of the paper's experiment.
     fn basis(&self, given: Option<&str>, computed: bool) -> Result<Basis, Problem> {
         match given {
             None if computed => Ok(Basis::Calculation),
             None => Ok(Basis::Measured),
             Some("input") => Ok(Basis::Input),
+            Some("setting") => Ok(Basis::Setting),
             Some(other) => Err(Problem::new(format!("basis cannot be {other:?}"))
-                .right("use basis = \"input\" for values that were set or fitted, and omit it otherwise")
+                .right(
+                    "use basis = \"input\" for values that were set or fitted, \"setting\" for settings of the paper's \
+                     experiment, and omit it otherwise",
+                )
                 .at(self.at("basis"))),
         }
     }
@@ -148,6 +156,7 @@ impl Reader<'_> {
             "average" => {
                 "give the reason for averaging the cells, for example \"the text gives the mean over all mixes\""
             }
+            "headline" => "name the claim, for example \"published order of five schemes at three loads\"",
             _ => "give the origin of the bound, which is not from the paper",
         };
         if empty { Err(Problem::new(format!("{key} is empty")).right(help).at(self.at(key))) } else { Ok(given) }
@@ -163,7 +172,7 @@ impl Reader<'_> {
             return wrong.map_or(Ok(()), |key| {
                 let problem = Problem::new(format!("{key} cannot be combined with formula"));
                 Err(problem
-                    .right("a computed value has id, formula, args, every, basis, ours and note")
+                    .right("a computed value has id, formula, args, every, basis, ours, headline and note")
                     .at(self.at(key)))
             });
         }

@@ -195,6 +195,8 @@ fn expect() -> Value {
             "metric": text("A path of docs/metrics.md."),
             "where": any("The combinations that it is about: axis = label."),
             "note": text("What the reader should know."),
+            "basis": json!({"enum": ["input", "setting"], "description": "Set or fitted so that it holds, or a setting of the paper's experiment. Default: measured or calculated."}),
+            "headline": text("The claim in words, for the summary of the study."),
         },
         "required": ["id"],
     })

@@ -168,6 +168,7 @@ pub(super) struct Expect {
     pub(super) basis: Option<String>,
     pub(super) average: Option<String>,
     pub(super) ours: Option<String>,
+    pub(super) headline: Option<String>,
     r#where: Elsewhere,
     exchanges: Elsewhere,
     against: Elsewhere,

@@ -167,7 +167,7 @@ impl<'a> Session<'a> {
 
     /// Writes the files.
     fn write(&self, ran: &mut Ran<Experiment>) -> Result<(), Failure> {
-        self.null_test.mark(&ran.experiment.id, &mut ran.results.expectations);
+        self.null_test.mark(ran.experiment.scale, &ran.experiment.id, &mut ran.results.expectations);
         let parameters = parameters(&ran.experiment);
         ran.results.queues = queues(&parameters);
         write(&self.store, &ran.results, &ran.outcome, &parameters, &Player::default())

@@ -13,6 +13,7 @@ pub mod markdown;
 mod notes;
 pub mod precision;
 pub mod scoreboard;
+pub mod studies;
 pub mod terminal;
 mod verdict;
 

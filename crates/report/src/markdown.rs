@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use aqmkit_results::{Expectation, Results, Standing};
+use aqmkit_results::{Expectation, Overall, Results, Standing, Verdict};
 
 use super::format::significant;
-use super::scoreboard::{Line, lines, met_of, open};
+use super::scoreboard::{Line, lines, met_of, notes};
+use super::studies::{Study, studies};
 use super::verdict::{Tally, measured};
 
 /// The names of numbers that documents can have.
-pub const KNOWN: &str = "numbers are: scoreboard SCALE, skill SCALE, study NAME SCALE, met NAME SCALE, rows PREFIX SCALE, \
+pub const KNOWN: &str = "numbers are: summary SCALE, scoreboard SCALE, skill SCALE, study NAME SCALE, met NAME SCALE, rows PREFIX SCALE, \
      cells PREFIX SCALE; SCALE is quick or full, NAME a study or an experiment";
 
 /// The numbers with this name, from results at both scales.
@@ -26,6 +27,7 @@ pub fn number(name: &str, quick: &[Results], full: &[Results]) -> Result<String,
     };
     let (what, of) = asked.split_once(' ').unwrap_or((asked, ""));
     match what {
+        "summary" => Ok(summary(results)),
         "scoreboard" => Ok(scoreboard(results)),
         "skill" => Ok(skill(results)),
         "study" => named(of, results).map(|these| study(&these)),
@@ -44,7 +46,13 @@ fn named<'a>(name: &str, results: &'a [Results]) -> Result<Vec<&'a Results>, Str
     if these.is_empty() { Err(format!("there is no experiment or study {name:?}")) } else { Ok(these) }
 }
 
-/// The counts of rows in the headline.
+/// A line for each study.
+fn summary(results: &[Results]) -> String {
+    let line = |study: Study| vec![format!("`{}`: {}", study.name, study.sources.join("; ")), study.outcome];
+    grid(&["study", "what comes out"], studies(&results.iter().collect::<Vec<_>>()).into_iter().map(line))
+}
+
+/// The counts of cells in the headline.
 fn counted(results: &[&Results]) -> Tally {
     let rows = results.iter().flat_map(|r| &r.expectations);
     Tally::of(rows.filter(|row| Standing::of(row) == Standing::Discriminates))
@@ -52,12 +60,12 @@ fn counted(results: &[&Results]) -> Tally {
 
 fn scoreboard(results: &[Results]) -> String {
     let (sources, all) = lines(&results.iter().collect::<Vec<_>>());
-    with_open(&standings("source", sources.iter().chain([&all])), &all)
+    with_notes(&standings("source", sources.iter().chain([&all])), &all)
 }
 
-/// A table, and below it the number of rows that were not measured.
-fn with_open(table: &str, all: &Line) -> String {
-    open(all).map_or_else(|| table.to_owned(), |text| format!("{table}\n{text}\n"))
+/// A table, and below it the notes on it.
+fn with_notes(table: &str, all: &Line) -> String {
+    notes(all).map_or_else(|| table.to_owned(), |text| format!("{table}\n{text}\n"))
 }
 
 fn study(results: &[&Results]) -> String {
@@ -67,7 +75,7 @@ fn study(results: &[&Results]) -> String {
     };
     let claiming: Vec<Line> = results.iter().filter(|r| !r.expectations.is_empty()).map(line).collect();
     let (_, all) = lines(results);
-    with_open(&standings("experiment", claiming.iter().chain([&all])), &all)
+    with_notes(&standings("experiment", claiming.iter().chain([&all])), &all)
 }
 
 fn standings<'a>(first: &str, lines: impl Iterator<Item = &'a Line> + Clone) -> String {
@@ -81,38 +89,41 @@ fn standings<'a>(first: &str, lines: impl Iterator<Item = &'a Line> + Clone) -> 
     grid(&heads, lines.map(cells))
 }
 
+/// A table of the tables and figures that vary, and one of the flat ones.
 fn skill(results: &[Results]) -> String {
     let (sources, all) = lines(&results.iter().collect::<Vec<_>>());
-    let cells = |line: &Line| {
-        let s = &line.skill;
-        let rank = s.rank_correlation.map_or_else(|| "–".to_owned(), |r| format!("{r:.2}"));
-        vec![
-            line.source.clone(),
-            s.tables.to_string(),
-            s.cells.to_string(),
-            s.met.to_string(),
-            s.constant_meets.to_string(),
-            rank,
-        ]
+    let sources: Vec<&Line> = sources.iter().chain([&all]).collect();
+    let counts = |line: &Line, of: &Overall| {
+        let counts = [of.tables, of.cells, of.met, of.constant_meets].map(|count| count.to_string());
+        std::iter::once(line.source.clone()).chain(counts)
     };
-    let heads =
-        ["source", "tables and figures", "cells", "met", "met by the best constant of each", "rank correlation"];
-    let with = sources.iter().filter(|line| line.skill.tables > 0);
-    grid(&heads, with.chain([&all]).map(cells))
+    let number = |x: Option<f64>| x.map_or_else(|| "–".to_owned(), |x| format!("{x:.2}"));
+    let correlation = |of: &Overall| [number(of.rank_correlation), number(of.ceiling)];
+    let varying = |line: &&Line| counts(line, &line.skill).chain(correlation(&line.skill)).collect();
+    let flat = |line: &&Line| counts(line, &line.flat).collect();
+    let best = ["cells", "met", "met by the best constant of each"];
+    let of_varying =
+        [&["source", "tables and figures that vary"], &best[..], &["rank correlation", "noise ceiling"]].concat();
+    let of_flat = [&["source", "flat tables and figures"], &best[..]].concat();
+    let varying = grid(&of_varying, sources.iter().filter(|line| line.skill.tables > 0).map(varying));
+    format!("{varying}\n{}", grid(&of_flat, sources.iter().filter(|line| line.flat.tables > 0).map(flat)))
 }
 
 /// The claims whose row begins with `prefix`, one line each.
 fn rows(prefix: &str, results: &[Results]) -> Result<String, String> {
     let these = results.iter().flat_map(|r| &r.expectations).filter(|row| row.id.starts_with(prefix));
-    let state = |row: &Expectation| match row.pass {
-        Some(true) if Standing::of(row) == Standing::DoesNotDiscriminate => "met, does not discriminate",
-        Some(true) => "met",
-        Some(false) => "missed",
-        None => "not measured",
+    let state = |row: &Expectation| {
+        let verdict = match row.verdict() {
+            Some(Verdict::Met) => "met",
+            Some(Verdict::Missed) => "missed",
+            Some(Verdict::Undecided) => "undecided",
+            None => return "not measured".to_owned(),
+        };
+        let same = Standing::of(row) == Standing::DoesNotDiscriminate;
+        format!("{verdict}{}", if same { ", does not discriminate" } else { "" })
     };
-    let cells = |row: &Expectation| {
-        vec![row.id.clone(), row.what.clone(), row.published.clone(), measured(row), state(row).to_owned()]
-    };
+    let cells =
+        |row: &Expectation| vec![row.id.clone(), row.what.clone(), row.published.clone(), measured(row), state(row)];
     let lines: Vec<_> = these.map(cells).collect();
     if lines.is_empty() {
         return Err(format!("no claimed row begins with {prefix:?}"));
@@ -198,6 +209,13 @@ mod tests {
         assert_eq!(text, wanted);
         let mixed = number("cells U- quick", &results(), &[]).unwrap();
         assert!(mixed.starts_with("|  | drop, % | latency, ms |\n"), "{mixed}");
+    }
+
+    #[test]
+    fn the_summary_has_a_line_for_each_study() {
+        let text = number("summary full", &[], &results()).unwrap();
+        let wanted = "| study | what comes out |\n|---|---|\n| `a`: Paper 2001 | not null-tested: 4 of 5 |\n";
+        assert_eq!(text, wanted);
     }
 
     #[test]

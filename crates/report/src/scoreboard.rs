@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_results::{Expectation, Overall, Results, Standing, skills};
+use aqmkit_results::{Basis, Expectation, Overall, Results, Standing, skills};
 use serde::Serialize;
 
 use super::verdict::Tally;
@@ -14,8 +14,14 @@ pub struct Line {
     pub source: String,
     /// The counts for each standing.
     pub tallies: BTreeMap<Standing, Tally>,
-    /// The skill of its tables and figures.
+    /// The number of measured rows.
+    pub measured_rows: usize,
+    /// Those at full scale whose null test was run at quick scale.
+    pub null_at_quick: usize,
+    /// The skill of its tables and figures that vary.
     pub skill: Overall,
+    /// The skill of its flat ones, of which a constant meets 90 % of the cells.
+    pub flat: Overall,
 }
 
 impl Line {
@@ -30,7 +36,15 @@ impl Line {
         for row in rows {
             tallies.entry(Standing::of(row)).or_default().add(row);
         }
-        Line { source: source.to_owned(), tallies, skill: Overall::of(&skills(rows.iter().copied())) }
+        let skills = skills(rows.iter().copied());
+        Line {
+            source: source.to_owned(),
+            tallies,
+            measured_rows: rows.iter().filter(|row| row.basis == Basis::Measured).count(),
+            null_at_quick: rows.iter().filter(|row| row.null_at_quick && row.basis == Basis::Measured).count(),
+            skill: Overall::of(skills.iter().filter(|s| !s.is_flat())),
+            flat: Overall::of(skills.iter().filter(|s| s.is_flat())),
+        }
     }
 }
 
@@ -48,7 +62,7 @@ pub fn lines(experiments: &[&Results]) -> (Vec<Line>, Line) {
 }
 
 /// The publication of a source, without the place in it: the text up to the year.
-fn work(source: &str) -> &str {
+pub(crate) fn work(source: &str) -> &str {
     let year =
         |word: &str| word.len() == 4 && word.starts_with(['1', '2']) && word.bytes().all(|byte| byte.is_ascii_digit());
     let word = source.split(|sign: char| !sign.is_ascii_alphanumeric()).find(|word| year(word));
@@ -56,16 +70,26 @@ fn work(source: &str) -> &str {
     end.map_or(source, |end| &source[..end])
 }
 
-/// `16 of 43`: the number of met values and of those measured or computed; a dash if there are none.
+/// `16 of 43`, or `16 of 43, 2 undecided`: the number of met cells and of those measured or computed; a dash if there
+/// are none.
 #[must_use]
 pub(crate) fn met_of(tally: Tally) -> String {
-    let judged = tally.met + tally.missed;
-    if judged == 0 { "–".to_owned() } else { format!("{} of {judged}", tally.met) }
+    let open = if tally.undecided > 0 { format!(", {} undecided", tally.undecided) } else { String::new() };
+    if tally.judged() == 0 { "–".to_owned() } else { format!("{} of {}{open}", tally.met, tally.judged()) }
 }
 
-/// A note about rows without runs, if there are any.
+/// Notes about rows without runs, and about rows at full scale whose null test was run at quick scale, if there are any.
 #[must_use]
-pub fn open(line: &Line) -> Option<String> {
+pub fn notes(line: &Line) -> Option<String> {
     let count: usize = line.tallies.values().map(|tally| tally.unmeasured).sum();
-    (count > 0).then(|| format!("{count} more rows are claimed, but their runs are not finished or measured nothing."))
+    let open = (count > 0)
+        .then(|| format!("{count} more rows are claimed, but their runs are not finished or measured nothing."));
+    let quick = (line.null_at_quick > 0).then(|| {
+        format!(
+            "The null test of {} of {} measured rows was run at quick scale.",
+            line.null_at_quick, line.measured_rows
+        )
+    });
+    let both: Vec<String> = [open, quick].into_iter().flatten().collect();
+    (!both.is_empty()).then(|| both.join(" "))
 }

@@ -1,6 +1,6 @@
 //! Verdicts in words, and their counts.
 
-use aqmkit_results::{Expectation, Standing};
+use aqmkit_results::{Basis, Cells, Expectation, Standing, Verdict};
 use serde::Serialize;
 
 use super::format::significant;
@@ -9,14 +9,18 @@ use super::format::significant;
 #[must_use]
 pub(crate) fn measured(row: &Expectation) -> String {
     let Some(value) = row.measured.filter(|value| !value.is_nan()) else {
-        return if row.pass.is_some() && row.kind == "order" { order(row) } else { "–".to_owned() };
+        return order(row).filter(|_| row.kind == "order").unwrap_or("–").to_owned();
     };
     let half = row.half_width().map(|half| format!(" ±{}", significant(half, 2)));
     format!("{}{}", significant(value, 4), half.unwrap_or_default())
 }
 
-fn order(row: &Expectation) -> String {
-    if row.pass == Some(true) { "holds".to_owned() } else { "does not hold".to_owned() }
+fn order(row: &Expectation) -> Option<&'static str> {
+    row.verdict().map(|verdict| match verdict {
+        Verdict::Met => "holds",
+        Verdict::Missed => "does not hold",
+        Verdict::Undecided => "undecided",
+    })
 }
 
 /// The range in which a value meets the published one.
@@ -42,17 +46,33 @@ pub(crate) fn published(row: &Expectation) -> Option<f64> {
 /// The remarks on a row: number of cells in which it holds, basis, source of its bound, and findings.
 #[must_use]
 pub(crate) fn explained(row: &Expectation) -> String {
-    let cells = row.cells.map(|cells| format!("holds in {} of {}", cells.held, cells.of));
+    let doubt = (row.verdict() == Some(Verdict::Undecided)).then(|| UNDECIDED.to_owned());
+    let cells = row.cells.map(in_cells);
     let standing = match Standing::of(row) {
         Standing::Discriminates | Standing::NotTried => None,
         other => Some(other.words().to_owned()),
     };
     let ours = (!row.ours.is_empty()).then(|| format!("our bound: {}", row.ours));
     let detail = (!row.detail.is_empty()).then(|| row.detail.clone());
-    [cells, standing, ours, detail].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [doubt, cells, standing, single(row), ours, detail].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The numbers of claimed, met and missed values.
+/// The remark on an undecided row.
+const UNDECIDED: &str = "undecided: the 95 % interval over the runs reaches over the limit";
+
+/// `holds in 3 of 5, 1 undecided`.
+fn in_cells(cells: Cells) -> String {
+    let open = if cells.undecided > 0 { format!(", {} undecided", cells.undecided) } else { String::new() };
+    format!("holds in {} of {}{open}", cells.held, cells.of)
+}
+
+/// The remark on a measured row behind which there is one run.
+fn single(row: &Expectation) -> Option<String> {
+    let one = row.basis == Basis::Measured && row.repeats == 1 && row.pass == Some(false);
+    one.then(|| "single run, spread not known".to_owned())
+}
+
+/// The numbers of claimed, met and missed cells. A row that was judged in several cells counts each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// All.
@@ -61,32 +81,73 @@ pub struct Tally {
     pub met: usize,
     /// Those that are not.
     pub missed: usize,
-    /// Those whose runs are not finished.
+    /// Those that the spread of the runs leaves open.
+    pub undecided: usize,
+    /// Rows whose runs are not finished.
     pub unmeasured: usize,
 }
 
 impl Tally {
     /// Counts one more row.
     pub fn add(&mut self, row: &Expectation) {
-        self.claimed += 1;
-        match row.pass {
-            Some(true) => self.met += 1,
-            Some(false) => self.missed += 1,
-            None => self.unmeasured += 1,
-        }
+        let Some(cells) = row.counted() else {
+            self.claimed += 1;
+            self.unmeasured += 1;
+            return;
+        };
+        self.claimed += cells.of;
+        self.met += cells.held;
+        self.undecided += cells.undecided;
+        self.missed += cells.of - cells.held - cells.undecided;
     }
 
-    /// The counts of these rows.
+    /// The number of cells that were judged.
+    #[must_use]
+    pub fn judged(&self) -> usize {
+        self.met + self.missed + self.undecided
+    }
+
+    /// The counts of these rows, each as one.
+    pub fn of_rows<'a>(rows: impl IntoIterator<Item = &'a Expectation>) -> Self {
+        let mut tally = Tally::default();
+        for row in rows {
+            tally.claimed += 1;
+            match row.verdict() {
+                Some(Verdict::Met) => tally.met += 1,
+                Some(Verdict::Missed) => tally.missed += 1,
+                Some(Verdict::Undecided) => tally.undecided += 1,
+                None => tally.unmeasured += 1,
+            }
+        }
+        tally
+    }
+
+    /// The counts of these rows, cell by cell.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Expectation>) -> Self {
         let mut tally = Tally::default();
         rows.into_iter().for_each(|row| tally.add(row));
         tally
     }
+}
 
-    /// The share of the measured values that are met, in percent.
-    #[must_use]
-    pub fn percent(&self) -> Option<f64> {
-        let measured = self.met + self.missed;
-        (measured > 0).then(|| 100.0 * self.met as f64 / measured as f64)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_several_cells_counts_each() {
+        let row = |pass: Option<bool>, cells: Option<(usize, usize, usize)>| Expectation {
+            pass,
+            undecided: pass.is_none() && cells.is_some(),
+            cells: cells.map(|(held, of, undecided)| Cells { held, of, undecided }),
+            ..Expectation::default()
+        };
+        let rows =
+            [row(Some(true), None), row(Some(false), Some((3, 5, 1))), row(None, Some((1, 2, 1))), row(None, None)];
+        let tally = Tally::of(&rows);
+        assert_eq!((tally.met, tally.missed, tally.undecided), (5, 1, 2));
+        assert_eq!((tally.judged(), tally.unmeasured, tally.claimed), (8, 1, 9));
+        let rows = Tally::of_rows(&rows);
+        assert_eq!((rows.met, rows.missed, rows.undecided, rows.unmeasured, rows.claimed), (1, 1, 1, 1, 4));
     }
 }

@@ -38,7 +38,7 @@ pub use ruler::Ruler;
 pub use setting::Fact;
 pub use shape::{
     Agreement, Axis, Cells, Curve, Entry, Expectation, Figure, FigureKind, Law, Overlay, Overview, PublishedPoint,
-    Results, RunData, Table, TableCell, claim_numbers,
+    Results, RunData, Table, TableCell, Verdict, claim_numbers,
 };
 pub use skill::{Overall, Skill, skills};
 pub use standing::{Basis, Standing, WithoutScheme};

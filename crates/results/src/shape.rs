@@ -289,6 +289,41 @@ pub struct Cells {
     pub held: usize,
     /// The number of cells.
     pub of: usize,
+    /// The number of cells that the spread of the runs leaves undecided.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undecided: usize,
+}
+
+impl Cells {
+    /// The counts of these verdicts.
+    pub fn count(verdicts: impl IntoIterator<Item = Verdict>) -> Cells {
+        verdicts.into_iter().fold(Cells::default(), |cells, verdict| Cells {
+            held: cells.held + usize::from(verdict == Verdict::Met),
+            of: cells.of + 1,
+            undecided: cells.undecided + usize::from(verdict == Verdict::Undecided),
+        })
+    }
+
+    /// The verdict over all cells: missed if one is missed, and otherwise undecided if one is undecided.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match (self.of - self.held - self.undecided, self.undecided) {
+            (0, 0) => Verdict::Met,
+            (0, _) => Verdict::Undecided,
+            _ => Verdict::Missed,
+        }
+    }
+}
+
+/// The verdict on a claim or on one of its cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The measured value meets the published one.
+    Met,
+    /// It does not.
+    Missed,
+    /// The 95 % interval of the measured value has values that meet the published one and values that do not.
+    Undecided,
 }
 
 /// A published value beside the measured one.
@@ -317,17 +352,29 @@ pub struct Expectation {
     /// The number of repeats behind the measured value; 0 in results that were stored before it was recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: usize,
-    /// Whether it is met; `None` if its runs have not finished.
+    /// Whether it is met; `None` if its runs have not finished, or if it is undecided.
     pub pass: Option<bool>,
+    /// Whether its runs have finished and their spread leaves open whether it is met.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub undecided: bool,
     /// Basis of the value: measured, input or calculated.
     #[serde(default)]
     pub basis: Basis,
     /// The outcome of the null test.
     #[serde(default)]
     pub without_scheme: WithoutScheme,
+    /// Whether that outcome is of quick runs while this row is of full ones.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub null_at_quick: bool,
     /// The cells in which it was judged, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
+    /// The single comparisons of an ordering, over all cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparisons: Option<Cells>,
+    /// What it claims, in words for the summary of its study; empty if it is not named there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub headline: String,
     /// The origin of a bound that is not from the paper; empty if it is from the paper.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ours: String,
@@ -349,6 +396,33 @@ impl Expectation {
         let stat = Stat { mean: self.measured?, sd: self.spread, count: self.repeats };
         stat.half_width().filter(|half| half.is_finite())
     }
+
+    /// The verdict; `None` if its runs have not finished.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        match self.pass {
+            Some(true) => Some(Verdict::Met),
+            Some(false) => Some(Verdict::Missed),
+            None => self.undecided.then_some(Verdict::Undecided),
+        }
+    }
+
+    /// Sets the verdict.
+    pub fn set_verdict(&mut self, verdict: Option<Verdict>) {
+        self.pass = verdict.filter(|v| *v != Verdict::Undecided).map(|v| v == Verdict::Met);
+        self.undecided = verdict == Some(Verdict::Undecided);
+    }
+
+    /// The cells that the scoreboard counts: a row of several cells counts as so many, any other as one; `None` if its
+    /// runs have not finished.
+    #[must_use]
+    pub fn counted(&self) -> Option<Cells> {
+        self.verdict().map(|verdict| self.cells.unwrap_or_else(|| Cells::count([verdict])))
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn is_zero(count: &usize) -> bool {

@@ -1,16 +1,18 @@
 //! Skill of the agreement of a table: compared with the best constant, and by rank correlation.
 //!
-//! A constant 0.97 meets a table of efficiencies between 0.95 and 0.99. Therefore every table and figure
-//! has three numbers: the cells met, the cells that the best constant meets, and the rank correlation of
-//! measured and published cells.
+//! A constant 0.97 meets a table of efficiencies between 0.95 and 0.99. Therefore every table and figure has the cells
+//! met, the cells that the best constant meets, and the rank correlation of measured and published cells. A *flat* table,
+//! of which a constant meets 90 %, tests nothing: its published values vary less than the tolerance, and often less than
+//! single runs do. Flat tables are counted apart. Beside the correlation of a table that varies stands the noise ceiling:
+//! the correlation that a simulation with the right means would have, given the spread of the runs.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Expectation;
 use crate::standing::Basis;
-use crate::statistics::rank_correlation;
+use crate::statistics::{deviation, mean, rank_correlation};
+use crate::{Expectation, Verdict};
 
 /// Tables with fewer cells are left out: a constant meets them too easily, and rank correlations of so few values mean
 /// nothing.
@@ -33,7 +35,21 @@ pub struct Skill {
     pub constant_meets: usize,
     /// Spearman's rank correlation of measured and printed numbers; `None` if all numbers on either side are equal.
     pub rank_correlation: Option<f64>,
+    /// The noise ceiling of the correlation; `None` if a cell has a single run, whose spread is not known.
+    #[serde(default)]
+    pub ceiling: Option<f64>,
 }
+
+impl Skill {
+    /// Whether a constant meets nearly all cells.
+    #[must_use]
+    pub fn is_flat(&self) -> bool {
+        self.constant_meets as f64 >= FLAT * self.cells as f64
+    }
+}
+
+/// The share of the cells that a constant meets in a flat table.
+const FLAT: f64 = 0.9;
 
 /// The skill of every table and figure with at least four measured cells that have one printed number.
 #[must_use]
@@ -41,8 +57,11 @@ pub fn skills<'a>(rows: impl IntoIterator<Item = &'a Expectation>) -> Vec<Skill>
     let mut tables: BTreeMap<(&str, &str), Vec<Cell>> = BTreeMap::new();
     for row in rows.into_iter().filter(|row| row.basis == Basis::Measured) {
         let numbers = row.printed.zip(row.measured.filter(|x| x.is_finite()));
-        if let (Some((printed, measured)), Some(low), Some(high), Some(met)) = (numbers, row.low, row.high, row.pass) {
-            let cell = Cell { printed, measured, low, high, met };
+        if let (Some((printed, measured)), Some(low), Some(high), Some(found)) =
+            (numbers, row.low, row.high, row.verdict())
+        {
+            let error = row.spread.map(|sd| sd / (row.repeats as f64).sqrt()).filter(|error| error.is_finite());
+            let cell = Cell { printed, measured, low, high, met: found == Verdict::Met, error };
             tables.entry((&row.source, &row.unit)).or_default().push(cell);
         }
     }
@@ -57,6 +76,17 @@ struct Cell {
     low: f64,
     high: f64,
     met: bool,
+    /// The standard error of the measured value; `None` for a single run.
+    error: Option<f64>,
+}
+
+/// The correlation of the printed values with themselves plus errors of this size: the root of the reliability, which is
+/// the variance of the values over that of values and errors.
+fn ceiling(cells: &[Cell]) -> Option<f64> {
+    let errors = cells.iter().map(|c| c.error.map(|error| error * error)).collect::<Option<Vec<f64>>>()?;
+    let printed: Vec<f64> = cells.iter().map(|c| c.printed).collect();
+    let variance = deviation(&printed)?.powi(2);
+    Some((variance / (variance + mean(&errors))).sqrt()).filter(|x| x.is_finite())
 }
 
 fn skill(source: &str, unit: &str, cells: &[Cell]) -> Skill {
@@ -73,6 +103,7 @@ fn skill(source: &str, unit: &str, cells: &[Cell]) -> Skill {
         constant,
         constant_meets,
         rank_correlation: rank_correlation(&printed, &measured),
+        ceiling: ceiling(cells),
     }
 }
 
@@ -89,23 +120,30 @@ pub struct Overall {
     pub constant_meets: usize,
     /// The mean of the tables' rank correlations, weighted by their numbers of cells; `None` if no table has one.
     pub rank_correlation: Option<f64>,
+    /// The mean of their noise ceilings, likewise; `None` if the spread of a table is not known.
+    pub ceiling: Option<f64>,
 }
 
 impl Overall {
     /// Combines the skill of these tables.
     #[must_use]
-    pub fn of(skills: &[Skill]) -> Overall {
-        let sum = |count: fn(&Skill) -> usize| skills.iter().map(count).sum();
-        let ranked: Vec<(f64, f64)> =
-            skills.iter().filter_map(|s| s.rank_correlation.map(|r| (r, s.cells as f64))).collect();
-        let weight: f64 = ranked.iter().map(|(_, cells)| cells).sum();
-        let correlation = ranked.iter().map(|(r, cells)| r * cells).sum::<f64>() / weight;
+    pub fn of<'a>(skills: impl IntoIterator<Item = &'a Skill>) -> Overall {
+        let skills: Vec<&Skill> = skills.into_iter().collect();
+        let sum = |count: fn(&Skill) -> usize| skills.iter().map(|s| count(s)).sum();
+        let weighted = |number: fn(&Skill) -> Option<f64>| {
+            let known = skills.iter().filter_map(|s| number(s).map(|x| (x, s.cells as f64)));
+            let (total, weight) =
+                known.fold((0.0, 0.0), |(total, weight), (x, cells)| (total + x * cells, weight + cells));
+            (weight > 0.0).then_some(total / weight)
+        };
+        let all_known = skills.iter().all(|s| s.ceiling.is_some());
         Overall {
             tables: skills.len(),
             cells: sum(|s| s.cells),
             met: sum(|s| s.met),
             constant_meets: sum(|s| s.constant_meets),
-            rank_correlation: (weight > 0.0).then_some(correlation),
+            rank_correlation: weighted(|s| s.rank_correlation),
+            ceiling: weighted(|s| s.ceiling).filter(|_| all_known),
         }
     }
 }
@@ -138,6 +176,33 @@ mod tests {
         assert_eq!((steep.cells, steep.met, steep.constant_meets, steep.rank_correlation), (4, 0, 1, Some(1.0)));
         let all = Overall::of(&found);
         assert_eq!((all.tables, all.cells, all.met, all.constant_meets, all.rank_correlation), (2, 8, 4, 5, Some(1.0)));
+    }
+
+    #[test]
+    fn a_table_that_a_constant_meets_is_flat() {
+        let table = |values: &[f64]| skills(&values.iter().map(|&x| row("table", x, x)).collect::<Vec<_>>()).remove(0);
+        let ninety: Vec<f64> = (0..10).map(|i| if i == 9 { 400.0 } else { 100.0 + f64::from(i) }).collect();
+        assert!(table(&ninety).is_flat(), "{:?}", table(&ninety));
+        assert!(!table(&[&ninety[..], &[900.0]].concat()).is_flat(), "9 of 11 are below 90 %");
+    }
+
+    /// Printed 10, 20, 30 and 40: a variance of 500 / 3. Five runs with a deviation of 5: a squared error of 5.
+    #[test]
+    fn noise_caps_the_correlation() {
+        let noisy = |x: f64, sd: f64| Expectation { spread: Some(sd), repeats: 5, ..row("table", x, x) };
+        let of = |sd: f64| skills(&[10.0, 20.0, 30.0, 40.0].map(|x| noisy(x, sd)))[0].ceiling.unwrap();
+        let variance = 500.0 / 3.0;
+        assert!((of(5.0) - (variance / (variance + 5.0_f64)).sqrt()).abs() < 1e-12);
+        assert!(of(50.0) < 0.6 && of(0.0) == 1.0);
+        let single = skills(&[10.0, 20.0, 30.0, 40.0].map(|x| row("table", x, x)));
+        assert_eq!((single[0].ceiling, Overall::of(&single).ceiling), (None, None), "the spread is not known");
+    }
+
+    #[test]
+    fn undecided_cells_are_not_met() {
+        let open = |x: f64| Expectation { pass: None, undecided: true, ..row("open", x, x) };
+        let found = skills(&[10.0, 20.0, 30.0, 40.0].map(open));
+        assert_eq!((found[0].cells, found[0].met), (4, 0));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The basis of a claim, and the line of the scoreboard where it counts.
 //!
 //! A claim is evidence only if it could have been missed. The column *measured* of the scoreboard therefore counts only
-//! claims that were measured and that the null test, which removes the scheme, misses.
+//! claims that were measured and that the null test, which removes the scheme, misses. The null test is final: a claim
+//! that it meets does not discriminate, whether the scheme meets it or not.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,8 @@ pub enum Basis {
     Measured,
     /// A value that was set or fitted to meet the claim: traffic, calibration, parameters.
     Input,
+    /// How the paper set up its experiment: buffers that never fill, the length of a run. Not a result.
+    Setting,
     /// A formula that was evaluated.
     Calculation,
     /// A formula that was evaluated for a case that the paper does not give.
@@ -42,9 +45,9 @@ pub enum WithoutScheme {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// Measured, and missed without the scheme; also claims missed with the scheme, whatever the null test finds.
+    /// Measured, and missed without the scheme.
     Discriminates,
-    /// Measured and met, but also met without the scheme.
+    /// Measured, but met without the scheme, so neither a hit nor a miss says anything about the scheme.
     DoesNotDiscriminate,
     /// Measured, about drop-tail or about hosts and traffic alone.
     NoScheme,
@@ -52,6 +55,8 @@ pub enum Standing {
     NotTried,
     /// Set or fitted to meet the claim.
     Input,
+    /// A setting of the paper's experiment.
+    Setting,
     /// Calculated from a formula.
     Calculation,
     /// Calculated for a case that the paper does not give.
@@ -60,12 +65,13 @@ pub enum Standing {
 
 impl Standing {
     /// Every line, in the order of the scoreboard.
-    pub const ALL: [Standing; 7] = [
+    pub const ALL: [Standing; 8] = [
         Standing::Discriminates,
         Standing::DoesNotDiscriminate,
         Standing::NoScheme,
         Standing::NotTried,
         Standing::Input,
+        Standing::Setting,
         Standing::Calculation,
         Standing::WorkedByHand,
     ];
@@ -75,12 +81,13 @@ impl Standing {
     pub fn of(row: &Expectation) -> Standing {
         match (row.basis, row.without_scheme) {
             (Basis::Input, _) => Standing::Input,
+            (Basis::Setting, _) => Standing::Setting,
             (Basis::Calculation, _) => Standing::Calculation,
             (Basis::WorkedByHand, _) => Standing::WorkedByHand,
             (Basis::Measured, WithoutScheme::NotTried) => Standing::NotTried,
             (Basis::Measured, WithoutScheme::NoScheme) => Standing::NoScheme,
-            (Basis::Measured, WithoutScheme::Met) if row.pass == Some(true) => Standing::DoesNotDiscriminate,
-            (Basis::Measured, WithoutScheme::Met | WithoutScheme::Missed) => Standing::Discriminates,
+            (Basis::Measured, WithoutScheme::Met) => Standing::DoesNotDiscriminate,
+            (Basis::Measured, WithoutScheme::Missed) => Standing::Discriminates,
         }
     }
 
@@ -93,6 +100,7 @@ impl Standing {
             Standing::NoScheme => "no scheme",
             Standing::NotTried => "not null-tested",
             Standing::Input => "input",
+            Standing::Setting => "setting",
             Standing::Calculation => "calculation",
             Standing::WorkedByHand => "by hand",
         }
@@ -108,14 +116,15 @@ mod tests {
     }
 
     #[test]
-    fn a_row_leaves_the_headline_only_by_being_met_without_the_scheme_too() {
+    fn what_the_null_test_meets_does_not_discriminate_whether_met_or_missed() {
         let measured = |without, pass| standing(Basis::Measured, without, pass);
         assert_eq!(measured(WithoutScheme::Missed, true), Standing::Discriminates);
         assert_eq!(measured(WithoutScheme::Missed, false), Standing::Discriminates);
         assert_eq!(measured(WithoutScheme::Met, true), Standing::DoesNotDiscriminate);
-        assert_eq!(measured(WithoutScheme::Met, false), Standing::Discriminates, "a miss stays a miss");
+        assert_eq!(measured(WithoutScheme::Met, false), Standing::DoesNotDiscriminate, "a miss says as little");
         assert_eq!(measured(WithoutScheme::NoScheme, true), Standing::NoScheme);
         assert_eq!(standing(Basis::Input, WithoutScheme::Missed, true), Standing::Input);
+        assert_eq!(standing(Basis::Setting, WithoutScheme::Missed, true), Standing::Setting);
         assert_eq!(standing(Basis::Calculation, WithoutScheme::NotTried, true), Standing::Calculation);
     }
 }

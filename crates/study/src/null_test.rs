@@ -1,22 +1,23 @@
 //! The null test: which claims are met even without the scheme under study.
 //!
-//! Every measured claim is judged once more on the same runs without the scheme ([`Overrides::without_scheme`]), at
-//! quick scale. A claim that is met there does not test the scheme. The outcomes are stored beside the experiments, in
-//! `null-test.csv`, and used for verdicts at any scale; a run of the test compares that file with its own outcomes.
+//! Every measured claim is judged once more on the same runs without the scheme ([`Overrides::without_scheme`]). A claim
+//! that is met there does not test the scheme. The outcomes are stored beside the experiments, in `null-test.csv`, for
+//! each scale at which the test was run; verdicts at full scale use the outcome at quick scale where the test was not
+//! run at full scale. A run of the test compares that file with its own outcomes.
 //!
 //! [`Overrides::without_scheme`]: aqmkit_experiment::Overrides::without_scheme
 
 use std::collections::BTreeMap;
 use std::io;
 
-use aqmkit_experiment::{Expect, Experiment};
+use aqmkit_experiment::{Expect, Experiment, Scale};
 use aqmkit_results::{Basis, Expectation, WithoutScheme, claim_numbers};
 use aqmkit_runs::run::{RunOptions, Work, execute};
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Published;
 use crate::verdict::evidence::{Evidence, needs};
-use crate::verdict::judge;
+use crate::verdict::judge_means;
 
 /// The file of outcomes, in the directory of `published.csv`.
 pub const FILE: &str = "null-test.csv";
@@ -24,6 +25,9 @@ pub const FILE: &str = "null-test.csv";
 /// The outcome of the null test for one claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
+    /// `quick` or `full`; files without this column are of quick runs.
+    #[serde(default = "quick")]
+    pub scale: String,
     /// The experiment that claims it.
     pub experiment: String,
     /// The row of `published.csv`.
@@ -34,15 +38,22 @@ pub struct Outcome {
     pub without_scheme: WithoutScheme,
 }
 
-/// Outcomes by experiment, row and claim.
+fn quick() -> String {
+    Scale::Quick.name().to_owned()
+}
+
+/// The key of an outcome: scale, experiment, row and claim.
+type Key = (String, String, String, usize);
+
+/// Outcomes by scale, experiment, row and claim.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcomes(BTreeMap<(String, String, usize), WithoutScheme>);
+pub struct Outcomes(BTreeMap<Key, WithoutScheme>);
 
 impl Outcomes {
     /// Collects a list of outcomes.
     #[must_use]
     pub fn of(list: &[Outcome]) -> Outcomes {
-        let key = |o: &Outcome| ((o.experiment.clone(), o.id.clone(), o.claim), o.without_scheme);
+        let key = |o: &Outcome| ((o.scale.clone(), o.experiment.clone(), o.id.clone(), o.claim), o.without_scheme);
         Outcomes(list.iter().map(key).collect())
     }
 
@@ -68,11 +79,15 @@ impl Outcomes {
         String::from_utf8(bytes).map_err(io::Error::other)
     }
 
-    /// As a list, in the order of experiments, rows and claims.
+    /// As a list, in the order of scales, experiments, rows and claims.
     #[must_use]
     pub fn list(&self) -> Vec<Outcome> {
-        let outcome = |((experiment, id, claim), &without_scheme): (&(String, String, usize), &WithoutScheme)| {
-            Outcome { experiment: experiment.clone(), id: id.clone(), claim: *claim, without_scheme }
+        let outcome = |((scale, experiment, id, claim), &without_scheme): (&Key, &WithoutScheme)| Outcome {
+            scale: scale.clone(),
+            experiment: experiment.clone(),
+            id: id.clone(),
+            claim: *claim,
+            without_scheme,
         };
         self.0.iter().map(outcome).collect()
     }
@@ -82,27 +97,37 @@ impl Outcomes {
         self.0.extend(more.0);
     }
 
-    /// Replaces the stored outcomes of some experiments; those of others stay.
-    pub fn replace(&mut self, experiments: &[&str], new: Outcomes) {
-        self.0.retain(|(experiment, _, _), _| !experiments.contains(&experiment.as_str()));
+    /// Replaces the stored outcomes of some experiments at a scale; all others stay.
+    pub fn replace(&mut self, scale: Scale, experiments: &[&str], new: Outcomes) {
+        self.0.retain(|key, _| !is_of(key, scale, experiments));
         self.extend(new);
     }
 
-    /// Only those of these experiments.
+    /// Only those of these experiments at this scale.
     #[must_use]
-    pub fn only(&self, experiments: &[&str]) -> Outcomes {
-        let here = |(experiment, _, _): &(String, String, usize)| experiments.contains(&experiment.as_str());
-        Outcomes(self.0.iter().filter(|(key, _)| here(key)).map(|(key, without)| (key.clone(), *without)).collect())
+    pub fn only(&self, scale: Scale, experiments: &[&str]) -> Outcomes {
+        let here = self.0.iter().filter(|(key, _)| is_of(key, scale, experiments));
+        Outcomes(here.map(|(key, without)| (key.clone(), *without)).collect())
     }
 
-    /// Stores the outcomes in the rows of an experiment's claims.
-    pub fn mark(&self, experiment: &str, rows: &mut [Expectation]) {
+    /// Stores the outcomes in the rows of an experiment's claims: those at the scale of the rows or, where the test was
+    /// not run at it, those at quick scale.
+    pub fn mark(&self, scale: Scale, experiment: &str, rows: &mut [Expectation]) {
         let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
         for (row, claim) in rows.iter_mut().zip(claims) {
-            let key = (experiment.to_owned(), row.id.clone(), claim);
-            row.without_scheme = self.0.get(&key).copied().unwrap_or_default();
+            let at = |tried: Scale| {
+                let key = (tried.name().to_owned(), experiment.to_owned(), row.id.clone(), claim);
+                self.0.get(&key).map(|without| (*without, tried))
+            };
+            let found = at(scale).or_else(|| at(Scale::Quick));
+            row.without_scheme = found.map(|(without, _)| without).unwrap_or_default();
+            row.null_at_quick = found.is_some_and(|(_, used)| used != scale);
         }
     }
+}
+
+fn is_of((at, experiment, _, _): &Key, scale: Scale, experiments: &[&str]) -> bool {
+    at == scale.name() && experiments.contains(&experiment.as_str())
 }
 
 /// Runs an experiment without its scheme and judges its measured claims. `exp` is the experiment as it is and `without` the same without the scheme.
@@ -125,11 +150,12 @@ pub fn test(
     }
     let planned: Vec<_> = changed.iter().map(|run| run.labels().clone()).collect();
     let evidence = Evidence::new(&planned, &done.data())?;
-    let verdicts = judge(&without.expects, published, &evidence);
+    let verdicts = judge_means(&without.expects, published, &evidence);
     let claims = claim_numbers(exp.expects.iter().map(|e| e.id.as_str()));
     let outcome = |((expect, verdict), claim): ((&Expect, Expectation), usize)| {
         let there_is_one = own.iter().zip(&changed).any(|(a, b)| a.hash() != b.hash() && needs(expect, &a.labels));
         (expect.basis == Basis::Measured).then(|| Outcome {
+            scale: exp.scale.name().to_owned(),
             experiment: exp.id.clone(),
             id: expect.id.clone(),
             claim,
@@ -148,26 +174,45 @@ mod tests {
     use super::*;
 
     fn outcome(id: &str, claim: usize, without_scheme: WithoutScheme) -> Outcome {
-        Outcome { experiment: "cbt/blast".to_owned(), id: id.to_owned(), claim, without_scheme }
+        let (scale, experiment) = (quick(), "cbt/blast".to_owned());
+        Outcome { scale, experiment, id: id.to_owned(), claim, without_scheme }
     }
 
     #[test]
     fn outcomes_are_kept_and_told_to_their_claims() {
         let kept = Outcomes::of(&[outcome("A", 1, WithoutScheme::Missed), outcome("A", 2, WithoutScheme::Met)]);
         let text = kept.text().unwrap();
-        assert_eq!(text, "experiment,id,claim,without_scheme\ncbt/blast,A,1,missed\ncbt/blast,A,2,met\n");
+        let wanted = "scale,experiment,id,claim,without_scheme\nquick,cbt/blast,A,1,missed\nquick,cbt/blast,A,2,met\n";
+        assert_eq!(text, wanted);
+        let without_scales = wanted.replace("scale,", "").replace("quick,", "");
+        assert_eq!(Outcomes::parse(&without_scales).unwrap(), kept, "a file without scales is of quick runs");
         assert_eq!(Outcomes::parse(&text).unwrap(), kept);
         let row = |id: &str| Expectation { id: id.to_owned(), ..Expectation::default() };
         let mut rows = [row("A"), row("B"), row("A")];
-        kept.mark("cbt/blast", &mut rows);
+        kept.mark(Scale::Quick, "cbt/blast", &mut rows);
         let found = rows.map(|one| one.without_scheme);
         assert_eq!(found, [WithoutScheme::Missed, WithoutScheme::NotTried, WithoutScheme::Met]);
     }
 
     #[test]
+    fn a_row_has_the_outcome_at_its_own_scale_where_there_is_one() {
+        let full = Outcome { scale: "full".to_owned(), ..outcome("A", 1, WithoutScheme::Met) };
+        let quick = [outcome("A", 1, WithoutScheme::Missed), outcome("B", 1, WithoutScheme::Missed)];
+        let mut kept = Outcomes::of(&quick);
+        kept.replace(Scale::Full, &["cbt/blast"], Outcomes::of(&[full]));
+        let at = |scale: Scale| {
+            let mut rows = ["A", "B"].map(|id| Expectation { id: id.to_owned(), ..Expectation::default() });
+            kept.mark(scale, "cbt/blast", &mut rows);
+            rows.map(|row| (row.without_scheme, row.null_at_quick))
+        };
+        assert_eq!(at(Scale::Full), [(WithoutScheme::Met, false), (WithoutScheme::Missed, true)]);
+        assert_eq!(at(Scale::Quick), [(WithoutScheme::Missed, false); 2], "the full run replaces no quick outcome");
+    }
+
+    #[test]
     fn new_outcomes_of_an_experiment_replace_all_its_old_ones() {
         let mut kept = Outcomes::of(&[outcome("A", 1, WithoutScheme::Missed), outcome("B", 1, WithoutScheme::Met)]);
-        kept.replace(&["cbt/blast"], Outcomes::of(&[outcome("A", 1, WithoutScheme::NoScheme)]));
+        kept.replace(Scale::Quick, &["cbt/blast"], Outcomes::of(&[outcome("A", 1, WithoutScheme::NoScheme)]));
         assert_eq!(kept.list(), [outcome("A", 1, WithoutScheme::NoScheme)]);
     }
 
@@ -181,8 +226,9 @@ mod tests {
     fn outcomes_are_chosen_and_added_by_experiment() {
         let other = |id: &str| Outcome { experiment: "other".to_owned(), ..outcome(id, 1, WithoutScheme::Met) };
         let mut kept = Outcomes::of(&[outcome("A", 1, WithoutScheme::Missed), other("B")]);
-        assert_eq!(kept.only(&["other"]).list(), [other("B")]);
-        assert_eq!(kept.only(&["none"]), Outcomes::default());
+        assert_eq!(kept.only(Scale::Quick, &["other"]).list(), [other("B")]);
+        assert_eq!(kept.only(Scale::Full, &["other"]), Outcomes::default());
+        assert_eq!(kept.only(Scale::Quick, &["none"]), Outcomes::default());
         kept.extend(Outcomes::of(&[outcome("A", 1, WithoutScheme::Met), outcome("A", 2, WithoutScheme::NoScheme)]));
         assert_eq!(
             kept.list(),

@@ -25,12 +25,23 @@ pub struct Record {
     pub claim: usize,
     /// The measured value, in the row's unit, rounded to six digits.
     pub measured: Option<f64>,
-    /// Whether it is met; `None` when it was not measured.
+    /// Whether it is met; `None` when it was not measured or is undecided.
     pub met: Option<bool>,
     /// The number of cells that meet it, if it was judged in several.
     pub held: Option<usize>,
     /// The number of these cells.
     pub cells: Option<usize>,
+    /// The number of cells, one for a claim of one cell, that the spread of the runs leaves undecided; `None` if there
+    /// are none.
+    pub undecided: Option<usize>,
+    /// The number of single comparisons of an ordering that hold, over all cells.
+    pub comparisons_held: Option<usize>,
+    /// The number of these comparisons.
+    pub comparisons: Option<usize>,
+    /// The standard deviation of the measured value over the repeats, rounded to six digits.
+    pub spread: Option<f64>,
+    /// The number of these repeats.
+    pub repeats: Option<usize>,
 }
 
 /// The key of a record: scale, experiment, row and claim.
@@ -93,9 +104,18 @@ impl Records {
         for (row, claim) in rows.iter_mut().zip(claims) {
             let kept = self.0.get(&(scale.to_owned(), experiment.to_owned(), row.id.clone(), claim));
             any |= kept.is_some();
+            let undecided = kept.and_then(|r| r.undecided).unwrap_or_default();
             row.measured = kept.and_then(|r| r.measured);
             row.pass = kept.and_then(|r| r.met);
-            row.cells = kept.and_then(|r| r.held.zip(r.cells)).map(|(held, of)| Cells { held, of });
+            row.undecided = row.pass.is_none() && undecided > 0;
+            row.cells = kept.and_then(|r| r.held.zip(r.cells)).map(|(held, of)| Cells { held, of, undecided });
+            row.comparisons = kept.and_then(|r| r.comparisons_held.zip(r.comparisons)).map(|(held, of)| Cells {
+                held,
+                of,
+                undecided: 0,
+            });
+            row.spread = kept.and_then(|r| r.spread);
+            row.repeats = kept.and_then(|r| r.repeats).unwrap_or_default();
         }
         any
     }
@@ -115,6 +135,11 @@ fn record(results: &Results, row: &Expectation, claim: usize) -> Record {
         met: row.pass,
         held: row.cells.map(|c| c.held),
         cells: row.cells.map(|c| c.of),
+        undecided: row.counted().map(|cells| cells.undecided).filter(|count| *count > 0),
+        comparisons_held: row.comparisons.map(|c| c.held),
+        comparisons: row.comparisons.map(|c| c.of),
+        spread: row.spread.filter(|x| x.is_finite()).map(in_six_digits),
+        repeats: Some(row.repeats).filter(|count| *count > 0),
     }
 }
 
@@ -132,7 +157,9 @@ mod tests {
             id: (*id).to_owned(),
             pass: *pass,
             measured: pass.map(|_| 1.0 / 3.0),
-            cells: pass.map(|_| Cells { held: 2, of: 3 }),
+            cells: pass.map(|_| Cells { held: 2, of: 3, undecided: 0 }),
+            spread: pass.map(|_| 0.5),
+            repeats: pass.map_or(0, |_| 5),
             ..Expectation::default()
         };
         Results {
@@ -148,16 +175,43 @@ mod tests {
         let one = results("quick", "cbt/blast", &[("A", Some(true)), ("A", Some(false)), ("B", None)]);
         let kept = Records::of([&one]);
         let text = kept.text().unwrap();
-        assert!(text.contains("quick,cbt/blast,A,2,0.333333,false,2,3\n") && text.contains("B,1,,,,\n"), "{text}");
+        let shown = ["quick,cbt/blast,A,2,0.333333,false,2,3,,,,0.5,5\n", "B,1,,,,,,,,,\n"];
+        assert!(shown.iter().all(|line| text.contains(line)), "{text}");
         let read = Records::parse(&text).unwrap();
         let row = |id: &str| Expectation { id: id.to_owned(), ..Expectation::default() };
         let mut rows = [row("A"), row("A"), row("C")];
         assert!(read.restore("quick", "cbt/blast", &mut rows));
         assert_eq!(rows.clone().map(|r| r.pass), [Some(true), Some(false), None]);
-        assert_eq!(rows[1].cells, Some(Cells { held: 2, of: 3 }));
+        assert_eq!(rows[1].cells, Some(Cells { held: 2, of: 3, undecided: 0 }));
+        assert_eq!((rows[1].spread, rows[1].repeats), (Some(0.5), 5));
         assert_eq!(rows.clone().map(|r| r.measured), [Some(0.333_333), Some(0.333_333), None]);
         assert!(!read.restore("full", "cbt/blast", &mut rows));
         assert_eq!(rows.map(|r| (r.pass, r.measured, r.cells)), [(None, None, None); 3], "nothing is left of others");
+    }
+
+    #[test]
+    fn undecided_cells_and_rows_come_back() {
+        let mut one = results("full", "a", &[("A", None), ("B", Some(false))]);
+        one.expectations[0].undecided = true;
+        one.expectations[0].comparisons = Some(Cells { held: 3, of: 4, undecided: 0 });
+        one.expectations[1].cells = Some(Cells { held: 1, of: 3, undecided: 1 });
+        let text = Records::of([&one]).text().unwrap();
+        let mut rows = ["A", "B"].map(|id| Expectation { id: id.to_owned(), ..Expectation::default() });
+        assert!(Records::parse(&text).unwrap().restore("full", "a", &mut rows));
+        assert_eq!(
+            (rows[0].pass, rows[0].undecided, rows[0].comparisons),
+            (None, true, one.expectations[0].comparisons)
+        );
+        assert_eq!((rows[1].pass, rows[1].undecided, rows[1].cells), (Some(false), false, one.expectations[1].cells));
+    }
+
+    /// Files that were written before spreads were recorded have fewer columns.
+    #[test]
+    fn records_without_spreads_are_read() {
+        let old = "scale,experiment,id,claim,measured,met,held,cells\nfull,a,A,1,0.5,true,2,2\n";
+        let mut rows = [Expectation { id: "A".to_owned(), ..Expectation::default() }];
+        assert!(Records::parse(old).unwrap().restore("full", "a", &mut rows));
+        assert_eq!((rows[0].pass, rows[0].undecided, rows[0].spread, rows[0].repeats), (Some(true), false, None, 0));
     }
 
     #[test]
@@ -176,7 +230,7 @@ mod tests {
         assert_eq!(six, [0.333_333, 123_457.0, 0.000_012_345_7, -2.5, 0.0]);
         let mut endless = results("quick", "a", &[("A", Some(false))]);
         endless.expectations[0].measured = Some(f64::INFINITY);
-        assert!(Records::of([&endless]).text().unwrap().contains("quick,a,A,1,,false,2,3\n"), "a time that never came");
+        assert!(Records::of([&endless]).text().unwrap().contains("quick,a,A,1,,false,2,3,,"), "a time that never came");
     }
 
     #[test]

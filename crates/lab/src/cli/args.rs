@@ -293,8 +293,8 @@ pub struct Reproduce {
     /// Where to run them besides (default: the experiments of live/)
     #[command(flatten)]
     pub real: Real,
-    /// The null test, at quick scale: judge every measured claim with its scheme replaced by drop-tail or switched off
-    #[arg(long, conflicts_with_all = ["live", "kernel", "kernel_queue", "scale"])]
+    /// The null test (default: at quick scale): judge every measured claim with its scheme replaced by drop-tail or switched off
+    #[arg(long, conflicts_with_all = ["live", "kernel", "kernel_queue"])]
     pub null: bool,
     /// Store the verdicts (with --null, its outcomes) in this directory of experiments
     #[arg(long, value_name = "DIR", conflicts_with_all = ["live", "kernel", "kernel_queue"])]

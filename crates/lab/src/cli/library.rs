@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use aqmkit_experiment::{Experiment, Problem, library_files};
+use aqmkit_experiment::{Experiment, Problem, Scale, library_files};
 use aqmkit_files::{bounded, full, put};
 use aqmkit_results::Results;
 use aqmkit_study::null_test::{self, Outcomes};
@@ -91,13 +91,13 @@ impl Directory {
         self.write(recorded::FILE, &kept.text()?)
     }
 
-    /// Stores the outcomes of the null test of these experiments.
+    /// Stores the outcomes of the null test of these experiments at a scale.
     ///
     /// # Errors
     /// When the file does not read, or cannot be written.
-    pub fn record_null_test(&self, experiments: &[&str], outcomes: Outcomes) -> Result<(), Failure> {
+    pub fn record_null_test(&self, scale: Scale, experiments: &[&str], outcomes: Outcomes) -> Result<(), Failure> {
         let mut kept = self.read(null_test::FILE, Outcomes::parse)?;
-        kept.replace(experiments, outcomes);
+        kept.replace(scale, experiments, outcomes);
         self.write(null_test::FILE, &kept.text()?)
     }
 

@@ -23,7 +23,7 @@ use super::stop::{STOP, listen, stopping};
 /// The subdirectory, in that of an experiment, of the runs without the scheme.
 const FOLDER: &str = "without-scheme";
 
-/// Runs the null test over these experiments, at quick scale.
+/// Runs the null test over these experiments, at their scale.
 ///
 /// # Errors
 /// When an experiment is wrong, a run failed, or with `--check` an outcome differs from the stored one.
@@ -39,6 +39,7 @@ pub(super) fn reproduce(
     for exp in experiments.iter().filter(|exp| !exp.expects.is_empty()) {
         outcomes.extend(one(exp, args, catalogues, talk)?);
     }
+    let scale = experiments.first().map_or(Scale::Quick, |exp| exp.scale);
     let ids: Vec<&str> = experiments.iter().map(|exp| exp.id.as_str()).collect();
     let found = Outcomes::of(&outcomes);
     if args.json {
@@ -47,15 +48,15 @@ pub(super) fn reproduce(
         say::print(&table(&outcomes))?;
     }
     if let Some(directory) = directory {
-        return directory.record_null_test(&ids, found);
+        return directory.record_null_test(scale, &ids, found);
     }
-    if args.check { compare(&library::null_test(None)?.only(&ids), &found) } else { Ok(()) }
+    if args.check { compare(&library::null_test(None)?.only(scale, &ids), &found) } else { Ok(()) }
 }
 
 /// The outcomes of one experiment.
 fn one(exp: &Experiment, args: &args::Reproduce, catalogues: &Catalogues, talk: Talk) -> Result<Vec<Outcome>, Failure> {
     let published = library::checked(exp)?;
-    let overrides = Overrides { scale: Scale::Quick, without_scheme: true, ..Overrides::default() };
+    let overrides = Overrides { scale: exp.scale, without_scheme: true, ..Overrides::default() };
     // Embedded experiments have no file.
     let name = if Path::new(&exp.file).is_file() { &exp.file } else { &exp.id };
     let without = Experiment::load_with(name, &overrides, catalogues)?;

@@ -157,7 +157,7 @@ impl<'a> Prepared<'a> {
 
     /// Writes the files; the report opens the runs with `player`.
     fn finish_with(&self, mut results: Results, outcome: Outcome, player: &Player) -> Result<Performed, Failure> {
-        self.null_test.mark(&self.exp.id, &mut results.expectations);
+        self.null_test.mark(self.exp.scale, &self.exp.id, &mut results.expectations);
         let parameters = parameters(&self.exp);
         results.queues = queues(&parameters);
         write(&self.store, &results, &outcome, &parameters, player)?;

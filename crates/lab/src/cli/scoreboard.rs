@@ -8,6 +8,7 @@ use aqmkit_experiment::{Experiment, Overrides, Problem, Scale, catalogue};
 use aqmkit_files::{bounded, full, put};
 use aqmkit_report::markdown;
 use aqmkit_report::scoreboard::lines;
+use aqmkit_report::studies::studies;
 use aqmkit_report::terminal::{self, Screen};
 use aqmkit_results::Results;
 use aqmkit_study::verdict::unjudged;
@@ -33,7 +34,9 @@ pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
         let refs: Vec<&Results> = shown.iter().collect();
         let text = if args.json {
             let (sources, all) = lines(&refs);
-            serde_json::to_string_pretty(&serde_json::json!({ "sources": sources, "all": all }))?
+            serde_json::to_string_pretty(
+                &serde_json::json!({ "sources": sources, "all": all, "studies": studies(&refs) }),
+            )?
         } else {
             terminal::scoreboard(&refs, Screen::of_stdout())
         };
@@ -88,7 +91,7 @@ fn kept(scale: Scale) -> Result<Vec<Results>, Failure> {
             Entry::Vacant(unread) => unread.insert(library::published(&exp)?),
         };
         let mut expectations: Vec<_> = exp.expects.iter().map(|e| unjudged(e, values)).collect();
-        null_test.mark(&exp.id, &mut expectations);
+        null_test.mark(scale, &exp.id, &mut expectations);
         records.restore(scale.name(), &exp.id, &mut expectations);
         all.push(Results {
             experiment: exp.id,

@@ -33,6 +33,7 @@ id = "ORDER"
 where = { link = "bottleneck" }
 metric = "queue_packets.mean"
 order = "fifo > red"
+headline = "the published order of the queues"
 "#;
 
 fn desk() -> Desk {
@@ -40,6 +41,7 @@ fn desk() -> Desk {
     let text = TINY
         .replace("flows = 3", "flows = 20")
         .replace("2s", "6s")
+        .replace("repeat = 2", "repeat = 1")
         .replace("source = \"nowhere\"", "source = \"Paper 2001\"");
     desk.write("experiments/published.csv", PUBLISHED);
     desk.write("experiments/p/tiny.toml", &format!("{text}{CLAIMS}"));
@@ -68,6 +70,27 @@ fn a_row_that_is_met_without_its_scheme_leaves_the_headline() {
     for standing in ["does-not-discriminate", "no-scheme", "calculation"] {
         assert_eq!(counts(standing), (1.into(), 1.into()), "{standing}: {line}");
     }
+}
+
+/// The outcome at the scale of the verdicts counts; where there is none, that of quick runs, which the scoreboard says.
+#[test]
+fn the_null_test_runs_at_either_scale() {
+    let desk = desk();
+    desk.run("-q reproduce --null p/tiny --record experiments").good();
+    desk.run("-q reproduce p/tiny --scale full --record experiments").good();
+    let at_quick = || {
+        let score: serde_json::Value =
+            serde_json::from_str(&desk.run("scoreboard --scale full --json").good()).unwrap();
+        let line = score["sources"].as_array().unwrap().iter().find(|l| l["source"] == "Paper 2001").unwrap();
+        line["null_at_quick"].clone()
+    };
+    assert_eq!(at_quick(), 4);
+    assert!(desk.run("scoreboard --scale full").good().contains("measured rows was run at quick scale"));
+    desk.run("-q reproduce --null p/tiny --scale full --record experiments").good();
+    let kept = desk.read("experiments/null-test.csv");
+    assert!(kept.contains("full,p/tiny,USED,1,met") && kept.contains("quick,p/tiny,USED,1,met"), "{kept}");
+    assert_eq!(at_quick(), 0);
+    desk.run("-q reproduce --null p/tiny --scale full --check").good();
 }
 
 #[test]
@@ -99,6 +122,13 @@ fn documents_take_their_numbers_from_kept_verdicts() {
     assert!(text.starts_with("Met: <!-- numbers: met p quick -->2 of 2<!-- end -->.\n"), "{text}");
     assert!(text.contains("| `p/tiny` | 2 of 2 | 1 of 1 | 1 of 1 | 1 of 1 |"), "{text}");
     desk.run("scoreboard --check README.md").good();
+    desk.write("README.md", "<!-- numbers: summary quick --><!-- end -->\n");
+    desk.run("scoreboard --update README.md").good();
+    let summary = desk.read("README.md");
+    let line = "| `p`: Paper 2001 | the published order of the queues: 1 of 1 comparison; 2 of 2 cells met; of drop-tail, \
+                or of hosts and traffic alone: 1 of 1 |";
+    assert!(summary.contains(line), "{summary}");
+    assert!(desk.run("scoreboard").good().contains("p: the published order of the queues: 1 of 1"));
     desk.write("README.md", "<!-- numbers: met q quick --><!-- end -->");
     desk.run("scoreboard --update README.md").wrong(&["README.md", "there is no experiment or study", "numbers are"]);
 }

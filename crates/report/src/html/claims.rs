@@ -1,6 +1,6 @@
 //! Published values compared with measured values.
 
-use aqmkit_results::{Expectation, Results, Skill, Standing, skills};
+use aqmkit_results::{Expectation, Results, Skill, Standing, Verdict, skills};
 use serde::Serialize;
 
 use super::figure::{Figure, ratios};
@@ -15,7 +15,7 @@ const MOST_ROWS: usize = 12;
 /// The section of published values.
 #[derive(Debug, Serialize)]
 pub(super) struct Claims {
-    /// The counts of the headline: measured rows that test the scheme.
+    /// The counts of the headline: measured cells that test the scheme.
     headline: Tally,
     /// Whether the null test was run for all of them.
     tried: bool,
@@ -25,7 +25,7 @@ pub(super) struct Claims {
     skills: Vec<Skilled>,
     /// Rows that are not in a table.
     rows: Vec<Claim>,
-    /// The counts of these rows.
+    /// The counts of these rows, each as one.
     rows_tally: Tally,
     /// Whether there are so many of them that they are shown on request.
     folded: bool,
@@ -51,7 +51,9 @@ struct Skilled {
     met: usize,
     constant_meets: usize,
     constant: String,
+    flat: bool,
     rank_correlation: String,
+    ceiling: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,7 +65,7 @@ struct Claim {
     measured: String,
     unit: String,
     tolerance: String,
-    /// `met`, `missed` or `open`.
+    /// `met`, `missed`, `undecided` or `open`.
     state: &'static str,
     detail: String,
 }
@@ -82,7 +84,7 @@ pub(super) fn claims(results: &Results) -> Option<Claims> {
     let alone = results.alone();
     let (figure, left_out) = ratios(&alone);
     let tables = heat_tables(&results.tables, &results.expectations);
-    let rows_tally = Tally::of(alone.iter().copied());
+    let rows_tally = Tally::of_rows(alone.iter().copied());
     let folded = alone.len() > MOST_ROWS;
     let rows = alone.into_iter().map(claim).collect();
     Some(Claims {
@@ -100,6 +102,8 @@ pub(super) fn claims(results: &Results) -> Option<Claims> {
 }
 
 fn skilled(skill: Skill) -> Skilled {
+    let flat = skill.is_flat();
+    let correlation = |x: Option<f64>| x.filter(|_| !flat).map_or_else(|| "–".to_owned(), |x| format!("{x:.2}"));
     Skilled {
         source: skill.source,
         unit: skill.unit,
@@ -107,14 +111,17 @@ fn skilled(skill: Skill) -> Skilled {
         met: skill.met,
         constant_meets: skill.constant_meets,
         constant: significant(skill.constant, 3),
-        rank_correlation: skill.rank_correlation.map_or_else(|| "–".to_owned(), |r| format!("{r:.2}")),
+        flat,
+        rank_correlation: correlation(skill.rank_correlation),
+        ceiling: correlation(skill.ceiling),
     }
 }
 
 fn claim(row: &Expectation) -> Claim {
-    let state = match row.pass {
-        Some(true) => "met",
-        Some(false) => "missed",
+    let state = match row.verdict() {
+        Some(Verdict::Met) => "met",
+        Some(Verdict::Missed) => "missed",
+        Some(Verdict::Undecided) => "undecided",
         None => "open",
     };
     Claim {

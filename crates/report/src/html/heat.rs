@@ -69,7 +69,7 @@ fn heat_table(table: &Table, by_id: &BTreeMap<&str, &Expectation>) -> HeatTable 
     HeatTable {
         title: table.title.clone(),
         met: tally.met,
-        judged: tally.met + tally.missed,
+        judged: tally.judged(),
         claimed: tally.claimed,
         rows: table.rows.clone(),
         columns: table.columns.clone(),

@@ -1,21 +1,25 @@
 //! The scoreboard of reproduced values.
 
-use aqmkit_results::{Results, Standing};
+use aqmkit_results::{Overall, Results, Standing};
 use comfy_table::{Cell, CellAlignment};
 use textwrap::{Options, fill};
 
 use super::screen::{Screen, drawn, head, number};
-use crate::scoreboard::{Line, lines, met_of, open};
+use crate::scoreboard::{Line, lines, met_of, notes};
+use crate::studies::{Study, studies};
 
 /// The meaning of the columns, shown below the table.
 const LEGEND: &str = "\
-measured                a discipline was run, and the row is missed where the scheme is taken away (or missed anyhow)
-does not discriminate   met, but met without the scheme as well
+Each number counts cells: rows, or the combinations that a row is judged in.
+measured                a discipline was run, and the row is missed where the scheme is taken away
+does not discriminate   met without the scheme as well
 no scheme               measured, of drop-tail or of hosts and traffic alone
 input                   set or fitted so that it holds
+setting                 how the paper set up its experiment
+undecided               the 95 % interval over the runs reaches over the limit
 calculation, by hand    a formula evaluated; by hand: worked for a case that the paper does not print";
 
-/// One row for each source of these experiments, and the totals; then the skill of their tables.
+/// One row for each source of these experiments, and the totals; then the skill of their tables, and a line for each study.
 #[must_use]
 pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -33,8 +37,8 @@ pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String
         let cells = there.iter().map(|standing| number(met_of(line.tally(*standing))));
         table.add_row(std::iter::once(Cell::new(&line.source)).chain(cells));
     }
-    let open = open(&all).map_or_else(String::new, |text| format!("{text}\n"));
-    format!("{}\n{}\n{open}{}", drawn(table), legend(screen), skill(&shown, screen))
+    let notes = notes(&all).map_or_else(String::new, |text| format!("{text}\n"));
+    format!("{}\n{}\n{notes}{}{}", drawn(table), legend(screen), skill(&shown, screen), summary(experiments, screen))
 }
 
 /// The heading of a column, in two lines if it is long.
@@ -48,21 +52,38 @@ fn legend(screen: Screen) -> String {
     LEGEND.lines().map(|line| fill(line, options.clone())).collect::<Vec<_>>().join("\n")
 }
 
-/// The number of cells that are met, and that the best constant of each table would meet.
+/// The cells of tables that vary and of flat ones that are met, and that the best constant of each would meet.
 fn skill(lines: &[&Line], screen: Screen) -> String {
-    let with: Vec<&&Line> = lines.iter().filter(|line| line.skill.tables > 0).collect();
+    let varying = of_tables(lines, "tables that vary", |line| &line.skill, screen);
+    format!("{varying}{}", of_tables(lines, "flat tables", |line| &line.flat, screen))
+}
+
+/// One row for each source; the correlations of flat tables mean nothing.
+fn of_tables(lines: &[&Line], title: &str, of: impl Fn(&Line) -> &Overall, screen: Screen) -> String {
+    let with: Vec<&&Line> = lines.iter().filter(|line| of(line).tables > 0).collect();
     if with.is_empty() {
         return String::new();
     }
+    let ranked = title != "flat tables";
     let mut table = screen.table();
-    let heads = ["tables", "cells", "met", "met by the best constants", "rank correlation"];
+    let correlations = ["rank correlation", "noise ceiling"].into_iter().filter(|_| ranked);
+    let heads = [title, "cells", "met", "met by the best constants"].into_iter().chain(correlations);
     let heads = heads.map(|name| head(name, CellAlignment::Right));
     table.set_header(std::iter::once(head("source", CellAlignment::Left)).chain(heads));
     for line in with {
-        let skill = &line.skill;
+        let skill = of(line);
         let counts = [skill.tables, skill.cells, skill.met, skill.constant_meets].map(number);
-        let rank = number(skill.rank_correlation.map_or_else(|| "–".to_owned(), |r| format!("{r:.2}")));
-        table.add_row(std::iter::once(Cell::new(&line.source)).chain(counts).chain([rank]));
+        let two = |x: Option<f64>| number(x.map_or_else(|| "–".to_owned(), |x| format!("{x:.2}")));
+        let correlation = [skill.rank_correlation, skill.ceiling].into_iter().filter(|_| ranked).map(two);
+        table.add_row(std::iter::once(Cell::new(&line.source)).chain(counts).chain(correlation));
     }
     format!("\n{}\n", drawn(table))
+}
+
+/// What comes out of each study, in a line.
+fn summary(experiments: &[&Results], screen: Screen) -> String {
+    let options = Options::new(screen.width).subsequent_indent("  ");
+    let line = |study: Study| fill(&format!("{}: {}", study.name, study.outcome), options.clone());
+    let lines: Vec<String> = studies(experiments).into_iter().map(line).collect();
+    format!("\n{}\n", lines.join("\n"))
 }

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use aqmkit_results::Verdict;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table};
 
@@ -75,10 +76,11 @@ pub fn number(text: impl ToString) -> Cell {
 }
 
 /// The symbol of a verdict: met, missed or not measured.
-pub(super) fn mark(pass: Option<bool>) -> Cell {
-    match pass {
-        Some(true) => Cell::new("✓").fg(Color::Green),
-        Some(false) => Cell::new("✗").fg(Color::Red),
+pub(super) fn mark(verdict: Option<Verdict>) -> Cell {
+    match verdict {
+        Some(Verdict::Met) => Cell::new("✓").fg(Color::Green),
+        Some(Verdict::Missed) => Cell::new("✗").fg(Color::Red),
+        Some(Verdict::Undecided) => Cell::new("?").fg(Color::Yellow),
         None => Cell::new("–"),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use aqmkit_results::{Expectation, Results, Standing};
+use aqmkit_results::{Expectation, Results, Standing, Verdict};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
 use textwrap::{Options, fill};
 
@@ -30,8 +30,11 @@ pub fn verdicts(results: &Results, screen: impl Into<Screen>) -> String {
 /// One line for all published values: how many are met.
 #[must_use]
 pub fn tally(results: &Results, screen: impl Into<Screen>) -> String {
-    let all = Tally::of(&results.expectations);
-    let mut text = format!("{} of {} published values met", all.met, all.met + all.missed);
+    let all = Tally::of_rows(&results.expectations);
+    let mut text = format!("{} of {} published values met", all.met, all.judged());
+    if all.undecided > 0 {
+        let _ = write!(text, ", {} undecided", all.undecided);
+    }
     if all.unmeasured > 0 {
         let _ = write!(text, ", {} not measured", all.unmeasured);
     }
@@ -49,11 +52,11 @@ fn tables(results: &Results, screen: Screen) -> String {
     let by_id: BTreeMap<&str, &Expectation> = results.expectations.iter().map(|row| (row.id.as_str(), row)).collect();
     let mut table = screen.table();
     let right = CellAlignment::Right;
-    let numbers = ["cells", "met", "missed", "not measured"].map(|name| head(name, right));
+    let numbers = ["cells", "met", "missed", "undecided", "not measured"].map(|name| head(name, right));
     table.set_header([head("table", CellAlignment::Left)].into_iter().chain(numbers));
     for one in &results.tables {
         let tally = Tally::of(one.cells.iter().filter_map(|cell| by_id.get(cell.id.as_str()).copied()));
-        let counts = [tally.claimed, tally.met, tally.missed, tally.unmeasured].map(number);
+        let counts = [tally.claimed, tally.met, tally.missed, tally.undecided, tally.unmeasured].map(number);
         table.add_row(std::iter::once(Cell::new(&one.title)).chain(counts));
     }
     format!("{}\nresults.json and the report have every cell.\n", drawn(table))
@@ -67,7 +70,7 @@ fn rows(expectations: &[&Expectation], screen: Screen) -> String {
     table.set_header(first.into_iter().chain(heads));
     for row in expectations {
         table.add_row([
-            mark(row.pass),
+            mark(row.verdict()),
             Cell::new(&row.id),
             Cell::new(&row.source),
             number(&row.published),
@@ -81,17 +84,18 @@ fn rows(expectations: &[&Expectation], screen: Screen) -> String {
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(u16::try_from(width).unwrap_or(u16::MAX))));
         }
     }
-    format!("{}\n✓ met   ✗ missed   – not measured\n{}", drawn(table), notes(expectations, screen))
+    format!("{}\n✓ met   ✗ missed   ? undecided   – not measured\n{}", drawn(table), notes(expectations, screen))
 }
 
-/// Notes on missed values, and on values that do not discriminate.
+/// Notes on missed and undecided values, and on values that do not discriminate.
 fn notes(expectations: &[&Expectation], screen: Screen) -> String {
     let mut text = String::new();
     for row in expectations {
-        let (mark, note) = match row.pass {
-            Some(true) if Standing::of(row) == Standing::DoesNotDiscriminate => ("✓", MET_WITHOUT.to_owned()),
-            Some(true) => continue,
-            Some(false) => ("✗", explained(row)),
+        let (mark, note) = match row.verdict() {
+            Some(Verdict::Met) if Standing::of(row) == Standing::DoesNotDiscriminate => ("✓", MET_WITHOUT.to_owned()),
+            Some(Verdict::Met) => continue,
+            Some(Verdict::Missed) => ("✗", explained(row)),
+            Some(Verdict::Undecided) => ("?", explained(row)),
             None => ("–", explained(row)),
         };
         if !note.is_empty() {

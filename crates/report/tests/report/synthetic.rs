@@ -335,7 +335,7 @@ fn expectations() -> Vec<Expectation> {
         pass: Some(pass),
         detail: detail.into(),
         without_scheme: WithoutScheme::Missed,
-        cells: Some(Cells { held: if pass { 5 } else { 3 }, of: 5 }),
+        cells: Some(Cells { held: if pass { 5 } else { 3 }, of: 5, undecided: 0 }),
         ..Expectation::default()
     };
     let mut rows = vec![

@@ -69,7 +69,12 @@ fn scoreboard_counts_by_source_and_kind() {
     let first = study(1, 1).results;
     let mut second = study(1, 1).results;
     second.source = "Parris 2001, appendix B".into();
-    let third = Results { source: "RFC 9332".into(), expectations: first.expectations.clone(), ..Results::default() };
+    let third = Results {
+        experiment: "dualq/long".into(),
+        source: "RFC 9332".into(),
+        expectations: first.expectations.clone(),
+        ..Results::default()
+    };
     insta::assert_snapshot!(scoreboard(&[&first, &second, &third], 100));
 }
 
@@ -146,6 +151,6 @@ fn a_table_is_one_line() {
     results.tables = vec![Table { title: "Figure B.14".into(), cells: vec![cell(0), cell(2)], ..Table::default() }];
     let text = verdicts(&results, 80);
     let line = text.lines().find(|line| line.contains("Figure B.14")).unwrap();
-    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["Figure", "B.14", "2", "1", "1", "0"]);
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["Figure", "B.14", "2", "1", "1", "0", "0"]);
     assert!(!text.contains("CBT-T5.5-HTTP+MPEG-FIFO"));
 }

@@ -40,6 +40,8 @@ pub struct Sample {
     pub combination: Combination,
     /// The repeat.
     pub repeat: String,
+    /// The seed of the run.
+    pub seed: String,
     /// The value, in the base unit of its dimension.
     pub value: Quantity,
 }
@@ -104,6 +106,7 @@ impl<'a> Evidence<'a> {
         Ok(Some(Sample {
             combination: combination.map(|(k, v)| (k.clone(), v.clone())).collect(),
             repeat: seen.labels.get("repeat").cloned().unwrap_or_default(),
+            seed: seen.labels.get("seed").cloned().unwrap_or_default(),
             value: quantity(expect, number)?,
         }))
     }
@@ -117,16 +120,21 @@ impl<'a> Evidence<'a> {
         expect.responses.and_then(|what| taken(what, own, other)).ok_or_else(|| missing(&quantity, seen))
     }
 
-    /// The same window of the run to compare with, if the claim names one.
+    /// The same window and repeat of the run to compare with, if the claim names one; its seed may be another.
     fn beside(&self, expect: &Expect, seen: &Seen<'_>) -> Result<Option<&Seen<'a>>, String> {
         if expect.against.is_empty() {
             return Ok(None);
         }
         let mut labels = seen.labels.clone();
         labels.extend(expect.against.clone());
-        let beside = self.seen.iter().find(|s| s.labels == labels);
+        let beside = self.seen.iter().find(|s| same_but_for_the_seed(&s.labels, &labels));
         beside.map(Some).ok_or_else(|| format!("the run to compare with is missing: {:?}", expect.against))
     }
+}
+
+fn same_but_for_the_seed(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> bool {
+    let mut pairs = a.iter().zip(b);
+    a.len() == b.len() && pairs.all(|((key, own), (other, value))| key == other && (key == "seed" || own == value))
 }
 
 /// The labels without the window, which identify the run.

@@ -4,11 +4,13 @@
 //! before anything is run; [`judge`] judges them afterwards. A claim is neither met nor missed as long as some of its
 //! runs are not finished.
 
+mod chain;
 pub(crate) mod evidence;
 mod exchanges;
 mod plain;
 mod published;
 mod response;
+mod spread;
 mod tolerance;
 
 pub use plain::{Plain, first_run};
@@ -17,12 +19,14 @@ pub use published::Published;
 use std::collections::BTreeMap;
 
 use aqmkit_base::near::closest;
-use aqmkit_experiment::{Bound, Expect, OrderChain, Relation};
+use aqmkit_experiment::{Bound, Compare, Expect, OrderChain};
 use aqmkit_formulas::unit::{Quantity, Unit};
-use aqmkit_results::statistics::{deviation, mean};
-use aqmkit_results::{Basis, Cells, Expectation, PublishedPoint};
+use aqmkit_results::statistics::{Stat, mean};
+use aqmkit_results::{Basis, Cells, Expectation, PublishedPoint, Verdict};
+use chain::AtPlace;
 use evidence::{Combination, Evidence, Sample};
 use published::{Kind, Row};
+use spread::{Runs, Spread, within};
 
 /// Finds the first error in claims that the experiment's own check cannot find: rows missing from `published.csv`,
 /// units that do not fit, formulas that cannot be computed.
@@ -62,10 +66,16 @@ fn check_one(expect: &Expect, published: &Published) -> Result<(), String> {
     in_unit(row, value).map(|_| ())
 }
 
-/// Judges every claim.
+/// Judges every claim. Where the spread over the runs of a cell leaves open whether it meets its limit, it is undecided.
 #[must_use]
 pub fn judge(expects: &[Expect], published: &Published, evidence: &Evidence<'_>) -> Vec<Expectation> {
-    expects.iter().map(|e| judge_one(e, published, evidence)).collect()
+    expects.iter().map(|e| judge_one(e, published, evidence, Spread::Decides)).collect()
+}
+
+/// Judges every claim by the means of its runs alone, whatever their spread.
+#[must_use]
+pub fn judge_means(expects: &[Expect], published: &Published, evidence: &Evidence<'_>) -> Vec<Expectation> {
+    expects.iter().map(|e| judge_one(e, published, evidence, Spread::Ignored)).collect()
 }
 
 /// The verdict on a claim, and how it came about.
@@ -74,25 +84,29 @@ struct Finding {
     measured: Option<f64>,
     spread: Option<f64>,
     repeats: usize,
-    pass: Option<bool>,
-    cells: Option<Cells>,
+    /// The verdict on each cell; `None` if it cannot be judged.
+    verdicts: Option<Vec<Verdict>>,
+    comparisons: Option<Cells>,
     detail: String,
 }
 
-fn judge_one(expect: &Expect, published: &Published, evidence: &Evidence<'_>) -> Expectation {
+fn judge_one(expect: &Expect, published: &Published, evidence: &Evidence<'_>, spread: Spread) -> Expectation {
     let open = unjudged(expect, published);
     let Some(row) = published.get(&expect.id) else { return open };
-    let found = if expect.formula.is_some() { computed(expect, row) } else { measured(expect, row, evidence) };
+    let found = if expect.formula.is_some() { computed(expect, row) } else { measured(expect, row, evidence, spread) };
     let found = found.unwrap_or_else(|detail| Finding { detail, ..Finding::default() });
-    Expectation {
+    let cells = found.verdicts.map(Cells::count);
+    let mut judged = Expectation {
         measured: found.measured,
         spread: found.spread,
         repeats: found.repeats,
-        pass: found.pass,
-        cells: found.cells.filter(|cells| cells.of > 1),
+        cells: cells.filter(|cells| cells.of > 1),
+        comparisons: found.comparisons,
         detail: join(&found.detail, &expect.note),
         ..open
-    }
+    };
+    judged.set_verdict(cells.map(|cells| cells.verdict()));
+    judged
 }
 
 /// A claim with its published value, not yet judged.
@@ -114,6 +128,7 @@ pub fn unjudged(expect: &Expect, published: &Published) -> Expectation {
         unit: row.unit.clone(),
         basis: if row.by_hand() && expect.basis == Basis::Calculation { Basis::WorkedByHand } else { expect.basis },
         ours: expect.ours.clone().unwrap_or_default(),
+        headline: expect.headline.clone().unwrap_or_default(),
         printed: row.printed(),
         point: point(expect, row),
         detail: expect.note.clone(),
@@ -144,8 +159,9 @@ fn claim_text(expect: &Expect, row: &Row) -> String {
 fn computed(expect: &Expect, row: &Row) -> Result<Finding, String> {
     let name = expect.formula.as_deref().unwrap_or_default();
     let value = in_unit(row, aqmkit_formulas::evaluate(name, &expect.args).map_err(|e| e.to_string())?)?;
-    let pass = within(row, value) && expect.every.is_none_or(|b| b.holds(value));
-    Ok(Finding { measured: Some(value), pass: Some(pass), ..Finding::default() })
+    let met = row.meets(value) && expect.every.is_none_or(|b| b.holds(value));
+    let verdicts = Some(vec![if met { Verdict::Met } else { Verdict::Missed }]);
+    Ok(Finding { measured: Some(value), verdicts, ..Finding::default() })
 }
 
 /// A quantity in the row's unit, or in its base unit if the row has none.
@@ -153,14 +169,7 @@ fn in_unit(row: &Row, q: Quantity) -> Result<f64, String> {
     row.unit().map_or(Ok(q.value), |u: &Unit| u.express(q))
 }
 
-fn within(row: &Row, value: f64) -> bool {
-    // Rounding errors in the last bits are removed.
-    const ROUNDING: f64 = 1e-9;
-    let (low, high) = row.accepted();
-    value.is_finite() && low.is_none_or(|l| value >= l - ROUNDING) && high.is_none_or(|h| value <= h + ROUNDING)
-}
-
-fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Finding, String> {
+fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>, spread: Spread) -> Result<Finding, String> {
     let samples = evidence.samples(expect)?;
     if samples.is_empty() && expect.exchanges.is_some() && evidence.complete(expect) {
         return Err("no run has such an exchange".to_owned());
@@ -168,16 +177,19 @@ fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Findi
     if samples.is_empty() {
         return Err("none of its runs is finished".to_owned());
     }
-    let means = means(&samples, row)?;
+    let cells = match (&expect.order, &expect.average) {
+        (Some(_), Some(_)) => averaged(&samples, &expect.along, row)?,
+        _ => by_cell(&samples, row)?,
+    };
     let mut finding = match &expect.order {
-        Some(order) => ordering(order, &expect.along, &means),
-        None => number(&samples, &means, expect.average.is_some(), row)?,
+        Some(order) => ordering(order, &expect.along, &cells, spread),
+        None => number(&samples, &cells, expect.average.is_some(), row, spread)?,
     };
     if let Some(bound) = expect.every {
-        bounded(bound, &means, &mut finding);
+        bounded(bound, &cells, spread, expect.order.is_some(), &mut finding);
     }
     if !evidence.complete(expect) {
-        finding.pass = None;
+        finding.verdicts = None;
         finding.detail = join(&finding.detail, "not all of its runs are finished");
     }
     Ok(finding)
@@ -187,71 +199,94 @@ fn join(a: &str, b: &str) -> String {
     [a, b].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// The mean over the repeats for each combination, in the row's unit.
-fn means(samples: &[Sample], row: &Row) -> Result<BTreeMap<Combination, f64>, String> {
-    let mut groups: BTreeMap<Combination, Vec<f64>> = BTreeMap::new();
+/// The values of each combination over its repeats, in the row's unit.
+fn by_cell(samples: &[Sample], row: &Row) -> Result<BTreeMap<Combination, Runs>, String> {
+    let mut cells: BTreeMap<Combination, Runs> = BTreeMap::new();
     for s in samples {
-        groups.entry(s.combination.clone()).or_default().push(in_unit(row, s.value)?);
+        cells.entry(s.combination.clone()).or_default().push(&s.seed, in_unit(row, s.value)?);
     }
-    Ok(groups.into_iter().map(|(c, values)| (c, mean(&values))).collect())
+    Ok(cells)
+}
+
+/// The same for each label of one axis, averaged over all other axes in each repeat.
+fn averaged(samples: &[Sample], along: &str, row: &Row) -> Result<BTreeMap<Combination, Runs>, String> {
+    let mut labels: BTreeMap<(String, &str), (&str, Vec<f64>)> = BTreeMap::new();
+    for s in samples {
+        let label = s.combination.get(along).cloned().unwrap_or_default();
+        let (_, values) = labels.entry((label, &s.repeat)).or_insert((&s.seed, Vec::new()));
+        values.push(in_unit(row, s.value)?);
+    }
+    let mut cells: BTreeMap<Combination, Runs> = BTreeMap::new();
+    for ((label, _), (seed, values)) in labels {
+        cells.entry([(along.to_owned(), label)].into()).or_default().push(seed, mean(&values));
+    }
+    Ok(cells)
 }
 
 /// Judges a published number: each cell's mean, or, where the paper averages, the mean over all cells. The result shows
 /// the mean over all cells, and the spread of the repeats' means.
 fn number(
     samples: &[Sample],
-    cells: &BTreeMap<Combination, f64>,
+    cells: &BTreeMap<Combination, Runs>,
     averaged: bool,
     row: &Row,
+    spread: Spread,
 ) -> Result<Finding, String> {
     let mut repeats: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let mut all = Vec::new();
     for s in samples {
-        let value = in_unit(row, s.value)?;
-        repeats.entry(&s.repeat).or_default().push(value);
-        all.push(value);
+        repeats.entry(&s.repeat).or_default().push(in_unit(row, s.value)?);
     }
-    let of_repeats: Vec<f64> = repeats.values().map(|v| mean(v)).collect();
-    let value = mean(&all);
-    let spread = deviation(&of_repeats);
-    let found = Finding { measured: Some(value), spread, repeats: of_repeats.len(), ..Finding::default() };
+    let of_repeats: Vec<f64> = repeats.values().map(|values| mean(values)).collect();
+    let all: Vec<f64> = repeats.into_values().flatten().collect();
+    let stat = Stat { mean: mean(&all), ..Stat::of(&of_repeats).unwrap_or_default() };
+    let found = Finding { measured: Some(stat.mean), spread: stat.sd, repeats: stat.count, ..Finding::default() };
     if averaged {
-        return Ok(Finding { pass: Some(within(row, value)), ..found });
+        return Ok(Finding { verdicts: Some(vec![decided(&stat, row, spread)]), ..found });
     }
     let named = varying(cells);
-    let outside: Vec<_> = cells
-        .iter()
-        .filter(|(_, v)| !within(row, **v))
-        .map(|(c, v)| format!("{}{}", name(c, &named), short(*v)))
-        .collect();
-    let detail =
-        if cells.len() > 1 && !outside.is_empty() { format!("outside: {}", brief(&outside)) } else { String::new() };
-    Ok(Finding { pass: Some(outside.is_empty()), cells: held(cells.len(), outside.len()), detail, ..found })
+    let several = cells.len() > 1;
+    let verdicts: Vec<Verdict> = cells.values().map(|runs| decided(&runs.stat(), row, spread)).collect();
+    let told = |wanted: Verdict| -> Vec<String> {
+        let these = cells.iter().zip(&verdicts).filter(|(_, verdict)| several && **verdict == wanted);
+        these.map(|((c, runs), _)| format!("{}{}", name(c, &named), runs.told(wanted))).collect()
+    };
+    let listed = |title: &str, texts: Vec<String>| {
+        if texts.is_empty() { String::new() } else { format!("{title}: {}", brief(&texts)) }
+    };
+    let detail = join(&listed("outside", told(Verdict::Missed)), &listed("undecided", told(Verdict::Undecided)));
+    Ok(Finding { verdicts: Some(verdicts), detail, ..found })
 }
 
-/// The number of cells in which a claim holds.
-fn held(of: usize, broken: usize) -> Option<Cells> {
-    Some(Cells { held: of - broken, of })
+/// The verdict on a published number, by the limits of its row.
+fn decided(stat: &Stat, row: &Row, spread: Spread) -> Verdict {
+    let (low, high) = row.accepted();
+    within(stat, row.meets(stat.mean), (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY)), spread)
 }
 
 /// Judges the ordering along an axis at every combination of the other axes.
-fn ordering(order: &OrderChain, along: &str, means: &BTreeMap<Combination, f64>) -> Finding {
-    let mut places: BTreeMap<Combination, BTreeMap<&str, f64>> = BTreeMap::new();
-    for (combination, value) in means {
+fn ordering(order: &OrderChain, along: &str, cells: &BTreeMap<Combination, Runs>, spread: Spread) -> Finding {
+    let mut places: BTreeMap<Combination, BTreeMap<&str, &Runs>> = BTreeMap::new();
+    for (combination, runs) in cells {
         let mut place = combination.clone();
         place.remove(along);
         let label = combination.get(along).map_or("", String::as_str);
-        places.entry(place).or_default().insert(label, *value);
+        places.entry(place).or_default().insert(label, runs);
     }
     let named = varying(&places);
-    let verdicts: Vec<_> = places.iter().map(|(place, values)| at_place(order, values, &name(place, &named))).collect();
-    let judged = verdicts.iter().all(|v| v.0.is_some());
-    let broken: Vec<_> = verdicts.iter().filter(|v| v.0 != Some(true)).map(|v| v.1.clone()).collect();
-    let shown = if broken.is_empty() { verdicts.iter().map(|v| v.1.clone()).collect() } else { broken };
-    let pass = judged.then(|| verdicts.iter().all(|v| v.0 == Some(true)));
-    let holds = verdicts.iter().filter(|v| v.0 == Some(true)).count();
-    let cells = held(verdicts.len(), verdicts.len() - holds);
-    Finding { pass, cells, detail: brief(&shown), ..Finding::default() }
+    let at = |(place, values): (&Combination, &BTreeMap<&str, &Runs>)| {
+        chain::at_place(order, values, &name(place, &named), spread)
+    };
+    let judged: Vec<AtPlace> = places.iter().map(at).collect();
+    let text = |place: &AtPlace| place.text.clone();
+    let broken: Vec<_> = judged.iter().filter(|p| p.verdict() != Some(Verdict::Met)).map(text).collect();
+    let shown = if broken.is_empty() { judged.iter().map(text).collect() } else { broken };
+    let comparisons: Option<Vec<Vec<Verdict>>> = judged.iter().map(|place| place.comparisons.clone()).collect();
+    Finding {
+        verdicts: judged.iter().map(AtPlace::verdict).collect(),
+        comparisons: comparisons.map(|each| Cells::count(each.concat())),
+        detail: brief(&shown),
+        ..Finding::default()
+    }
 }
 
 /// The first few texts, and the number of the others.
@@ -273,42 +308,6 @@ fn name(place: &Combination, axes: &[String]) -> String {
     if parts.is_empty() { String::new() } else { format!("{}: ", parts.join(" ")) }
 }
 
-fn sign(relation: Relation) -> &'static str {
-    match relation {
-        Relation::Greater => ">",
-        Relation::Twice => ">>",
-        Relation::Tenfold => ">>>",
-        Relation::NotLess => ">=",
-        Relation::About => "~",
-    }
-}
-
-/// The ordering at one combination: whether it holds (`None` if a label was not measured), and the values in words.
-fn at_place(order: &OrderChain, values: &BTreeMap<&str, f64>, prefix: &str) -> (Option<bool>, String) {
-    let told = |label: &String| {
-        format!("{label} {}", values.get(label.as_str()).map_or("not measured".to_owned(), |v| short(*v)))
-    };
-    let group = |labels: &Vec<String>| labels.iter().map(told).collect::<Vec<_>>().join(" & ");
-    let mut text = format!("{prefix}{}", order.groups.first().map_or(String::new(), group));
-    let mut all = Some(true);
-    for ((left, right), relation) in order.groups.iter().zip(order.groups.iter().skip(1)).zip(&order.relations) {
-        let holds = relation_holds(left, *relation, right, values);
-        all = all.zip(holds).map(|(so_far, this)| so_far && this);
-        let not = if holds == Some(false) { "not " } else { "" };
-        text.push_str(&format!(" {not}{} {}", sign(*relation), group(right)));
-    }
-    (all, text)
-}
-
-/// Whether the relation holds between each label on the left and each on the right; `None` if one was not measured.
-fn relation_holds(left: &[String], relation: Relation, right: &[String], values: &BTreeMap<&str, f64>) -> Option<bool> {
-    let mut all = true;
-    for (a, b) in left.iter().flat_map(|a| right.iter().map(move |b| (a, b))) {
-        all &= relation.holds(*values.get(a.as_str())?, *values.get(b.as_str())?);
-    }
-    Some(all)
-}
-
 /// A number with four digits.
 fn short(x: f64) -> String {
     match x.abs() {
@@ -319,23 +318,44 @@ fn short(x: f64) -> String {
     }
 }
 
-/// Compares the value of every combination with a bound.
-fn bounded(bound: Bound, means: &BTreeMap<Combination, f64>, finding: &mut Finding) {
-    let named = varying(means);
-    let broken: Vec<_> = means
-        .iter()
-        .filter(|(_, v)| !bound.holds(**v))
-        .map(|(c, v)| format!("{}{} is not {bound}", name(c, &named), short(*v)))
-        .collect();
-    // An ordering that could not be judged stays undecided.
-    finding.pass = finding.pass.map(|holds| holds && broken.is_empty());
-    let fewer = |own: Cells| if own.of == means.len() { own.held } else { means.len() };
-    let own = finding.cells.map_or(means.len(), fewer);
-    finding.cells = Some(Cells { held: own.min(means.len() - broken.len()), of: means.len() });
+/// Compares the value of every combination with a bound. Beside an ordering these are further cells; beside a number,
+/// both must hold in a cell.
+fn bounded(bound: Bound, cells: &BTreeMap<Combination, Runs>, spread: Spread, ordered: bool, finding: &mut Finding) {
+    let named = varying(cells);
+    let limits = match bound.compare {
+        Compare::AtLeast | Compare::Above => (bound.value, f64::INFINITY),
+        Compare::AtMost | Compare::Below => (f64::NEG_INFINITY, bound.value),
+    };
+    let judge = |runs: &Runs| {
+        let stat = runs.stat();
+        within(&stat, bound.holds(stat.mean), limits, spread)
+    };
+    let verdicts: Vec<Verdict> = cells.values().map(judge).collect();
+    let told = |((c, runs), verdict): ((&Combination, &Runs), &Verdict)| {
+        let what = match verdict {
+            Verdict::Met => return None,
+            Verdict::Missed => "is not",
+            Verdict::Undecided => "may not be",
+        };
+        Some(format!("{}{} {what} {bound}", name(c, &named), runs.told(*verdict)))
+    };
+    let broken: Vec<_> = cells.iter().zip(&verdicts).filter_map(told).collect();
     finding.detail = join(&finding.detail, &brief(&broken));
-    if let ([value], None) = (means.values().collect::<Vec<_>>().as_slice(), finding.measured) {
-        finding.measured = Some(**value);
+    if let ([runs], None) = (cells.values().collect::<Vec<_>>().as_slice(), finding.measured) {
+        let stat = runs.stat();
+        (finding.measured, finding.spread, finding.repeats) = (Some(stat.mean), stat.sd, stat.count);
     }
+    // An ordering that could not be judged stays open.
+    let Some(own) = finding.verdicts.take() else { return };
+    finding.verdicts = Some(match ordered {
+        false if own.len() == verdicts.len() => own.into_iter().zip(verdicts).map(|(a, b)| worse(a, b)).collect(),
+        _ => [own, verdicts].concat(),
+    });
+}
+
+/// The verdict on a cell in which two things must hold.
+fn worse(a: Verdict, b: Verdict) -> Verdict {
+    Cells::count([a, b]).verdict()
 }
 
 #[cfg(test)]

@@ -143,6 +143,14 @@ impl Row {
         (widen(&self.low, -1.0), widen(&self.high, 1.0))
     }
 
+    /// Whether a value meets it.
+    pub(super) fn meets(&self, value: f64) -> bool {
+        // Rounding errors in the last bits are removed.
+        const ROUNDING: f64 = 1e-9;
+        let (low, high) = self.accepted();
+        value.is_finite() && low.is_none_or(|l| value >= l - ROUNDING) && high.is_none_or(|h| value <= h + ROUNDING)
+    }
+
     /// The printed number; `None` for bounds, ranges and orderings.
     #[must_use]
     pub fn printed(&self) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! Ratios of measured to published values, row by row.
 
-use aqmkit_results::Expectation;
+use aqmkit_results::{Expectation, Verdict};
 use serde_json::{Value, json};
 
 use super::plot::{Figure, Plot, axis, literal, titled};
@@ -43,10 +43,13 @@ pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) 
     plot.set("xaxis", titled("measured / published", across(&found)));
     plot.set("yaxis", axis(down(&found)));
     plot.set("shapes", json!(bands(&found)));
-    for (pass, name, color) in
-        [(Some(true), "met", "#009E73"), (Some(false), "missed", "#D55E00"), (None, "open", "#999999")]
-    {
-        add(&mut plot, &found, pass, name, color);
+    for (verdict, name, color) in [
+        (Some(Verdict::Met), "met", "#009E73"),
+        (Some(Verdict::Missed), "missed", "#D55E00"),
+        (Some(Verdict::Undecided), "undecided", "#E69F00"),
+        (None, "open", "#999999"),
+    ] {
+        add(&mut plot, &found, verdict, name, color);
     }
     (Some(plot.figure("Measured over published values".to_owned())), left_out)
 }
@@ -97,8 +100,8 @@ fn bands(found: &[Ratio<'_>]) -> Vec<Value> {
     found.iter().enumerate().map(band).chain([one]).collect()
 }
 
-fn add(plot: &mut Plot, found: &[Ratio<'_>], pass: Option<bool>, name: &str, color: &'static str) {
-    let shown: Vec<&Ratio<'_>> = found.iter().filter(|ratio| ratio.row.pass == pass).collect();
+fn add(plot: &mut Plot, found: &[Ratio<'_>], verdict: Option<Verdict>, name: &str, color: &'static str) {
+    let shown: Vec<&Ratio<'_>> = found.iter().filter(|ratio| ratio.row.verdict() == verdict).collect();
     if shown.is_empty() {
         return;
     }
