@@ -82,14 +82,14 @@ mod tests {
     use super::*;
     use aqmkit_results::WithoutScheme;
 
-    fn row(headline: &str, cells: (usize, usize, usize), comparisons: Option<(usize, usize)>) -> Expectation {
-        let (held, of, undecided) = cells;
-        let cells = Cells { held, of, undecided };
+    fn row(headline: &str, counts: (usize, usize, usize), comparisons: Option<(usize, usize)>) -> Expectation {
+        let count = |held, of, undecided| Cells { held, of, undecided };
+        let cells = count(counts.0, counts.1, counts.2);
         let mut row = Expectation {
             headline: headline.to_owned(),
             without_scheme: WithoutScheme::Missed,
             cells: Some(cells),
-            comparisons: comparisons.map(|(held, of)| Cells { held, of, undecided: 0 }),
+            comparisons: comparisons.map(|(held, of)| count(held, of, 0)),
             ..Expectation::default()
         };
         row.set_verdict(Some(cells.verdict()));
