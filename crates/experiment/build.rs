@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", source.display());
     }
     let out = env::var_os("OUT_DIR").unwrap_or_default();
-    aqmkit_embed::pack(&source, &Path::new(&out).join("experiments.packed"))
+    aqmkit_files::packed::pack(&source, &Path::new(&out).join("experiments.packed"))
 }
 
 #[cfg(not(feature = "library"))]

@@ -7,5 +7,5 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=programs");
     let out = env::var_os("OUT_DIR").unwrap_or_default();
-    aqmkit_embed::pack("programs".as_ref(), &Path::new(&out).join("programs.packed"))
+    aqmkit_files::packed::pack("programs".as_ref(), &Path::new(&out).join("programs.packed"))
 }

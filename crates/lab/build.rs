@@ -12,5 +12,5 @@ fn main() -> io::Result<()> {
         println!("cargo::rustc-cfg=live");
     }
     let out = env::var_os("OUT_DIR").unwrap_or_default();
-    aqmkit_embed::pack("assets".as_ref(), &Path::new(&out).join("assets.packed"))
+    aqmkit_files::packed::pack("assets".as_ref(), &Path::new(&out).join("assets.packed"))
 }

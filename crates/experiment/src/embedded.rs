@@ -3,8 +3,10 @@
 use std::path::Path;
 
 #[cfg(feature = "library")]
-static TREE: aqmkit_embed::Packed =
-    aqmkit_embed::Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/experiments.packed")));
+use aqmkit_files::packed::Packed;
+
+#[cfg(feature = "library")]
+static TREE: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/experiments.packed")));
 
 /// A path with slashes on every system.
 pub(super) fn slashed(path: &Path) -> String {

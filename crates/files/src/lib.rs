@@ -1,14 +1,22 @@
-//! Reading files of unknown origin, and replacing files atomically.
+//! Reading files of unknown origin, replacing files atomically, and packing files into a program.
 //!
-//! [`bounded`] reads texts up to the bounds of their kind, [`write_atomically`], [`put`] and [`Temporary`] write, and
-//! [`full`] recognises full disks.
+//! With the feature `texts`, [`bounded`] reads texts up to the bounds of their kind, [`write_atomically`], [`put`] and [`Temporary`] write,
+//! and [`full`] recognises full disks. With the feature `packed`, [`packed`] packs a directory in a build script and unpacks it in the program.
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "texts")]
 mod atomic;
+#[cfg(feature = "texts")]
 pub mod bounded;
+#[cfg(feature = "texts")]
 mod error;
+#[cfg(feature = "texts")]
 pub mod full;
+#[cfg(feature = "packed")]
+pub mod packed;
 
+#[cfg(feature = "texts")]
 pub use atomic::{Temporary, put, write_atomically};
+#[cfg(feature = "texts")]
 pub use error::{Cause, ExportError};

@@ -13,7 +13,7 @@ pub mod number;
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::registry::{Link, Parameters, Spec};
 use aqmkit_base::FlowKind;
-use aqmkit_embed::Packed;
+use aqmkit_files::packed::Packed;
 use aqmkit_kernel_laws::disciplines as fixed;
 use aqmkit_kernel_laws::law::{Arrival, Law, Program, Surroundings};
 use aqmkit_kernel_laws::words::Words;

@@ -5,8 +5,8 @@ mod request;
 pub(super) mod server;
 pub(super) mod watched;
 
-use aqmkit_embed::Packed;
 use aqmkit_experiment::{Experiment, Overrides, find};
+use aqmkit_files::packed::Packed;
 use aqmkit_files::put;
 
 use super::args::files::Play;

@@ -3,7 +3,7 @@
 //!
 //! ```no_run
 //! // build.rs
-//! aqmkit_embed::pack("pages".as_ref(), &std::path::Path::new(&std::env::var_os("OUT_DIR").unwrap()).join("pages.packed")).unwrap();
+//! aqmkit_files::packed::pack("pages".as_ref(), &std::path::Path::new(&std::env::var_os("OUT_DIR").unwrap()).join("pages.packed")).unwrap();
 //! ```
 //!
 //! ```ignore
@@ -12,8 +12,6 @@
 //!
 //! The packed file is a zstd stream of the files in the order of their paths: for each, the length of the path, the path, the length of the
 //! contents, the contents. Lengths are 32-bit little-endian numbers.
-
-#![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,7 +67,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// What [`pack`] wrote.
+    /// The contents of a file that [`pack`] wrote.
     #[must_use]
     pub const fn new(packed: &'static [u8]) -> Packed {
         Packed { packed, files: OnceLock::new() }
