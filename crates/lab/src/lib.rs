@@ -1,7 +1,5 @@
-//! The command `aqmkit`, and experiments on live links.
+//! The command `aqmkit`.
 
 #![forbid(unsafe_code)]
 
 pub mod cli;
-#[cfg(live)]
-mod live;

@@ -2,23 +2,20 @@
 
 use std::path::Path;
 
-use aqmkit_experiment::Experiment;
-use aqmkit_live::capabilities::may_make_links;
-use aqmkit_live::kernel::{Place, examine};
+use aqmkit_experiment::{Experiment, Problem};
+use aqmkit_live::kernel::Place;
 use aqmkit_report::format::significant;
 use aqmkit_report::terminal::{Screen, drawn, head, number};
-use aqmkit_results::{Agreement, Axis, Player};
-use aqmkit_study::agree::AXIS;
+use aqmkit_results::{Agreement, Player};
+use aqmkit_testbed::{On, Placed, TestbedError, axis, check_machine, plan, real_time};
 use comfy_table::CellAlignment;
 use serde_json::json;
 
 use super::args;
-use super::fail::{Failure, wrong};
+use super::fail::Failure;
 use super::perform::{Performed, Shown, Where, directory, failures, perform_plan, show};
 use super::progress::Talk;
 use super::say;
-use crate::live::plan::{NotLive, On};
-use crate::live::run::{Placed, real_time};
 
 impl args::Real {
     /// Where the runs with real packets take place.
@@ -91,42 +88,36 @@ fn verdict(list: &[Agreement]) -> Result<(), Failure> {
 
 /// Every combination in the simulator and with real packets.
 fn perform(exp: &Experiment, real: &[On], dir: &Path, talk: Talk) -> Result<Performed, Failure> {
-    if !may_make_links() {
-        let text = "no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)\n  run it as root";
-        return Err(Failure::Environment(text.to_owned()));
-    }
-    if real.iter().any(|on| matches!(on, On::Kernel(_)))
-        && let Some(lacking) = examine::lacking()
-    {
-        return Err(Failure::Environment(format!("{lacking}\n  aqmkit doctor says what the kernel can do")));
-    }
     let places: Vec<On> = std::iter::once(On::Simulated).chain(real.iter().copied()).collect();
-    let labels = places.iter().map(|on| on.label().to_owned()).collect();
-    let axis = Axis { name: AXIS.to_owned(), labels };
+    check_machine(&places).map_err(|e| refused(exp, &e))?;
+    let runs = |calibrated: &Experiment| planned(calibrated, &places, talk);
     // One at a time, for live runs would compete for the processor.
-    perform_plan(exp, |exp| plan(exp, &places, talk), &[axis], &Player::default(), Where { dir, jobs: 1, talk })
+    perform_plan(exp, runs, &[axis(&places)], &Player::default(), Where { dir, jobs: 1, talk })
 }
 
-/// Every run of an experiment in the first place, then every one in the next.
-fn plan(exp: &Experiment, places: &[On], talk: Talk) -> Result<Vec<Placed>, Failure> {
-    let plan: Vec<Placed> =
-        places.iter().flat_map(|on| exp.plan().into_iter().map(|spec| Placed::new(spec, *on))).collect();
-    for run in &plan {
-        let (how, without) = match run.on() {
-            On::Kernel(Place::Classifier) => ("inside the kernel", "run it without --kernel"),
-            On::Kernel(Place::Queue) => ("inside the kernel", "run it without --kernel-queue"),
-            _ => ("live", "run it without --live"),
-        };
-        match run.check() {
-            Ok(()) => {}
-            Err(NotLive::Lacks(text)) => return Err(Failure::Environment(text)),
-            Err(NotLive::Unfit(text)) => return wrong(format!("{} cannot be run {how}: {text}", exp.id), without),
-        }
-    }
+/// The runs of an experiment, with a message of how long they take.
+fn planned(exp: &Experiment, places: &[On], talk: Talk) -> Result<Vec<Placed>, Failure> {
+    let plan = plan(exp, places).map_err(|e| refused(exp, &e))?;
     if talk != Talk::Quiet {
         say::tell(&format!("runs with real packets take real time: {:.0} s in total", real_time(&plan).as_secs_f64()));
     }
     Ok(plan)
+}
+
+/// The failure of an experiment that cannot be run with real packets, with advice.
+fn refused(exp: &Experiment, error: &TestbedError) -> Failure {
+    let text = error.to_string();
+    let without = match error {
+        TestbedError::NoPermission => return Failure::Environment(format!("{text}\n  run it as root")),
+        TestbedError::Kernel(_) => {
+            return Failure::Environment(format!("{text}\n  aqmkit doctor says what the kernel can do"));
+        }
+        TestbedError::Congestion(_) => return Failure::Environment(text),
+        TestbedError::Unfit { on: On::Kernel(Place::Classifier), .. } => "--kernel",
+        TestbedError::Unfit { on: On::Kernel(Place::Queue), .. } => "--kernel-queue",
+        TestbedError::Unfit { .. } => "--live",
+    };
+    Failure::Problem(Problem::new(format!("{} {text}", exp.id)).right(format!("run it without {without}")))
 }
 
 fn table(list: &[Agreement]) -> String {

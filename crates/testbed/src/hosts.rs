@@ -2,7 +2,7 @@
 //!
 //! The traffic models are those of the simulator; the kernel sends the data. One thread stands in the
 //! clients' namespace and serves both ends: a socket
-//! belongs to the namespace of the listener that accepted it, whichever thread accepts. Time is that of the scenario, which begins [`plan::START`] after the link's clock.
+//! belongs to the namespace of the listener that accepted it, whichever thread accepts. Time is that of the scenario, which begins [`setup::START`] after the link's clock.
 
 mod connections;
 mod datagrams;
@@ -21,7 +21,7 @@ use aqmkit_sim::{Control, Progress, Scenario};
 use aqmkit_traffic::{self as traffic, Action, Application, Arrival, Cx, Side};
 use rustix::event::{Timespec, epoll};
 
-use super::plan;
+use crate::setup;
 use connections::Connections;
 use datagrams::{Arrived, Datagrams};
 pub(crate) use effort::could_not_fill;
@@ -111,7 +111,7 @@ impl Hosts {
         event_queue.push(Reverse((scenario.origin, Due::Interval)));
         let address: IpAddr = link.addresses.server[0];
         let controls =
-            scenario.groups.iter().map(|g| plan::control(&g.profile).unwrap_or_default()).collect::<Vec<_>>();
+            scenario.groups.iter().map(|g| setup::control(&g.profile).unwrap_or_default()).collect::<Vec<_>>();
         let connections = link.server.namespace.inside(|| Connections::listen(address, &controls, &epoll))?;
         let has_threshold =
             scenario.groups.iter().map(|g| g.profile.congestion.ends_slow_start_at_threshold()).collect();
@@ -179,10 +179,10 @@ impl Hosts {
     /// The scenario's time; zero before it begins.
     fn read_clock(&mut self) -> Instant {
         let now = self.clock.now();
-        self.now = Instant::from_nanos(now.as_nanos().saturating_sub(plan::START.as_nanos()));
+        self.now = Instant::from_nanos(now.as_nanos().saturating_sub(setup::START.as_nanos()));
         self.clock_read = self.now;
-        if now < Instant::ZERO + plan::START {
-            std::thread::sleep(std::time::Duration::from_nanos((Instant::ZERO + plan::START).since(now).as_nanos()));
+        if now < Instant::ZERO + setup::START {
+            std::thread::sleep(std::time::Duration::from_nanos((Instant::ZERO + setup::START).since(now).as_nanos()));
         }
         self.now
     }

@@ -3,7 +3,6 @@
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_live::congestion;
-use aqmkit_live::kernel::Place;
 use aqmkit_live::link::{LinkSetup, router};
 use aqmkit_live::running::Threads;
 use aqmkit_measure::{LinkInfo, Plan, WindowSpec};
@@ -11,8 +10,10 @@ use aqmkit_packets::shaper::Setup;
 use aqmkit_packets::wire::{Classes, Named};
 use aqmkit_sim::Scenario;
 use aqmkit_sim::scenario::{Delays, Group};
-use aqmkit_study::agree;
 use aqmkit_transport::Profile;
+
+use crate::error::TestbedError;
+use crate::place::On;
 
 /// From the link's start to the scenario's: time for everything to be in place.
 pub(crate) const START: Duration = Duration::from_millis(300);
@@ -22,39 +23,6 @@ const FIRST_PORT: u16 = 5001;
 
 /// The rate of a reverse path for which the experiment has no link.
 const FREE: BitRate = BitRate::from_mbps(10_000);
-
-/// Where the runs of an experiment take place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum On {
-    /// In the simulator.
-    Simulated,
-    /// On a live link, whose queue is in this process.
-    Live,
-    /// On a live link, whose queue is inside the kernel, in one of two ways.
-    Kernel(Place),
-}
-
-impl On {
-    /// Its label in results.
-    #[must_use]
-    pub(crate) const fn label(self) -> &'static str {
-        match self {
-            On::Simulated => agree::SIMULATED,
-            On::Live => "live",
-            On::Kernel(Place::Classifier) => "kernel",
-            On::Kernel(Place::Queue) => "kernel-queue",
-        }
-    }
-}
-
-/// Why a scenario cannot be run on a live link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotLive {
-    /// The machine lacks something.
-    Lacks(String),
-    /// The experiment needs something that a live link cannot do.
-    Unfit(String),
-}
 
 /// The port at which the servers of a group listen.
 #[must_use]
@@ -72,27 +40,52 @@ pub(crate) fn on_the_clock(at: Instant) -> Instant {
 ///
 /// # Errors
 /// When a live link cannot do what the scenario needs, or the kernel lacks a congestion control.
-pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
+pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, TestbedError> {
+    let unfit = |why: String| TestbedError::Unfit { on, why };
+    let in_kernel = match on {
+        On::Kernel(place) => Some(place),
+        On::Simulated | On::Live => None,
+    };
+    let (down, up, classes) = directions(scenario).map_err(unfit)?;
+    if let Some(place) = in_kernel {
+        router::wanted(&down, &classes, place).map_err(|e| unfit(e.to_string()))?;
+    }
+    let plan = measures(scenario, &up.name);
+    Ok(LinkSetup {
+        down,
+        up,
+        classes,
+        plan: Some(shifted(plan)),
+        on_demand: false,
+        ecn: Some(ecn(scenario).map_err(unfit)?),
+        cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
+        mtu: 1500,
+        outside: false,
+        threads: Threads::One,
+        in_kernel,
+    })
+}
+
+/// The two directions, towards the clients and back, and the classes of their packets; or why a live link cannot be like that.
+fn directions(scenario: &Scenario) -> Result<(Setup, Setup, Classes), String> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
-        return Err(NotLive::Unfit("it has no measured link".to_owned()));
+        return Err("it has no measured link".to_owned());
     };
     if !scenario.changes.is_empty() {
-        let text = "it has [[changes]], which are only simulated; change a live link with aqmkit ctl set";
-        return Err(NotLive::Unfit(text.to_owned()));
+        return Err("it has [[changes]], which are only simulated; change a live link with aqmkit ctl set".to_owned());
     }
     if scenario.groups.iter().flat_map(|g| &g.apps).any(|app| app.reads_marks()) {
         let text =
             "some of its calls have ecn, and live hosts do not read the marks of datagrams; set their ecn to \"off\"";
-        return Err(NotLive::Unfit(text.to_owned()));
+        return Err(text.to_owned());
     }
     if let Some(link) = scenario.links.iter().find(|link| link.driver.is_some()) {
-        let text = format!(
+        return Err(format!(
             "{} has a driver, which is only simulated (a live link has a ring where its device has one: ethtool -g); set it to \"none\"",
             link.name
-        );
-        return Err(NotLive::Unfit(text));
+        ));
     }
-    let back = way_back(scenario)?;
+    let up = way_back(scenario)?;
     let down = Setup {
         trace: measured.trace.clone(),
         wire: measured.wire,
@@ -101,28 +94,7 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
         seed: scenario.seed,
         ..Setup::new(&measured.name, measured.rate, measured.delay, measured.aqm.clone())
     };
-    let classes = classes(scenario)?;
-    let in_kernel = match on {
-        On::Kernel(place) => Some(place),
-        On::Simulated | On::Live => None,
-    };
-    if let Some(place) = in_kernel {
-        router::wanted(&down, &classes, place).map_err(|e| NotLive::Unfit(e.to_string()))?;
-    }
-    let plan = measures(scenario, &back.name);
-    Ok(LinkSetup {
-        down,
-        up: back,
-        classes,
-        plan: Some(shifted(plan)),
-        on_demand: false,
-        ecn: Some(ecn(scenario)?),
-        cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
-        mtu: 1500,
-        outside: false,
-        threads: Threads::One,
-        in_kernel,
-    })
+    Ok((down, up, classes(scenario)?))
 }
 
 /// The measurements of a live run, in the time of the scenario: its links are the two directions.
@@ -143,7 +115,7 @@ fn shifted(plan: Plan) -> Plan {
 
 /// The class of each group by its port. What the kernel itself sends is in the last one, so that disciplines are told of the
 /// same classes as in the simulator.
-fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
+fn classes(scenario: &Scenario) -> Result<Classes, String> {
     let one = |(class, name): (usize, &String)| {
         let ports = scenario.groups.iter().enumerate().filter(|(_, g)| g.class.index() == class).map(|(i, _)| port(i));
         let last = (class + 1 == scenario.classes.len()).then(|| "*".to_owned());
@@ -152,7 +124,7 @@ fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
             return Ok(Named::nothing(name));
         }
         let text = format!("{name}={}", rules.join(","));
-        text.parse().map_err(|_| NotLive::Unfit(format!("the class name {name} has an invalid character")))
+        text.parse().map_err(|_| format!("the class name {name} has an invalid character"))
     };
     Ok(Classes::new(scenario.classes.iter().enumerate().map(one).collect::<Result<_, _>>()?))
 }
@@ -161,26 +133,26 @@ fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
 ///
 /// # Errors
 /// When the kernel does not have it.
-pub(crate) fn control(profile: &Profile) -> Result<String, NotLive> {
+pub(crate) fn control(profile: &Profile) -> Result<String, TestbedError> {
     let name = profile.congestion.name();
     // The kernel's reno recovers as NewReno and with SACK, as all of its controls do.
     let name = if ["newreno", "sack"].contains(&name) { "reno" } else { name };
-    congestion::provide(name).map(|()| name.to_owned()).map_err(|e| NotLive::Lacks(e.to_string()))
+    congestion::provide(name).map(|()| name.to_owned()).map_err(TestbedError::Congestion)
 }
 
 /// Whether connections use ECN: all of them or none, for it is a setting of the namespace.
-fn ecn(scenario: &Scenario) -> Result<bool, NotLive> {
+fn ecn(scenario: &Scenario) -> Result<bool, String> {
     let mut wishes = scenario.groups.iter().map(|g| g.profile.ecn);
     let first = wishes.next().unwrap_or(false);
     if wishes.all(|w| w == first) {
         return Ok(first);
     }
-    Err(NotLive::Unfit("only some of its traffic uses ECN; a live link has one setting for all".to_owned()))
+    Err("only some of its traffic uses ECN; a live link has one setting for all".to_owned())
 }
 
 /// The direction from the clients to the servers.
-fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
-    let unfit = |text: &str| Err(NotLive::Unfit(text.to_owned()));
+fn way_back(scenario: &Scenario) -> Result<Setup, String> {
+    let unfit = |text: &str| Err(text.to_owned());
     let routes: Vec<(&Group, &aqmkit_sim::scenario::Route)> =
         scenario.groups.iter().flat_map(|g| g.routes.iter().map(move |r| (g, r))).collect();
     if routes.iter().any(|(_, r)| r.forward != [scenario.measured]) {
@@ -199,7 +171,7 @@ fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
     let back = |name: &str, rate, wait, aqm| Setup { seed: scenario.seed, ..Setup::new(name, rate, wait, aqm) };
     match links[..] {
         [] => {
-            let long = Spec::named("fifo").ok_or_else(|| NotLive::Unfit("there is no fifo".to_owned()))?;
+            let long = Spec::named("fifo").ok_or_else(|| "there is no fifo".to_owned())?;
             Ok(back("back", FREE, delay, long))
         }
         [link] => {
@@ -248,9 +220,11 @@ mod tests {
             let text = format!("title = \"Ring\"\nduration = \"1s\"\n{topology}\n[[traffic]]\nkind = \"bulk\"\n");
             let experiment = Experiment::parse("ring.toml", &text, &Overrides::default()).expect("it is read");
             let scenario = experiment.plan()[0].scenario().expect("it can be simulated");
-            let told = setup(&scenario, On::Live).err();
-            let Some(NotLive::Unfit(told)) = told else { panic!("{told:?}") };
-            assert!(told.starts_with(link) && told.contains("only simulated"), "{told}");
+            let Err(TestbedError::Unfit { on, why }) = setup(&scenario, On::Live) else {
+                panic!("a live link has no driver")
+            };
+            assert_eq!(on, On::Live);
+            assert!(why.starts_with(link) && why.contains("only simulated"), "{why}");
         }
     }
 }

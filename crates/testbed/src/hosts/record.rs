@@ -9,7 +9,7 @@ use aqmkit_packets::wire::{FiveTuple, Flow};
 use aqmkit_traffic::Exchange;
 
 use super::effort::{Begun, Effort, Endless};
-use crate::live::plan::on_the_clock;
+use crate::setup::on_the_clock;
 
 /// The recorder, and the plan with the names of everything.
 pub(super) struct Record {

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, 
 
 use super::record::{Record, TCP};
 use super::{Due, LISTENER};
-use crate::live::plan::port;
+use crate::setup::port;
 
 /// The bit of an `epoll` event that distinguishes the server's end of a connection from the client's.
 const SERVER: u64 = 1 << 60;

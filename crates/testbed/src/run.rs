@@ -11,16 +11,18 @@ use aqmkit_live::link::Link;
 use aqmkit_live::timing::request_realtime;
 use aqmkit_measure::join;
 use aqmkit_measure::output::Engine;
+use aqmkit_results::place::AXIS;
 use aqmkit_runs::run::{Stop, Work};
 use aqmkit_sim::{Control, Output, Progress, Scenario};
-use aqmkit_study::agree::AXIS;
 
-use super::hosts::{Hosts, Recorded, could_not_fill};
-use super::plan::{self, NotLive, On};
+use crate::error::TestbedError;
+use crate::hosts::{Hosts, Recorded, could_not_fill};
+use crate::place::On;
+use crate::setup;
 
 /// A run of an experiment, in the simulator or on a live link.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub struct Placed {
     spec: RunSpec,
     labels: BTreeMap<String, String>,
     hash: String,
@@ -29,33 +31,38 @@ pub(crate) struct Placed {
 
 impl Placed {
     /// The run in the simulator, or on a live link. It has a label more than the run itself.
-    #[must_use]
     pub(crate) fn new(spec: RunSpec, on: On) -> Self {
         let mut labels = spec.labels.clone();
         labels.insert(AXIS.to_owned(), on.label().to_owned());
         let hash = match on {
             On::Simulated => spec.hash.clone(),
-            _ => format!("{}-{}-{}", spec.hash, on.label(), super::VERSION),
+            _ => format!("{}-{}-{}", spec.hash, on.label(), crate::VERSION),
         };
         Placed { spec, labels, hash, on }
     }
 
     /// Where it takes place.
     #[must_use]
-    pub(crate) fn on(&self) -> On {
+    pub fn on(&self) -> On {
         self.on
     }
 
-    /// Checks that a live link and this machine can do everything that the experiment needs, before anything is run.
-    ///
-    /// # Errors
-    /// When it cannot.
-    pub(crate) fn check(&self) -> Result<(), NotLive> {
-        let scenario = self.spec.scenario().map_err(|e| NotLive::Unfit(e.to_string()))?;
-        for group in &scenario.groups {
-            plan::control(&group.profile)?;
+    /// Checks that a live link and this machine can do everything that the run needs.
+    pub(crate) fn check(&self) -> Result<(), TestbedError> {
+        if self.on == On::Simulated {
+            return Ok(());
         }
-        plan::setup(&scenario, self.on).map(|_| ())
+        let scenario = self.spec.scenario().map_err(|e| TestbedError::Unfit { on: self.on, why: e.to_string() })?;
+        for group in &scenario.groups {
+            setup::control(&group.profile)?;
+        }
+        setup::setup(&scenario, self.on).map(|_| ())
+    }
+
+    /// How long it takes at least; nothing in the simulator, which has a clock of its own.
+    pub(crate) fn real_time(&self) -> Duration {
+        let scenario = (self.on != On::Simulated).then(|| self.spec.scenario().ok()).flatten();
+        scenario.map_or(Duration::ZERO, |scenario| scenario.duration + setup::START)
     }
 }
 
@@ -79,13 +86,11 @@ impl Work for Placed {
 
 /// Runs a scenario on a live link.
 fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop> {
-    let setup = plan::setup(&scenario, on).map_err(|e| match e {
-        NotLive::Lacks(text) | NotLive::Unfit(text) => Stop::Failed(text),
-    })?;
     let failed = |e: &dyn std::fmt::Display| Stop::Failed(e.to_string());
-    let link = Link::open(&setup).map_err(|e| failed(&e))?;
+    let wanted = setup::setup(&scenario, on).map_err(|e| failed(&e))?;
+    let link = Link::open(&wanted).map_err(|e| failed(&e))?;
     // Opening the hosts takes the applications out of the scenario.
-    let plan = plan::measures(&scenario, &setup.up.name);
+    let plan = setup::measures(&scenario, &wanted.up.name);
     let hosts = Hosts::new(&mut scenario, &link).map_err(|e| failed(&e))?;
     let hosts = live(hosts, &link, on_progress);
     let closed = link.close();
@@ -96,7 +101,7 @@ fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> 
     let (measured, dropped_elsewhere) = closed.map_err(|e| failed(&e))?;
     let mut doubts = measured.doubts(dropped_elsewhere);
     let mut output = join(&plan, measured.recorders, hosts.recorder, measured.end);
-    doubts.extend(could_not_fill(&setup.down.name, &output.windows, &hosts.efforts));
+    doubts.extend(could_not_fill(&wanted.down.name, &output.windows, &hosts.efforts));
     if !doubts.is_empty() {
         return Err(Stop::Failed(format!("the machine could not keep up: {}", doubts.join("; "))));
     }
@@ -131,11 +136,4 @@ fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Cont
         }
         thread.join().unwrap_or_else(|_| Err(io::Error::other("the hosts' thread panicked")))
     })
-}
-
-/// How long a plan takes: real time cannot be hurried.
-#[must_use]
-pub(crate) fn real_time(plan: &[Placed]) -> Duration {
-    let live = plan.iter().filter(|p| p.on != On::Simulated).filter_map(|p| p.spec.scenario().ok());
-    live.map(|s| s.duration + plan::START).sum()
 }

@@ -12,7 +12,7 @@ use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 
 use super::{DATAGRAM, REPLY};
-use crate::live::plan::port;
+use crate::setup::port;
 
 /// The application, the tag and the time of sending, which every datagram carries. One that should be shorter is
 /// padded to this.
