@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aqmkit_base::{BitRate, Duration};
+use aqmkit_sim::scenario;
 
 use super::Experiment;
 use super::group::Group;
@@ -16,7 +17,6 @@ use super::load::{FASTER, Load};
 use super::plan::RunSpec;
 use super::problem::Problem;
 use super::queue::plain;
-use super::rate::LinkRate;
 use super::resolve::{Resolved, Window};
 
 /// The longest measurement of a trial; it bounds the cost of calibrating experiments that last hours.
@@ -114,15 +114,17 @@ impl Calibration {
 
 /// A link of a trial: uncongested, and included in the results.
 fn reported(link: &Link) -> Result<Link, Problem> {
-    Ok(Link { report: true, ..uncongested(link)? })
+    let mut link = uncongested(link)?;
+    link.simulated.report = true;
+    Ok(link)
 }
 
 /// The same link without congestion: faster, with a drop-tail queue and no driver, and with its mean rate where the
 /// rate follows a trace.
 pub(super) fn uncongested(link: &Link) -> Result<Link, Problem> {
-    let mean = BitRate::from_bps(link.rate.mean.as_bps().saturating_mul(FASTER));
-    let rate = LinkRate { mean, trace: None };
-    Ok(Link { rate, aqm: plain()?, driver: None, ..link.clone() })
+    let rate = BitRate::from_bps(link.rate.as_bps().saturating_mul(FASTER));
+    let simulated = scenario::Link { rate, trace: None, aqm: plain()?, driver: None, ..link.simulated.clone() };
+    Ok(Link { simulated, trace_hash: None, path: link.path.clone() })
 }
 
 impl Experiment {

@@ -240,8 +240,7 @@ fn check_link(old: &Link, new: &Link, classes: &[String]) -> Result<(), Refused>
     if old.aqm.flow() != new.aqm.flow() {
         return refused("flow", "what a flow is for the discipline", "set flow for the whole run");
     }
-    let trace = |link: &Link| link.rate.trace.as_ref().map(|t| t.hash.clone());
-    if trace(old) != trace(new) {
+    if old.trace_hash != new.trace_hash {
         return refused("rate", "the trace of the rate", "a rate that changes is written as a rate at each time");
     }
     if old.driver != new.driver {
@@ -250,7 +249,7 @@ fn check_link(old: &Link, new: &Link, classes: &[String]) -> Result<(), Refused>
     if old.report != new.report {
         return refused("report", "whether results have the link, report", "set it for the whole run");
     }
-    let change = aqmkit_sim::change::check_link(&old.to_scenario(), &new.to_scenario(), classes);
+    let change = aqmkit_sim::change::check_link(old, new, classes);
     change.map_err(|e| Refused::new("aqm", format!("{}: {e}", new.aqm.name()), "a change of this needs a new run"))
 }
 

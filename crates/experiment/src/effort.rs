@@ -13,7 +13,7 @@ impl Resolved {
     fn packets(&self, cost: impl Fn(&str) -> f64) -> f64 {
         let carries = |link: usize| self.groups.iter().any(|g| g.routes.iter().any(|r| r.forward.contains(&link)));
         let full = (0..self.links.len()).filter(|l| self.links[*l].report && carries(*l));
-        full.map(|l| cost(self.links[l].aqm.name()) * self.packets_at(l, self.links[l].rate.mean)).sum()
+        full.map(|l| cost(self.links[l].aqm.name()) * self.packets_at(l, self.links[l].rate)).sum()
     }
 
     fn packets_at(&self, link: usize, rate: BitRate) -> f64 {

@@ -1,6 +1,6 @@
 //! One link, and the checks of its numbers.
 
-use std::sync::Arc;
+use std::ops::Deref;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, Duration, Framing};
@@ -9,58 +9,84 @@ use serde::{Serialize, Serializer};
 
 use super::problem::{Origin, Problem};
 use super::queue::plain;
-use super::rate::LinkRate;
 
 /// The typical packet size of a link that names none.
 pub(super) const MEAN_PACKET: Bytes = Bytes(1000);
 
-/// A link as the simulator takes it.
-#[derive(Clone, Debug, Serialize)]
+/// A link as the simulator takes it, and where it comes from.
+#[derive(Clone, Debug)]
 pub(super) struct Link {
-    pub(super) name: String,
-    pub(super) rate: LinkRate,
-    pub(super) delay: Duration,
-    #[serde(flatten)]
-    pub(super) framing: Framing,
-    pub(super) mean_packet: Bytes,
-    #[serde(serialize_with = "with_name")]
-    pub(super) aqm: Spec,
-    /// What takes packets out of the queue ahead of the wire.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) driver: Option<scenario::Driver>,
-    /// Delay, loss, marks, jitter and reordering behind the queue.
-    pub(super) wire: Wire,
-    pub(super) report: bool,
+    pub(super) simulated: scenario::Link,
+    /// The hash of the text of its trace, where its rate has one.
+    pub(super) trace_hash: Option<String>,
     /// The path of its table, where it has one.
-    #[serde(skip)]
     pub(super) path: Option<String>,
 }
 
-impl Link {
-    /// The link as the simulator takes it.
-    pub(super) fn to_scenario(&self) -> scenario::Link {
-        scenario::Link {
-            name: self.name.clone(),
-            rate: self.rate.mean,
-            trace: self.rate.trace.as_ref().map(|t| Arc::clone(&t.trace)),
-            delay: self.delay,
-            framing: self.framing,
-            mean_packet: self.mean_packet,
-            aqm: self.aqm.clone(),
-            driver: self.driver,
-            wire: self.wire,
-            report: self.report,
-        }
-    }
+impl Deref for Link {
+    type Target = scenario::Link;
 
+    fn deref(&self) -> &scenario::Link {
+        &self.simulated
+    }
+}
+
+impl Link {
     /// The properties of the link that its discipline sees.
     pub(super) fn at(&self, classes: &[String]) -> aqmkit_aqm::Link {
-        aqmkit_aqm::Link { rate: self.rate.mean, mean_packet: self.mean_packet, classes: classes.to_vec() }
+        aqmkit_aqm::Link { rate: self.rate, mean_packet: self.mean_packet, classes: classes.to_vec() }
+    }
+}
+
+/// The properties of a link as they enter the hash of a run. A trace is identified by the hash of its text.
+#[derive(Serialize)]
+struct Hashed<'a> {
+    name: &'a str,
+    rate: HashedRate<'a>,
+    delay: Duration,
+    #[serde(flatten)]
+    framing: Framing,
+    mean_packet: Bytes,
+    #[serde(serialize_with = "with_name")]
+    aqm: &'a Spec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<scenario::Driver>,
+    wire: Wire,
+    report: bool,
+}
+
+#[derive(Serialize)]
+struct HashedRate<'a> {
+    mean: BitRate,
+    trace: Option<HashedTrace<'a>>,
+}
+
+#[derive(Serialize)]
+struct HashedTrace<'a> {
+    hash: &'a str,
+}
+
+impl Serialize for Link {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let scenario::Link { name, rate, trace: _, delay, framing, mean_packet, aqm, driver, wire, report } =
+            &self.simulated;
+        Hashed {
+            name,
+            rate: HashedRate { mean: *rate, trace: self.trace_hash.as_deref().map(|hash| HashedTrace { hash }) },
+            delay: *delay,
+            framing: *framing,
+            mean_packet: *mean_packet,
+            aqm,
+            driver: *driver,
+            wire: *wire,
+            report: *report,
+        }
+        .serialize(s)
     }
 }
 
 /// Serialises a discipline with its name, and with its version if a program has added it.
-fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
+fn with_name<S: Serializer>(spec: &&Spec, s: S) -> Result<S::Ok, S::Error> {
     match spec.version() {
         None => (spec.name(), spec).serialize(s),
         Some(version) => (spec.name(), version, spec).serialize(s),
@@ -76,9 +102,10 @@ pub(super) fn push(links: &mut Vec<Link>, link: Link) -> usize {
 /// A link that is not under study.
 pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -> Result<Link, Problem> {
     above_zero(name, rate, MEAN_PACKET, at)?;
-    Ok(Link {
+    let simulated = scenario::Link {
         name: name.to_owned(),
-        rate: LinkRate { mean: rate, trace: None },
+        rate,
+        trace: None,
         delay: Duration::ZERO,
         framing: Framing::default(),
         mean_packet: MEAN_PACKET,
@@ -86,8 +113,8 @@ pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -
         driver: None,
         wire: Wire::default(),
         report,
-        path: None,
-    })
+    };
+    Ok(Link { simulated, trace_hash: None, path: None })
 }
 
 /// Adds an access link for each server.

@@ -39,13 +39,11 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
     let link = crossed(routes, network);
     let back = back(node, routes, network)?;
     let bps = match written.strip_suffix('%') {
-        Some(percent) => {
-            percent.trim().parse().ok().map(|p: f64| network.links[link].rate.mean.as_bps() as f64 * p / 100.0)
-        }
+        Some(percent) => percent.trim().parse().ok().map(|p: f64| network.links[link].rate.as_bps() as f64 * p / 100.0),
         None => parse_rate(written).ok().map(|r| r.as_bps() as f64),
     };
     match bps {
-        Some(bps) if bps >= 1.0 && bps <= network.links[link].rate.mean.as_bps() as f64 * FASTER as f64 / 2.0 => {
+        Some(bps) if bps >= 1.0 && bps <= network.links[link].rate.as_bps() as f64 * FASTER as f64 / 2.0 => {
             Ok(Load { written: written.to_owned(), bps: bps as u64, link, back })
         }
         _ => Err(Problem::new(format!("{written:?} is not a load"))
@@ -62,7 +60,7 @@ fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize
         return Ok(None);
     }
     let path = routes.first().map_or(&[][..], |r| &r.reverse);
-    let slowest = path.iter().copied().min_by_key(|&l| network.links[l].rate.mean);
+    let slowest = path.iter().copied().min_by_key(|&l| network.links[l].rate);
     slowest.map(Some).ok_or_else(|| {
         let at = &node.get("both_ways").unwrap_or(node).at;
         Problem::new("the reverse path has no link whose load could count").right("give the reverse path a link").at(at)
@@ -75,5 +73,5 @@ fn crossed(routes: &[Route], network: &Network) -> usize {
     if path.contains(&network.measured) {
         return network.measured;
     }
-    path.iter().copied().min_by_key(|&l| network.links[l].rate.mean).unwrap_or(network.measured)
+    path.iter().copied().min_by_key(|&l| network.links[l].rate).unwrap_or(network.measured)
 }

@@ -11,9 +11,10 @@ use super::link::{Link, MEAN_PACKET, above_zero, access_links, not_too_long, pla
 use super::link_keys::{LinkKeys, read_link};
 use super::problem::{Problem, suggest};
 use super::queue::read_queue;
-use super::rate::{LinkRate, Rate};
+use super::rate::Rate;
 use super::shape::{self, Direction, OrNone};
 use super::tree::Node;
+use super::varying::Varying;
 use super::wire::wire;
 
 /// The most servers and clients.
@@ -131,7 +132,7 @@ impl Reader<'_> {
     }
 
     /// Resolves the rate written in `node`.
-    fn rate(&self, rate: &Rate, node: &Node) -> Result<LinkRate, Problem> {
+    fn rate(&self, rate: &Rate, node: &Node) -> Result<(BitRate, Option<Varying>), Problem> {
         rate.resolve(self.files).map_err(|e| e.at(at(node, "rate")))
     }
 
@@ -142,24 +143,26 @@ impl Reader<'_> {
         keys: &LinkKeys,
         node: &Node,
         aqm: Option<&Node>,
-        rate: LinkRate,
+        (rate, varying): (BitRate, Option<Varying>),
         delay: Duration,
     ) -> Result<Link, Problem> {
         let mean_packet = keys.mean_packet.or(self.keys.mean_packet).unwrap_or(MEAN_PACKET);
-        above_zero(name, rate.mean, mean_packet, at(node, "rate"))?;
+        above_zero(name, rate, mean_packet, at(node, "rate"))?;
         not_too_long(delay).map_err(|e| e.at(at(node, "delay")))?;
-        Ok(Link {
+        let (trace_hash, trace) = varying.map(|Varying { hash, trace }| (hash, trace)).unzip();
+        let simulated = scenario::Link {
             name: name.to_owned(),
-            aqm: self.queue(aqm, rate.mean, mean_packet)?,
             rate,
+            trace,
             delay,
             framing: self.framing(keys),
             mean_packet,
+            aqm: self.queue(aqm, rate, mean_packet)?,
             driver: self.driver(keys.driver, node)?,
             wire: wire(keys, node)?,
             report: true,
-            path: None,
-        })
+        };
+        Ok(Link { simulated, trace_hash, path: None })
     }
 
     /// The framing of a link: its own keys, or those of the topology where it has none.
@@ -190,7 +193,7 @@ impl Reader<'_> {
         }
     }
 
-    fn reverse(&self, forward: &LinkRate) -> Result<Option<Link>, Problem> {
+    fn reverse(&self, forward: &(BitRate, Option<Varying>)) -> Result<Option<Link>, Problem> {
         let Some(node) = self.node.get("reverse") else { return Ok(None) };
         let (shape::Reverse {}, keys) = read_link(node, "a key of reverse")?;
         let rate = match &keys.rate {
@@ -231,8 +234,9 @@ impl Reader<'_> {
             Problem::new(format!("link {name:?} has no rate")).right("write rate = \"10mbit\"").at(&node.at)
         })?;
         let aqm = node.get("aqm").or_else(|| self.node.get("aqm"));
-        let link = self.link(&name, &keys, node, aqm, self.rate(rate, node)?, keys.delay.unwrap_or_default())?;
-        Ok(Link { report, ..link })
+        let mut link = self.link(&name, &keys, node, aqm, self.rate(rate, node)?, keys.delay.unwrap_or_default())?;
+        link.simulated.report = report;
+        Ok(link)
     }
 
     fn measured(&self, links: &[Link], list: &Node) -> Result<usize, Problem> {

@@ -78,8 +78,8 @@ pub(super) fn outline(run: &Resolved) -> Outline {
     let link = |link: &super::link::Link| LinkOutline {
         name: link.name.clone(),
         path: link.path.clone(),
-        rate: link.rate.mean,
-        varies: link.rate.trace.is_some(),
+        rate: link.rate,
+        varies: link.trace.is_some(),
         delay: link.delay,
         aqm: link.aqm.clone(),
         seen: link.at(&run.classes),

@@ -58,23 +58,15 @@ impl<'de> Deserialize<'de> for Rate {
     }
 }
 
-/// A rate as the simulator takes it.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct LinkRate {
-    /// The rate, or the mean rate of a trace, which disciplines assume.
-    pub(super) mean: BitRate,
-    pub(super) trace: Option<Varying>,
-}
-
 impl Rate {
-    /// The rate, with its trace read from the directory of the experiment.
-    pub(super) fn resolve(&self, files: &Files) -> Result<LinkRate, Problem> {
+    /// The rate, or the mean rate of its trace, which disciplines assume; and the trace, read from the directory of the experiment.
+    pub(super) fn resolve(&self, files: &Files) -> Result<(BitRate, Option<Varying>), Problem> {
         let varying = match self {
-            Rate::Fixed(mean) => return Ok(LinkRate { mean: *mean, trace: None }),
+            Rate::Fixed(rate) => return Ok((*rate, None)),
             Rate::Trace(name) => files.trace(name)?,
             Rate::Steps(steps) => of_steps(steps)?,
         };
-        Ok(LinkRate { mean: varying.trace.mean_rate(), trace: Some(varying) })
+        Ok((varying.trace.mean_rate(), Some(varying)))
     }
 }
 

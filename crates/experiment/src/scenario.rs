@@ -55,7 +55,7 @@ impl RunSpec {
 }
 
 fn link(link: &Link, free: bool) -> Result<scenario::Link, Problem> {
-    Ok(if free { uncongested(link)?.to_scenario() } else { link.to_scenario() })
+    Ok(if free { uncongested(link)?.simulated } else { link.simulated.clone() })
 }
 
 /// The changes of the simulation at each change of the experiment.

@@ -106,8 +106,8 @@ fn reported(run: &Resolved) -> impl Iterator<Item = &Link> {
 fn links(run: &Resolved) -> String {
     let several = reported(run).nth(1).is_some();
     let one = |link: &Link| {
-        let mut text = link.rate.mean.to_string();
-        if link.rate.trace.is_some() {
+        let mut text = link.rate.to_string();
+        if link.trace.is_some() {
             text.push_str(" on average, varying");
         }
         if several {
@@ -161,7 +161,7 @@ fn buffers(run: &Resolved) -> String {
             Amount::Packets(packets) => packets * full.unwrap_or(FULL_PACKET) as f64,
             Amount::Bytes(bytes) => bytes as f64,
         };
-        let seconds = 8.0 * bytes / link.rate.mean.as_bps() as f64;
+        let seconds = 8.0 * bytes / link.rate.as_bps() as f64;
         Some((limit, Duration::from_secs_f64(two_digits(seconds)).to_string(), link.name.as_str()))
     });
     let found: Vec<(String, String, &str)> = found.collect();

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use aqmkit_base::trace::Trace;
-use serde::Serialize;
 
 use super::problem::Problem;
 
 /// A trace with the hash of its text, which identifies it in the hash of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Varying {
     pub(super) hash: String,
-    #[serde(skip)]
     pub(super) trace: Arc<Trace>,
 }
 

@@ -60,12 +60,12 @@ impl Without {
             Without::DropTail if run.uncongested => Ok(()),
             Without::DropTail => {
                 for link in &mut run.links {
-                    link.aqm = drop_tail(link, tree)?;
+                    link.simulated.aqm = drop_tail(link, tree)?;
                 }
                 // The parameters of the removed discipline have no effect.
                 for stage in &mut run.changes {
                     for (link, start) in stage.links.iter_mut().zip(&run.links) {
-                        link.aqm = start.aqm.clone();
+                        link.simulated.aqm = start.aqm.clone();
                     }
                 }
                 Ok(())
