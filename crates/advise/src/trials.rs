@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use aqmkit_experiment::{Experiment, Overrides, Problem, RunSpec};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem, RunSpec};
 use aqmkit_results::{Entry, flatten};
 use aqmkit_runs::run::{Done, RunOptions, Watch, execute};
 use aqmkit_runs::store::Store;
@@ -64,9 +64,10 @@ impl Measure for Trials<'_> {
         let last = asked.iter().flat_map(|(_, repeats)| repeats).copied().max();
         let Some(last) = last else { return Ok(vec![Vec::new(); asked.len()]) };
         let candidates: Vec<Candidate> = asked.iter().map(|(candidate, _)| candidate.clone()).collect();
-        let text = with_candidates(self.setting, &candidates).to_string();
+        let file = with_candidates(self.setting, &candidates);
         let overrides = Overrides { seed: Some(self.seed), repeat: Some(last), ..Overrides::default() };
-        let experiment = Experiment::parse("advise", &text, &overrides).map_err(TrialError::Problem)?;
+        let experiment = Experiment::from_table("advise", &file, &overrides, &Catalogues::default());
+        let experiment = experiment.map_err(TrialError::Problem)?;
         let wanted: BTreeMap<&str, &Vec<u32>> =
             asked.iter().map(|(candidate, repeats)| (candidate.label.as_str(), repeats)).collect();
         let is_asked = |run: &RunSpec| {

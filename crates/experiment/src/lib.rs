@@ -239,7 +239,33 @@ impl Experiment {
         catalogues: &Catalogues,
     ) -> Result<Experiment, Problem> {
         bounded::check(file_name, text, &bounded::EXPERIMENT)?;
-        let document = with_unc_data(Node::document(&Text::new(file_name, text))?, overrides);
+        let document = Node::document(&Text::new(file_name, text))?;
+        Self::of_document(file_name, document, text.to_owned(), overrides, catalogues)
+    }
+
+    /// Checks an experiment that a program has made, as [`Experiment::parse_with`] does a text. What is wrong has no place, for nobody wrote
+    /// it; `name` stands for the file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn from_table(
+        name: &str,
+        table: &toml::Table,
+        overrides: &Overrides,
+        catalogues: &Catalogues,
+    ) -> Result<Experiment, Problem> {
+        Self::of_document(name, Node::of_table(table), table.to_string(), overrides, catalogues)
+    }
+
+    /// The experiment of a document, which as a text is `text`.
+    fn of_document(
+        file_name: &str,
+        document: Node,
+        text: String,
+        overrides: &Overrides,
+        catalogues: &Catalogues,
+    ) -> Result<Experiment, Problem> {
+        let document = with_unc_data(document, overrides);
         let files = Files::beside(file_name, catalogues);
         let full = Variant::of(&document, &[], &files)?;
         let without = Without::of(&document)?;
@@ -281,7 +307,7 @@ impl Experiment {
         }
         check_plot(&variant, &scope)?;
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
-        let origin = Arc::new((text.to_owned(), overrides.clone()));
+        let origin = Arc::new((text, overrides.clone()));
         let file = file_name.to_owned();
         Ok(Experiment { file, expects, tables, predictions, overview, figures, origin, ..experiment })
     }
@@ -531,6 +557,5 @@ fn locate(problem: Problem, combination: &Combination, all: &[Combination], file
         }
     }
     let matter = combination.labels.iter().filter(|(axis, _)| there.get(axis.as_str()) != possible.get(axis.as_str()));
-    let labels: Vec<String> = matter.map(|(axis, label)| format!("{axis} = {label}")).collect();
-    if labels.is_empty() { problem } else { problem.right(format!("this occurs where {}", labels.join(", "))) }
+    problem.occurring(matter.map(|(axis, label)| (axis.clone(), label.clone())).collect())
 }

@@ -1,5 +1,6 @@
 //! Errors of experiment files: what is wrong, where, and what would be right.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,6 +38,15 @@ impl Origin {
         Origin { text: Arc::clone(text), span: if valid { span } else { 0..0 } }
     }
 
+    /// The place of what no text has.
+    pub(super) fn nowhere() -> Self {
+        Origin { text: Text::new("", ""), span: 0..0 }
+    }
+
+    fn is_nowhere(&self) -> bool {
+        self.text.0.name().is_empty() && self.text.content().is_empty()
+    }
+
     /// The part of the place on its first line.
     fn first_line(&self) -> Origin {
         let shown = self.text.content().get(self.span.clone()).unwrap_or("");
@@ -45,7 +55,7 @@ impl Origin {
     }
 }
 
-/// An error: what is wrong, where, and what would be right. Rendered by `miette`, it shows the line in the file.
+/// An error: what is wrong, where, and what would be right.
 ///
 /// Rendered by `miette`, it shows the line that is wrong.
 #[derive(Clone, Debug)]
@@ -56,6 +66,8 @@ struct Inner {
     what: String,
     right: Vec<String>,
     at: Option<Origin>,
+    /// The labels of the combinations that have it, by axis; only axes that matter.
+    occurs: BTreeMap<String, String>,
 }
 
 /// A place in a text, counted from one.
@@ -73,7 +85,7 @@ impl Problem {
     /// A problem, in one sentence.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
-        Problem(Box::new(Inner { what: what.into(), right: Vec::new(), at: None }))
+        Problem(Box::new(Inner { what: what.into(), right: Vec::new(), at: None, occurs: BTreeMap::new() }))
     }
 
     /// Adds what would be right.
@@ -83,16 +95,46 @@ impl Problem {
         self
     }
 
-    /// Sets the place, unless a closer one is known.
+    /// Sets the place, unless a closer one is known, or there is none.
     pub(super) fn at(mut self, origin: &Origin) -> Self {
-        self.0.at.get_or_insert_with(|| origin.first_line());
+        if !origin.is_nowhere() {
+            self.0.at.get_or_insert_with(|| origin.first_line());
+        }
         self
+    }
+
+    /// Sets the combinations of a sweep that have the problem: by axis, a label.
+    pub(super) fn occurring(mut self, labels: BTreeMap<String, String>) -> Self {
+        self.0.occurs = labels;
+        self
+    }
+
+    /// The label of the combinations that have the problem, on an axis of the sweep; `None` if it does not depend on this axis.
+    #[must_use]
+    pub fn occurs_at(&self, axis: &str) -> Option<&str> {
+        self.0.occurs.get(axis).map(String::as_str)
+    }
+
+    /// The problem of one value of an axis alone: it begins with the label, and no longer names the axis.
+    #[must_use]
+    pub fn of_label(mut self, axis: &str) -> Self {
+        if let Some(label) = self.0.occurs.remove(axis) {
+            self.0.what.insert_str(0, &format!("{label}: "));
+        }
+        self
+    }
+
+    /// What would be right, and where in a sweep it is wrong.
+    fn hints(&self) -> Vec<String> {
+        let labels: Vec<String> = self.0.occurs.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
+        let occurs = (!labels.is_empty()).then(|| format!("this occurs where {}", labels.join(", ")));
+        self.0.right.iter().cloned().chain(occurs).collect()
     }
 
     /// The error and its hint in one line, without the place.
     #[must_use]
     pub fn in_one_line(&self) -> String {
-        std::iter::once(&self.0.what).chain(&self.0.right).cloned().collect::<Vec<_>>().join("; ")
+        std::iter::once(self.0.what.clone()).chain(self.hints()).collect::<Vec<_>>().join("; ")
     }
 
     /// The error without its place, for users who did not write the text; `before` precedes the message.
@@ -173,8 +215,8 @@ impl std::error::Error for Problem {}
 
 impl Diagnostic for Problem {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        let right = &self.0.right;
-        (!right.is_empty()).then(|| Box::new(right.join("\n")) as Box<dyn fmt::Display>)
+        let hints = self.hints();
+        (!hints.is_empty()).then(|| Box::new(hints.join("\n")) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

@@ -50,6 +50,29 @@ impl Node {
         Ok(root)
     }
 
+    /// The document of a table that nobody wrote: without places, and with its keys in the order of a written one, which has tables after
+    /// other values.
+    pub(super) fn of_table(table: &toml::Table) -> Node {
+        Self::of_value(&toml::Value::Table(table.clone()), &Origin::nowhere())
+    }
+
+    fn of_value(value: &toml::Value, at: &Origin) -> Node {
+        let value = match value {
+            toml::Value::Array(list) => Value::Array(list.iter().map(|inner| Self::of_value(inner, at)).collect()),
+            toml::Value::Table(table) => {
+                let (tables, others): (Vec<_>, Vec<_>) = table.iter().partition(|(_, inner)| is_section(inner));
+                let entry = |(key, inner): (&String, &toml::Value)| Entry {
+                    key: key.clone(),
+                    at: at.clone(),
+                    node: Self::of_value(inner, at),
+                };
+                Value::Table(others.into_iter().chain(tables).map(entry).collect())
+            }
+            scalar => Value::Scalar(scalar.clone()),
+        };
+        Node { at: at.clone(), value }
+    }
+
     /// Reads the TOML value that begins at byte `from` of the text.
     pub(super) fn value(text: &Arc<Text>, from: usize) -> Result<Node, Problem> {
         let rest = text.content().get(from..).unwrap_or("");
@@ -171,6 +194,15 @@ impl Node {
         let (key, parents) = path.0.split_last()?;
         let parent = self.nearest(&Path(parents.to_vec()));
         parent.entries().iter().find(|e| e.key == *key).map(|e| &e.at)
+    }
+}
+
+/// Whether a value is written under a header of its own: a table, or a list of tables.
+fn is_section(value: &toml::Value) -> bool {
+    match value {
+        toml::Value::Table(_) => true,
+        toml::Value::Array(list) => !list.is_empty() && list.iter().all(toml::Value::is_table),
+        _ => false,
     }
 }
 

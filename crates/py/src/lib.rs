@@ -89,13 +89,14 @@ mod _aqmkit {
         let words = ["aqmkit", "compare"].into_iter().map(str::to_owned).chain(args);
         let cli = <args::Cli as clap::Parser>::try_parse_from(words).map_err(|e| super::problem::usage(&e))?;
         let args::Command::Compare(asked) = cli.command else { return Ok(String::new()) };
-        compare::written_out(&asked, &aqmkit_experiment::Catalogues::default()).map_err(super::problem::failure)
+        let file = compare::experiment(&asked, &aqmkit_experiment::Catalogues::default());
+        file.map(|file| file.to_string()).map_err(super::problem::failure)
     }
 
     /// The name of the directory of a comparison, from the text of its experiment.
     #[pyfunction]
     fn comparison_name(text: &str) -> String {
-        compare::short_name(text)
+        compare::short_name(&text.parse().unwrap_or_default(), text)
     }
 
     /// The directory of a report card, and its experiments: name, file, text. Of a discipline: what it is called, and its entry in a sweep as

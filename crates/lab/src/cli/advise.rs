@@ -19,7 +19,7 @@ use aqmkit_advise::wish::Wish;
 use aqmkit_aqm::registry::{self, runs_in_kernel};
 use aqmkit_base::near::suggest;
 use aqmkit_base::rng::derive_seed;
-use aqmkit_experiment::{Experiment, Overrides, Problem};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem};
 use aqmkit_files::put;
 use aqmkit_report::terminal::Screen;
 use aqmkit_report::{terminal, write_advice};
@@ -303,9 +303,8 @@ fn tell_beforehand(
     talk: Talk,
 ) -> Result<(), Failure> {
     let candidates: Vec<Candidate> = spaces.iter().map(Space::defaults).collect();
-    let text = with_candidates(&setting.experiment, &candidates).to_string();
-    let experiment =
-        Experiment::parse("advise", &text, &Overrides::default()).map_err(|problem| problem.without_place(""))?;
+    let file = with_candidates(&setting.experiment, &candidates);
+    let experiment = Experiment::from_table("advise", &file, &Overrides::default(), &Catalogues::default())?;
     if talk == Talk::Quiet {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! `compare`: an experiment from the command line. It is written as TOML and runs like any other.
+//! `compare`: an experiment from the command line. It is the table of a file, and runs like any other.
 
 mod disciplines;
 mod experiment;
@@ -13,13 +13,14 @@ mod traffic;
 use std::collections::BTreeSet;
 
 use aqmkit_base::Duration;
-use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_files::put;
 use aqmkit_results::{Entry, Results};
 use aqmkit_runs::run;
+use toml::{Table, Value};
 
 pub use disciplines::LIMIT;
-pub use experiment::written_out;
+pub use experiment::experiment;
 pub use link::{Driver, PRESETS};
 pub use room::Room;
 
@@ -29,34 +30,32 @@ use super::perform::{Shown, Where, directory, jobs, perform_with_page, show};
 use super::progress::Talk;
 use super::rounds::perform_rounds;
 use super::say;
-use experiment::{compared, experiment};
 
 /// `aqmkit compare`.
 ///
 /// # Errors
 /// When a discipline or an amount of traffic is wrong, and as `run`.
 pub fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
-    let text = written_out(args, catalogues)?;
-    let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(&text)));
+    let file = experiment(args, catalogues)?;
+    let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(&file, &file.to_string())));
     let read = |repeat: u32, warmup: Option<Duration>| {
         let overrides = Overrides { seed: args.how.seed, repeat: Some(repeat), ..Overrides::default() };
-        let text = with_times(&text, None, warmup);
-        let exp = Experiment::parse_with("compare", &text, &overrides, catalogues);
-        exp.map_err(|problem| Failure::from(blamed(problem, args, catalogues)))
+        let exp = Experiment::from_table("compare", &with_times(&file, None, warmup), &overrides, catalogues);
+        exp.map_err(|problem| Failure::from(problem.of_label("aqm")))
     };
     let at = Where { dir: &dir, jobs: jobs(args.how.jobs), talk };
     // Errors of the arguments come before anything is written.
     let first = read(args.how.repeat.unwrap_or(1), None)?;
-    save(args, &text)?;
-    let (performed, text) = match args.how.repeat {
-        Some(repeat) => (perform_with_page(&first, at.dir, at.jobs, talk)?, with_times(&text, Some(repeat), None)),
+    save(args, &file)?;
+    let (performed, complete) = match args.how.repeat {
+        Some(repeat) => (perform_with_page(&first, at.dir, at.jobs, talk)?, with_times(&file, Some(repeat), None)),
         None => {
             let rounds = perform_rounds(&read, args.precision, args.warmup.is_none(), at)?;
-            (rounds.performed, with_times(&text, Some(rounds.seeds), rounds.warmup))
+            (rounds.performed, with_times(&file, Some(rounds.seeds), rounds.warmup))
         }
     };
-    save(args, &text)?;
-    put(&dir.join("experiment.toml"), &text)?;
+    save(args, &complete)?;
+    put(&dir.join("experiment.toml"), &complete.to_string())?;
     if let Some(warning) = idle(&performed.results) {
         say::tell(&format!("warning: {warning}"));
     }
@@ -64,34 +63,33 @@ pub fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk) -> Res
 }
 
 /// Writes the experiment to the file of `--save`, if one is given.
-fn save(args: &args::Compare, text: &str) -> Result<(), Failure> {
+fn save(args: &args::Compare, experiment: &Table) -> Result<(), Failure> {
     if let Some(file) = &args.save {
         if let Some(directory) = file.parent() {
             std::fs::create_dir_all(directory)?;
         }
-        put(file, text)?;
+        put(file, &experiment.to_string())?;
     }
     Ok(())
 }
 
-/// The text of a comparison with these repeats and this warm-up, where they are given.
-fn with_times(text: &str, repeat: Option<u32>, warmup: Option<Duration>) -> String {
-    // What this program writes, it reads.
-    let mut file: toml::Table = text.parse().unwrap_or_default();
+/// A comparison with these repeats and this warm-up, where they are given.
+fn with_times(file: &Table, repeat: Option<u32>, warmup: Option<Duration>) -> Table {
+    let mut file = file.clone();
     if let Some(repeat) = repeat {
-        file.insert("repeat".to_owned(), toml::Value::Integer(repeat.into()));
+        file.insert("repeat".to_owned(), Value::Integer(repeat.into()));
     }
     if let Some(warmup) = warmup {
-        file.insert("warmup".to_owned(), toml::Value::String(warmup.to_string()));
+        file.insert("warmup".to_owned(), Value::String(warmup.to_string()));
     }
-    file.to_string()
+    file
 }
 
-/// The name of the directory of a comparison, from the text of its experiment: the disciplines, and the start of the
-/// hash of the text. The same comparison finds its finished runs there.
+/// The name of the directory of a comparison: the disciplines, and the start of the hash of the text of its file. The same comparison finds its
+/// finished runs there.
 #[must_use]
-pub fn short_name(text: &str) -> String {
-    let names = names(text);
+pub fn short_name(file: &Table, text: &str) -> String {
+    let names = names(file);
     let all = names.join("-");
     let readable = match names.first() {
         Some(first) if all.len() > 40 => format!("{first}-and-{}-more", names.len() - 1),
@@ -102,12 +100,11 @@ pub fn short_name(text: &str) -> String {
 }
 
 /// The names of the compared disciplines, each once; user-defined ones by their labels.
-fn names(text: &str) -> Vec<String> {
-    let file: toml::Table = text.parse().unwrap_or_default();
+fn names(file: &Table) -> Vec<String> {
     let queues = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array());
     let mut names: Vec<String> = Vec::new();
     for queue in queues.into_iter().flatten() {
-        let key = |key: &str| queue.get(key).and_then(toml::Value::as_str);
+        let key = |key: &str| queue.get(key).and_then(Value::as_str);
         let name = key("name").filter(|name| *name != aqmkit_aqm::custom::NAME).or_else(|| key("label"));
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let name: String = name.or(queue.as_str()).unwrap_or_default().chars().map(plain).collect();
@@ -116,24 +113,6 @@ fn names(text: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// The error in terms of the arguments, because the user did not write the text of the experiment.
-fn blamed(problem: Problem, args: &args::Compare, catalogues: &Catalogues) -> Problem {
-    let alone = |discipline: &&String| {
-        let text = experiment(std::slice::from_ref(*discipline), args, catalogues).map(|file| file.to_string());
-        let overrides = Overrides::default();
-        text.is_ok_and(|text| Experiment::parse_with("compare", &text, &overrides, catalogues).is_err())
-    };
-    let all = compared(args).unwrap_or_default();
-    let wrong: Vec<&String> = all.iter().filter(alone).collect();
-    match wrong.first() {
-        // An error that all disciplines have is not attributed to one of them.
-        Some(discipline) if wrong.len() < all.len() || discipline.contains(':') => {
-            problem.without_place(&format!("{discipline}: "))
-        }
-        _ => problem.without_place(""),
-    }
 }
 
 /// A warning about runs in whose measured time no packet passed any link, so that their zeros mean nothing for the
@@ -163,24 +142,29 @@ pub fn idle(results: &Results) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use aqmkit_experiment::Problem;
     use aqmkit_sim::output::LinkStats;
     use clap::Parser as _;
-    use toml::Table;
 
     use super::*;
     use crate::cli::args::{Cli, Command};
 
-    fn written(line: &str) -> Result<String, Failure> {
+    fn file(line: &str) -> Result<Table, Failure> {
         let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
         let Command::Compare(args) = cli.command else { panic!("not compare") };
-        written_out(&args, &Catalogues::default())
+        experiment(&args, &Catalogues::default())
+    }
+
+    fn read(file: &Table) -> Result<Experiment, Problem> {
+        Experiment::from_table("compare", file, &Overrides::default(), &Catalogues::default())
     }
 
     #[test]
     fn arguments_become_an_experiment() {
         insta::assert_snapshot!(
-            written("fifo red:min=5,max=40 --rate 20mbit --rtt 30ms --bulk 3 --http 0.9 --cbr 10mbit --limit 90")
+            file("fifo red:min=5,max=40 --rate 20mbit --rtt 30ms --bulk 3 --http 0.9 --cbr 10mbit --limit 90")
                 .unwrap()
+                .to_string()
         );
     }
 
@@ -188,13 +172,13 @@ mod tests {
     fn a_home_link_has_two_queues_and_mixed_flows() {
         let line = "dualpi2 red --down 50mbit --up 10mbit --rtt 30ms --bulk 5 --upload 2 --cc cubic,prague --ecn \
                     --sweep red.max=20,40 --sweep rtt=10ms,30ms";
-        insta::assert_snapshot!(written(line).unwrap());
+        insta::assert_snapshot!(file(line).unwrap().to_string());
     }
 
     #[test]
     fn a_discipline_of_which_a_parameter_is_swept_is_compared() {
         let labels = |line: &str| -> Vec<String> {
-            let file: Table = written(line).unwrap().parse().unwrap();
+            let file = file(line).unwrap();
             let queues = file["sweep"]["aqm"].as_array().unwrap();
             queues.iter().map(|queue| queue["label"].as_str().unwrap().to_owned()).collect()
         };
@@ -219,16 +203,18 @@ mod tests {
             "fifo --loss p=1%,r=25% --driver 64 --bulk 4 --cc cubic,prague,bbr",
             "red --web 0.5 --video 1 --call 1 --game 2 --voip 3 --mpeg 1 --videoconf 1 --http 0.1 --cbr 1mbit",
         ] {
-            let text = written(line).unwrap();
-            let read = Experiment::parse("compare", &text, &Overrides::default());
-            assert!(read.is_ok(), "{line}: {}\n{text}", read.unwrap_err());
+            let file = file(line).unwrap();
+            let run = read(&file);
+            let run = run.unwrap_or_else(|e| panic!("{line}: {e}\n{file}"));
+            let saved = Experiment::parse("compare", &file.to_string(), &Overrides::default()).unwrap();
+            assert_eq!((run.hash(), run.axes), (saved.hash(), saved.axes), "{line}: --save writes what is run");
         }
     }
 
     #[test]
     fn every_queue_has_room_for_the_same() {
         let limits = |line: &str| -> Vec<Option<String>> {
-            let file: Table = written(line).unwrap().parse().unwrap();
+            let file = file(line).unwrap();
             let queues = file["sweep"]["aqm"].as_array().unwrap().clone();
             queues.iter().map(|queue| queue.get("limit").map(ToString::to_string)).collect()
         };
@@ -240,11 +226,8 @@ mod tests {
 
     #[test]
     fn other_comparisons_go_elsewhere() {
-        let name = |line: &str| {
-            let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
-            let Command::Compare(args) = cli.command else { panic!("not compare") };
-            short_name(&written_out(&args, &Catalogues::default()).unwrap())
-        };
+        let of = |file: &Table| short_name(file, &file.to_string());
+        let name = |line: &str| of(&file(line).unwrap());
         assert!(name("fifo red:min=5").starts_with("fifo-red-"), "{}", name("fifo red:min=5"));
         assert_eq!(name("fifo red --jobs 2"), name("fifo red"), "the same runs");
         let different = ["fifo red", "fifo red --rate 11mbit", "fifo red:min=6", "red fifo", "fifo red --bulk 3"];
@@ -253,13 +236,14 @@ mod tests {
         let many = "fifo red pie codel blue rem pi afd sfb choke dualpi2 fq-codel";
         assert!(name(many).starts_with("fifo-and-11-more-"), "{}", name(many));
         let own = "[sweep]\naqm = [{ name = 'custom', id = '0a', label = 'My Aqm' }, { name = 'red', label = 'red' }]";
-        assert!(short_name(own).starts_with("my-aqm-red-"), "{}", short_name(own));
+        let own = of(&own.parse().unwrap());
+        assert!(own.starts_with("my-aqm-red-"), "{own}");
     }
 
     #[test]
     fn without_traffic_there_is_that_of_today() {
         let kinds = |line: &str| -> Vec<String> {
-            let file: Table = written(line).unwrap().parse().unwrap();
+            let file = file(line).unwrap();
             let list = file["traffic"].as_array().unwrap();
             list.iter().map(|traffic| traffic["name"].as_str().unwrap().to_owned()).collect()
         };
@@ -292,7 +276,7 @@ mod tests {
 
     #[test]
     fn wrong_arguments_are_named() {
-        let text = |line| written(line).unwrap_err().text().unwrap_or_default();
+        let text = |line| file(line).unwrap_err().text().unwrap_or_default();
         assert!(text("rde").contains("did you mean red?"));
         assert!(text("red:min").contains("has no value"));
         assert!(text("red --http 90").contains("not a load"));
@@ -309,19 +293,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_of_the_argument() {
         let told = |line: &str| {
-            let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
-            let Command::Compare(args) = cli.command else { panic!("not compare") };
-            let text = written_out(&args, &Catalogues::default()).unwrap();
-            let problem = Experiment::parse("compare", &text, &Overrides::default()).unwrap_err();
-            let problem = blamed(problem, &args, &Catalogues::default());
+            let problem = read(&file(line).unwrap()).unwrap_err().of_label("aqm");
             assert_eq!(problem.location(), None);
-            problem.to_string()
+            problem.in_one_line()
         };
         assert!(
             told("fifo red:minn=5").starts_with("red:minn=5: minn is not a parameter of red"),
             "{}",
             told("fifo red:minn=5")
         );
+        assert!(!told("fifo red:minn=5").contains("occurs where"), "{}", told("fifo red:minn=5"));
         assert!(told("fifo --bulk 9999999").starts_with("flows"), "{}", told("fifo --bulk 9999999"));
     }
 }

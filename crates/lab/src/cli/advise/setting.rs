@@ -8,7 +8,7 @@ use aqmkit_experiment::Catalogues;
 use toml::{Table, Value};
 
 use crate::cli::args::{self, How};
-use crate::cli::compare::written_out;
+use crate::cli::compare::experiment;
 use crate::cli::fail::{Failure, wrong};
 
 /// The link and its traffic.
@@ -51,9 +51,7 @@ impl Setting {
             save: None,
             how: How { seed: None, repeat: None, jobs: None, out: None, json: false },
         };
-        let text = written_out(&compare, &Catalogues::default())?;
-        // What this program writes, it reads.
-        let mut experiment: Table = text.parse().unwrap_or_default();
+        let mut experiment = experiment(&compare, &Catalogues::default())?;
         experiment.remove("sweep");
         if let Some(Value::Table(topology)) = experiment.get_mut("topology")
             && let Some((from, to)) = range

@@ -1,4 +1,4 @@
-//! The experiment of a comparison, as the text of a file.
+//! The experiment of a comparison, as the table of a file.
 
 use aqmkit_experiment::Catalogues;
 use toml::{Table, Value};
@@ -11,38 +11,25 @@ use super::traffic::{traffic, transport};
 use crate::cli::args::Compare;
 use crate::cli::fail::{Failure, wrong};
 
-/// The experiment of these arguments, as the text of a file.
+/// The disciplines of a comparison: those that are named, then those of which only a parameter is swept.
+fn compared(args: &Compare, sweeps: &[Sweep]) -> Vec<String> {
+    let mut all = args.disciplines.clone();
+    for sweep in sweeps {
+        let Swept::Parameter { discipline, .. } = &sweep.what else { continue };
+        if !all.iter().any(|text| text.split(':').next() == Some(discipline.as_str())) {
+            all.push(discipline.clone());
+        }
+    }
+    all
+}
+
+/// The experiment of these arguments.
 ///
 /// # Errors
 /// When a discipline, the link, the traffic or a sweep is wrong.
-pub fn written_out(args: &Compare, catalogues: &Catalogues) -> Result<String, Failure> {
-    Ok(experiment(&compared(args)?, args, catalogues)?.to_string())
-}
-
-/// The disciplines of a comparison: those that are named, then those of which only a parameter is swept.
-///
-/// # Errors
-/// When a sweep is wrong.
-pub(super) fn compared(args: &Compare) -> Result<Vec<String>, Failure> {
-    let mut all = args.disciplines.clone();
-    for sweep in sweeps(args)? {
-        let Swept::Parameter { discipline, .. } = sweep.what else { continue };
-        if !all.iter().any(|text| text.split(':').next() == Some(discipline.as_str())) {
-            all.push(discipline);
-        }
-    }
-    Ok(all)
-}
-
-fn sweeps(args: &Compare) -> Result<Vec<Sweep>, Failure> {
-    args.sweep.iter().map(|text| Sweep::read(text)).collect()
-}
-
-/// The experiment of these arguments, with these disciplines.
-///
-/// # Errors
-/// As [`written_out`].
-pub(super) fn experiment(disciplines: &[String], args: &Compare, catalogues: &Catalogues) -> Result<Table, Failure> {
+pub fn experiment(args: &Compare, catalogues: &Catalogues) -> Result<Table, Failure> {
+    let sweeps = args.sweep.iter().map(|text| Sweep::read(text)).collect::<Result<Vec<_>, _>>()?;
+    let disciplines = compared(args, &sweeps);
     if let Some((_, twice)) = disciplines.iter().enumerate().find(|(i, d)| disciplines[..*i].contains(d)) {
         return wrong(
             format!("{twice} is given twice"),
@@ -51,7 +38,6 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare, catalogues: &Ca
     }
     let link = Link::of(args)?;
     let transport = transport(args, &catalogues.controls)?;
-    let sweeps = sweeps(args)?;
     // The title stays short: it gives the number of disciplines if there are many.
     let names = match disciplines.len() {
         many if many > 8 => format!("{many} disciplines"),
@@ -63,7 +49,7 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare, catalogues: &Ca
         ("duration", string(args.duration())),
         ("warmup", string(args.warmup())),
         ("topology", Value::Table(link.topology())),
-        ("sweep", Value::Table(axes(disciplines, args, &link, &sweeps, &catalogues.disciplines)?)),
+        ("sweep", Value::Table(axes(&disciplines, args, &link, &sweeps, &catalogues.disciplines)?)),
         ("traffic", Value::Array(traffic(args, &link, &catalogues.controls)?)),
     ]);
     if !transport.is_empty() {

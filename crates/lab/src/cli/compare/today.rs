@@ -5,15 +5,16 @@ use aqmkit_sim::output::Window;
 use aqmkit_sim::{Control, run};
 use clap::Parser as _;
 
-use super::written_out;
+use super::experiment;
 use crate::cli::args::{Cli, Command};
 
 /// The measured window of the only run of a comparison of one discipline.
 fn measured(line: &str) -> Window {
     let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
     let Command::Compare(args) = cli.command else { panic!("not compare") };
-    let text = written_out(&args, &Catalogues::default()).unwrap();
-    let experiment = Experiment::parse("compare", &text, &Overrides::default()).unwrap();
+    let catalogues = Catalogues::default();
+    let file = experiment(&args, &catalogues).unwrap();
+    let experiment = Experiment::from_table("compare", &file, &Overrides::default(), &catalogues).unwrap();
     assert!(experiment.warnings.is_empty(), "{line}: {:?}", experiment.warnings);
     let spec = experiment.plan().into_iter().next().unwrap();
     let output = run(spec.scenario().unwrap(), &mut |_| Control::Continue).unwrap();
