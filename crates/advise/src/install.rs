@@ -98,7 +98,7 @@ pub fn install(candidate: &Candidate, rates: Rates) -> Install {
         let note = format!("Linux's tc does not have it; it runs in the kernel as a BPF program. {ways} {slightly}");
         return Install { with: "aqmkit kernel".to_owned(), note, lines: directions().map(line).collect() };
     }
-    let back = rates.up.map_or_else(String::new, |up| format!(" --back-rate {}", format_rate(up)));
+    let back = rates.up.map_or_else(String::new, |up| format!("/{}", format_rate(up)));
     let parameters = words(&candidate.parameters, ",", ":");
     let line = format!(
         "aqmkit bridge eth0 eth1 --rate {}{back} --aqm {}{parameters}",
@@ -397,9 +397,6 @@ mod tests {
     #[test]
     fn what_linux_lacks_runs_in_the_kernel_or_on_a_bridge() {
         assert_eq!(lines("blue", &[], None), ["aqmkit kernel install blue dev eth1 rate 50mbit limit=1000p"]);
-        assert_eq!(
-            lines("pi2", &[], Some(10)),
-            ["aqmkit bridge eth0 eth1 --rate 50mbit --back-rate 10mbit --aqm pi2:limit=1000p"]
-        );
+        assert_eq!(lines("pi2", &[], Some(10)), ["aqmkit bridge eth0 eth1 --rate 50mbit/10mbit --aqm pi2:limit=1000p"]);
     }
 }

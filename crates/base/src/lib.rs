@@ -9,6 +9,7 @@
 //! | [`time`] | [`Instant`], [`Duration`]: integer nanoseconds |
 //! | [`size`] | [`Bytes`], and [`Amount`]: a queue length in packets or in bytes |
 //! | [`rate`] | [`BitRate`], and transmission times |
+//! | [`rates`] | [`Rates`]: the rates of the two directions of a link |
 //! | [`ecn`] | the two ECN bits of the IP header |
 //! | [`flow`] | [`FlowKey`], [`FlowKind`], [`ClassId`]: the flow and the class of a packet |
 //! | [`framing`] | [`Framing`]: the bytes that a link sends for a packet |
@@ -36,6 +37,7 @@ pub mod near;
 pub mod page;
 pub mod param;
 pub mod rate;
+pub mod rates;
 pub mod read;
 pub mod rng;
 pub mod size;
@@ -52,6 +54,7 @@ pub use framing::{Framing, LinkLayer, Overhead};
 pub use limit::SendLimit;
 pub use param::ParamError;
 pub use rate::BitRate;
+pub use rates::Rates;
 pub use rng::Rng;
 pub use size::{Amount, Bytes};
 pub use time::{Duration, Instant};

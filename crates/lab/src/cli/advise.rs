@@ -435,8 +435,10 @@ mod tests {
     fn wrong_arguments_are_named() {
         let told = |line: &[&str]| run(line).err().and_then(Failure::text).unwrap_or_default();
         assert!(told(&["--want", "vidio"]).contains("did you mean video?"));
-        assert!(told(&["--want", "video", "--rate", "5mbt"]).contains("--rate"));
-        assert!(told(&["--want", "video", "--rate", "5mbit/1mbit/2mbit"]).contains("DOWN/UP"));
+        let line = ["aqmkit", "advise", "--want", "video", "--rate"];
+        let refused = |rate: &str| Cli::try_parse_from(line.iter().chain([&rate])).unwrap_err().to_string();
+        assert!(refused("5mbt").contains("--rate") && refused("5mbit/1mbit/2mbit").contains("two directions"));
+        assert!(told(&["--want", "video", "--rate", "5mbit/0bit"]).contains("above zero"));
         assert!(told(&["--want", "video", "--rtt", "9ms..2ms"]).contains("--rtt"));
         assert!(told(&["--want", "video", "--among", "fq-cdel"]).contains("did you mean fq-codel?"));
         assert!(told(&["--want", "video", "--budget", "9"]).contains("too small"));

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_duration, parse_rate, parse_share};
-use aqmkit_base::{BitRate, Duration};
+use aqmkit_base::{BitRate, Duration, Rates};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use advise::Advise;
@@ -391,25 +391,25 @@ pub struct Bench {
        aqmkit link --cleanup",
     after_help = "Examples:
   aqmkit link --rate 40mbit --delay 5ms --aqm dualpi2 --ecn --server 'iperf3 -s -1' -- sh -c 'iperf3 -Rc $AQMKIT_BASE'
-  aqmkit link --rate 10mbit --delay 20ms --aqm codel:target=5ms --up-rate 1mbit -- ping -c 5 198.18.0.1
+  aqmkit link --rate 10mbit/1mbit --delay 20ms --aqm codel:target=5ms -- ping -c 5 198.18.0.1
   aqmkit link --cleanup
 
 The command runs in the client's network namespace, that of --server in the server's, whose address is in \
-$AQMKIT_BASE (198.18.0.1; fd61:716d:6b69::1 in $AQMKIT_BASE6). Down is from the server to the client. The exit code \
+$AQMKIT_BASE (198.18.0.1; fd61:716d:6b69::1 in $AQMKIT_BASE6). Down is from the server to the client; --down-rate and --up-rate give the two rates apart. The exit code \
 is that of the command; 1 if the machine could not keep up. docs/guide/live.md has more."
 )]
 pub struct Link {
-    /// Rate of both directions
-    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
-    pub rate: Option<BitRate>,
+    /// Rate of both directions, or two: DOWN/UP
+    #[arg(long, allow_hyphen_values = true)]
+    pub rate: Option<Rates>,
     /// Delay of each direction
     #[arg(long, value_parser = parse_duration, allow_hyphen_values = true, default_value = "0ms")]
     pub delay: Duration,
     /// Discipline of both directions, a name or NAME:PARAMETER=VALUE,…
     #[arg(long, default_value = "fifo")]
     pub aqm: String,
-    /// Rate from the server to the client
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
+    /// The first rate, as an option of its own
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true, hide = true)]
     pub down_rate: Option<BitRate>,
     /// Delay from the server to the client
     #[arg(long, value_name = "DELAY", value_parser = parse_duration, allow_hyphen_values = true)]
@@ -417,8 +417,8 @@ pub struct Link {
     /// Discipline from the server to the client
     #[arg(long, value_name = "AQM")]
     pub down_aqm: Option<String>,
-    /// Rate from the client to the server
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
+    /// The second rate, as an option of its own
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true, hide = true)]
     pub up_rate: Option<BitRate>,
     /// Delay from the client to the server
     #[arg(long, value_name = "DELAY", value_parser = parse_duration, allow_hyphen_values = true)]

@@ -18,6 +18,7 @@ use super::fail::{Failure, wrong};
 use super::link::note;
 use super::progress::Talk;
 use super::queue;
+use super::rates::second as second_rate;
 use super::say;
 use super::standing::{self, Attended, Ended, Ledger};
 use super::stop;
@@ -131,9 +132,10 @@ fn setup(args: &wire::Bridge, disciplines: &Catalogue) -> Result<BridgeSetup, Fa
         return wrong(format!("both interfaces are {first}"), "give two interfaces");
     }
     standing::named(&args.name)?;
-    let forth = queue::setup("forth", rate, &args.queue.aqm, &args.queue, disciplines)?;
+    let forth = queue::setup("forth", rate.first, &args.queue.aqm, &args.queue, disciplines)?;
     let back_aqm = args.back_aqm.as_ref().unwrap_or(&args.queue.aqm);
-    let back = queue::setup("back", args.back_rate.unwrap_or(rate), back_aqm, &args.queue, disciplines)?;
+    let back_rate = second_rate(args.rate, "--back-rate", args.back_rate)?.unwrap_or(rate.first);
+    let back = queue::setup("back", back_rate, back_aqm, &args.queue, disciplines)?;
     let on_the_way = |direction: Setup| Setup { delay: args.delay, wire: args.wire.wire(), ..direction };
     Ok(BridgeSetup {
         interfaces: [first.clone(), second.clone()],

@@ -170,9 +170,17 @@ mod tests {
 
     #[test]
     fn a_home_link_has_two_queues_and_mixed_flows() {
-        let line = "dualpi2 red --down 50mbit --up 10mbit --rtt 30ms --bulk 5 --upload 2 --cc cubic,prague --ecn \
+        let line = "dualpi2 red --rate 50mbit/10mbit --rtt 30ms --bulk 5 --upload 2 --cc cubic,prague --ecn \
                     --sweep red.max=20,40 --sweep rtt=10ms,30ms";
         insta::assert_snapshot!(file(line).unwrap().to_string());
+    }
+
+    #[test]
+    fn two_rates_have_one_meaning() {
+        let of = |line: &str| file(&format!("fifo --upload 1 {line}")).unwrap().to_string();
+        assert_eq!(of("--down 50mbit --up 10mbit"), of("--rate 50mbit/10mbit"));
+        assert_eq!(of("--rate 50mbit --up 10mbit"), of("--rate 50mbit/10mbit"));
+        assert_eq!(of("--preset cable --rate 9mbit"), of("--preset cable --rate 9mbit/10mbit"));
     }
 
     #[test]
@@ -194,7 +202,7 @@ mod tests {
             "fifo red",
             "fifo --preset home-dsl",
             "fifo cbq --preset datacentre --cc prague --bulk 2 --limit 90kb",
-            "fifo --down 9mbit --up 1mbit --upload 1 --bulk 1 --video 2 --ecn",
+            "fifo --rate 9mbit/1mbit --upload 1 --bulk 1 --video 2 --ecn",
             "red:max=50 --sweep red.min=5..10 --sweep rate=1mbit..9mbit/3",
             "red pie --up 5mbit --sweep down=1mbit,2mbit",
             "red pi cbq --up 5mbit --limit 1bdp --loss 1% --jitter 5ms --reorder 1%,5ms --driver 256,bql",
@@ -283,7 +291,8 @@ mod tests {
         assert!(text("red red").contains("red is given twice"));
         assert!(text("red --transport cubic").contains("write --cc cubic"));
         assert!(text("red --cc cubik").contains("did you mean cubic?"));
-        assert!(text("red --upload 1").contains("--up 10mbit"));
+        assert!(text("red --upload 1").contains("--rate 50mbit/10mbit"));
+        assert!(text("red --rate 9mbit/1mbit --up 2mbit").contains("by --up"));
         assert!(text("red --cc cubic,prague --bulk 1").contains("cannot be shared by 2"));
         assert!(text("red --preset cabel").contains("did you mean cable?"));
         assert!(text("red --sweep rde.max=1,2").contains("did you mean red?"));

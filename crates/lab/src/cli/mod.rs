@@ -37,6 +37,7 @@ mod places;
 pub mod play;
 pub mod progress;
 mod queue;
+mod rates;
 mod replay;
 mod report;
 mod reproduce;
@@ -56,10 +57,9 @@ mod stop;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use aqmkit_base::units::doubtful_rate;
 use aqmkit_experiment::Catalogues;
 use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use config::Config;
 use fail::Failure;
 use progress::Talk;
@@ -81,8 +81,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 #[must_use]
 pub fn run_with(args: impl IntoIterator<Item = OsString>, catalogues: &Catalogues) -> u8 {
     let mut args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(&args).map(|cli| with_file(cli, &mut args)) {
-        Ok(Ok(cli)) => cli,
+    let (cli, doubts) = match parsed(&args).map(|first| with_file(first, &mut args)) {
+        Ok(Ok(parsed)) => parsed,
         Ok(Err(failure)) => return ended(failure),
         Err(e) => {
             // Help and version are asked for; everything else is wrong usage.
@@ -90,7 +90,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, catalogues: &Catalogue
             return if e.print().is_ok() { code } else { 2 };
         }
     };
-    doubtful_rates(&args).iter().for_each(|text| say::tell(&format!("warning: {text}")));
+    doubts.iter().for_each(|text| say::tell(&format!("warning: {text}")));
     match dispatch(&cli, catalogues) {
         Ok(()) => 0,
         Err(failure) => ended(failure),
@@ -106,32 +106,30 @@ fn ended(failure: Failure) -> u8 {
     code
 }
 
+/// A command line, and the doubts about units in it.
+type Parsed = (Cli, Vec<String>);
+
+fn parsed(args: &[OsString]) -> Result<Parsed, clap::Error> {
+    let mut program = Cli::command();
+    let matches = program.try_get_matches_from_mut(args)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut program))?;
+    Ok((cli, rates::doubts(&matches)))
+}
+
 /// The command line with the options of its configuration file, if it names one.
-fn with_file(cli: Cli, args: &mut Vec<OsString>) -> Result<Cli, Failure> {
+fn with_file((cli, doubts): Parsed, args: &mut Vec<OsString>) -> Result<Parsed, Failure> {
     let file = match &cli.command {
         Command::Bridge(bridge) => bridge.config.as_deref(),
         Command::Shape(shape) => shape.config.as_deref(),
         Command::Link(link) => link.config.as_deref(),
         _ => None,
     };
-    let Some(file) = file else { return Ok(cli) };
+    let Some(file) = file else { return Ok((cli, doubts)) };
     *args = Config::read(file)?.before(args)?;
-    match Cli::try_parse_from(&*args) {
+    match parsed(args) {
         Ok(whole) => Ok(whole),
         Err(error) => fail::wrong(format!("{}: {error}", file.display()), "aqmkit check reads the file alone"),
     }
-}
-
-/// What to warn of in rates on the command line, which arrive here as bits per second: `--rate 10mbps` is 80 Mbit/s.
-fn doubtful_rates(args: &[OsString]) -> Vec<String> {
-    let texts: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
-    let after = |name: &&str| ["--rate", "--down", "--up", "--cbr"].contains(name);
-    let values = texts.iter().enumerate().filter_map(|(i, arg)| match arg.split_once('=') {
-        Some((name, value)) if after(&name) => Some(value),
-        None if i > 0 && after(&texts[i - 1]) => Some(*arg),
-        _ => None,
-    });
-    values.filter_map(doubtful_rate).collect()
 }
 
 fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
@@ -179,21 +177,5 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         | Command::Kernel(_) => Err(live::absent()),
         Command::Report(args) => report::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::doubtful_rates;
-
-    #[test]
-    fn rates_in_bytes_are_warned_of() {
-        let warnings = |line: &str| {
-            let args: Vec<_> = line.split(' ').map(Into::into).collect();
-            doubtful_rates(&args).len()
-        };
-        assert_eq!(warnings("aqmkit compare fifo --rate 10mbps --cbr=2Mbps"), 2);
-        assert_eq!(warnings("aqmkit link --rate 10mbit -- iperf3 --rate 10mbps"), 0);
-        assert_eq!(warnings("aqmkit compare fifo --rtt 10mbps --rate"), 0);
     }
 }

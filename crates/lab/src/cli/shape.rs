@@ -12,6 +12,7 @@ use super::fail::{Failure, wrong};
 use super::link::note;
 use super::progress::Talk;
 use super::queue;
+use super::rates::second;
 use super::standing::{self, Attended, Ended, Ledger};
 use super::stop;
 
@@ -61,10 +62,10 @@ fn setup(args: &wire::Shape, disciplines: &Catalogue) -> Result<ShapeSetup, Fail
         return wrong("no interface given", "give an interface and a --rate");
     };
     standing::named(&args.name)?;
-    let egress = queue::setup("egress", rate, &args.queue.aqm, &args.queue, disciplines)?;
-    let ingress = match (args.ingress_rate, &args.ingress_aqm) {
+    let egress = queue::setup("egress", rate.first, &args.queue.aqm, &args.queue, disciplines)?;
+    let ingress = match (second(args.rate, "--ingress-rate", args.ingress_rate)?, &args.ingress_aqm) {
         (None, None) => None,
-        (None, Some(_)) => return wrong("--ingress-aqm has no rate", "give an --ingress-rate as well"),
+        (None, Some(_)) => return wrong("--ingress-aqm has no rate", "give a second rate: --rate 20mbit/95mbit"),
         (Some(arriving), aqm) => {
             let aqm = aqm.as_ref().unwrap_or(&args.queue.aqm);
             Some(queue::setup("ingress", arriving, aqm, &args.queue, disciplines)?)

@@ -13,7 +13,7 @@ fn wrong_arguments_are_named() {
     desk.run("shape no-such-if --rate 8mbit").wrong(&["no interface no-such-if", "This machine has"]);
     desk.run("shape lo").wrong(&["--rate"]);
     desk.run("shape lo --rate 8mbit --aqm coddel").wrong(&["did you mean codel?"]);
-    desk.run("shape lo --rate 8mbit --ingress-aqm pie").wrong(&["--ingress-aqm has no rate", "--ingress-rate"]);
+    desk.run("shape lo --rate 8mbit --ingress-aqm pie").wrong(&["--ingress-aqm has no rate", "--rate 20mbit/95mbit"]);
     desk.run("shape lo --rate 8mbit --name a/b").wrong(&["is not a valid name"]);
 }
 

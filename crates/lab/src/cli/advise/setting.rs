@@ -29,14 +29,18 @@ impl Setting {
     /// # Errors
     /// When a rate, a round trip, the preset or an amount of traffic is wrong.
     pub(super) fn of(args: &args::Advise, wish: &Wish) -> Result<Setting, Failure> {
-        let (down, up) = rates(args.rate.as_deref())?;
+        if let Some(rates) =
+            args.rate.filter(|rates| rates.first.as_bps() == 0 || rates.second.is_some_and(|r| r.as_bps() == 0))
+        {
+            return wrong(format!("--rate {rates}: a rate must be above zero"), "for example --rate 50mbit/10mbit");
+        }
         let (rtt, range) = round_trips(args.rtt.as_deref())?;
-        let two_ways = up.is_some() || args.preset.is_some();
+        let two_ways = args.rate.is_some_and(|rates| rates.second.is_some()) || args.preset.is_some();
         let mix = mix(args, wish, two_ways)?;
         let compare = args::Compare {
             disciplines: vec!["fifo".to_owned()],
-            rate: down,
-            up,
+            rate: args.rate,
+            up: None,
             rtt,
             framing: args.framing,
             preset: args.preset.clone(),
@@ -149,24 +153,6 @@ impl Setting {
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
-    }
-}
-
-/// `50mbit/10mbit` as the rates of both directions.
-fn rates(text: Option<&str>) -> Result<(Option<BitRate>, Option<BitRate>), Failure> {
-    let Some(text) = text else { return Ok((None, None)) };
-    let one = |part: &str| match parse_rate(part.trim()) {
-        Ok(rate) if rate.as_bps() > 0 => Ok(rate),
-        Ok(_) => wrong(format!("--rate {text}: a rate must be above zero"), "for example --rate 50mbit/10mbit"),
-        Err(error) => wrong(format!("--rate {text}: {error}"), "for example --rate 50mbit/10mbit"),
-    };
-    match text.split('/').collect::<Vec<_>>()[..] {
-        [down] => Ok((Some(one(down)?), None)),
-        [down, up] => Ok((Some(one(down)?), Some(one(up)?))),
-        _ => wrong(
-            format!("--rate {text} has more than two directions"),
-            "write RATE or DOWN/UP, for example 50mbit/10mbit",
-        ),
     }
 }
 

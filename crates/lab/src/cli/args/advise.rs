@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_amount, parse_duration};
-use aqmkit_base::{Amount, Duration};
+use aqmkit_base::{Amount, Duration, Rates};
 use clap::Args;
 
 use super::compare::Mix;
@@ -29,8 +29,8 @@ pub struct Advise {
     #[arg(long, value_name = "WISH")]
     pub want: String,
     /// Rate of the link, or of both directions: DOWN/UP, which then both have a queue [default: 10mbit]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
-    pub rate: Option<String>,
+    #[arg(long, allow_hyphen_values = true)]
+    pub rate: Option<Rates>,
     /// Round-trip time without queueing, or a range: FROM..TO [default: 50ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub rtt: Option<String>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_duration, parse_rate, parse_share};
-use aqmkit_base::{BitRate, Duration};
+use aqmkit_base::{BitRate, Duration, Rates};
 use clap::Args;
 
 use super::How;
@@ -18,7 +18,7 @@ pub const DATACENTRE: &str = "datacentre";
 #[command(after_help = "Examples:
   aqmkit compare fifo red codel --rate 10mbit --rtt 50ms --bulk 20
   aqmkit compare fifo fq-codel dualpi2 --preset cable --ecn
-  aqmkit compare fifo pie --down 50mbit --up 10mbit --web 0.3 --video 2 --upload 1 --call 1
+  aqmkit compare fifo pie --rate 50mbit/10mbit --web 0.3 --video 2 --upload 1 --call 1
   aqmkit compare dualpi2 --bulk 4 --cc cubic,prague
   aqmkit compare fifo red --bulk 8 --sweep red.max=20..200
 
@@ -26,8 +26,8 @@ Runs are repeated under different seeds until the means are known to 5 %, which 
 seeds instead.
 
 Without options of traffic, it is that of today: downloads, web pages, a video, calls. \
-A discipline may carry parameters after a colon: red:min=5,max=40. With --up, both directions have a queue of \
-the discipline. Bulk and web traffic are class tcp, uploads class upload, streamed video class video, calls, \
+A discipline may carry parameters after a colon: red:min=5,max=40. With two rates, DOWN/UP, both directions have a queue of \
+the discipline (--down DOWN --up UP means the same). Bulk and web traffic are class tcp, uploads class upload, streamed video class video, calls, \
 games and telephony class realtime, mpeg and videoconf class multimedia, cbr class other.
 
 Presets (down, up, round trip): home-dsl 16mbit 1mbit 40ms; cable 200mbit 10mbit 30ms; fibre 500mbit 100mbit \
@@ -36,11 +36,12 @@ pub struct Compare {
     /// Disciplines, each a name or NAME:PARAMETER=VALUE,…
     #[arg(required = true)]
     pub disciplines: Vec<String>,
-    /// Rate of the link [default: 10mbit]
-    #[arg(long, visible_alias = "down", value_parser = parse_rate, allow_hyphen_values = true)]
-    pub rate: Option<BitRate>,
-    /// Rate of the other direction, which then has a queue as well (default: never congested)
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
+    /// Rate of the link, or of both directions: DOWN/UP, which then both have a queue [default: 10mbit, with no congestion in the other
+    /// direction]
+    #[arg(long, alias = "down", allow_hyphen_values = true)]
+    pub rate: Option<Rates>,
+    /// The second rate, as an option of its own
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true, hide = true)]
     pub up: Option<BitRate>,
     /// Round-trip time without queueing [default: 50ms]
     #[arg(long, value_parser = parse_duration, allow_hyphen_values = true)]
@@ -115,7 +116,7 @@ pub struct Mix {
     /// Endless TCP downloads
     #[arg(long, value_name = "FLOWS", allow_negative_numbers = true)]
     pub bulk: Option<u32>,
-    /// Endless TCP uploads; needs --up
+    /// Endless TCP uploads; they need a rate of the second direction
     #[arg(long, value_name = "FLOWS", allow_negative_numbers = true)]
     pub upload: Option<u32>,
     /// Web users with this offered load, as a fraction of the link's rate: HTTP/2 with today's page weights
@@ -124,13 +125,13 @@ pub struct Mix {
     /// Viewers of adaptively streamed video
     #[arg(long, value_name = "VIEWERS", allow_negative_numbers = true)]
     pub video: Option<u32>,
-    /// Video calls with congestion control; in both directions with --up
+    /// Video calls with congestion control; in both directions if both have a rate
     #[arg(long, value_name = "CALLS", allow_negative_numbers = true)]
     pub call: Option<u32>,
     /// Players of a game
     #[arg(long, value_name = "PLAYERS", allow_negative_numbers = true)]
     pub game: Option<u32>,
-    /// Telephone calls; in both directions with --up
+    /// Telephone calls; in both directions if both have a rate
     #[arg(long, value_name = "CALLS", allow_negative_numbers = true)]
     pub voip: Option<u32>,
     /// Web users with page weights of 1997 and this offered load, as a fraction of the link's rate

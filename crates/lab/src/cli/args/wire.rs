@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
 use aqmkit_base::wire::{Jitter, Loss, Reorder, Slot, Wire};
-use aqmkit_base::{Amount, BitRate, Duration, Framing, LinkLayer, Overhead};
+use aqmkit_base::{Amount, BitRate, Duration, Framing, LinkLayer, Overhead, Rates};
 use aqmkit_packets::wire::Prefix;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -133,11 +133,11 @@ impl WireArgs {
     args_override_self = true,
     after_help = "Examples:
   aqmkit bridge eth1 eth2 --rate 50mbit --aqm fq-codel
-  aqmkit bridge lan wan --rate 100mbit --back-rate 20mbit --aqm codel:target=5ms --metrics 127.0.0.1:9000
+  aqmkit bridge lan wan --rate 100mbit/20mbit --aqm codel:target=5ms --metrics 127.0.0.1:9000
   aqmkit bridge --config /etc/aqmkit/wan.toml
   aqmkit bridge --cleanup
 
-Frames from IF1 leave at IF2 through a queue, and vice versa. The bridge runs until Ctrl-C; aqmkit ctl shows and \
+Frames from IF1 leave at IF2 through a queue, and vice versa. Of two rates, the second is that from IF2 to IF1 (--back-rate means the same). The bridge runs until Ctrl-C; aqmkit ctl shows and \
 changes it. docs/guide/bridge.md has more."
 )]
 pub struct Bridge {
@@ -150,11 +150,11 @@ pub struct Bridge {
     /// The queues
     #[command(flatten)]
     pub queue: Queue,
-    /// Rate of both directions
-    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true, required_unless_present_any = ["cleanup", "config"])]
-    pub rate: Option<BitRate>,
-    /// Rate from IF2 to IF1
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
+    /// Rate of both directions, or two: FORTH/BACK
+    #[arg(long, allow_hyphen_values = true, required_unless_present_any = ["cleanup", "config"])]
+    pub rate: Option<Rates>,
+    /// The second rate, as an option of its own
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true, hide = true)]
     pub back_rate: Option<BitRate>,
     /// Delay of each direction
     #[arg(long, value_parser = parse_duration, allow_hyphen_values = true, default_value = "0ms")]
@@ -197,11 +197,11 @@ pub struct Bridge {
     args_override_self = true,
     after_help = "Examples:
   aqmkit shape eth0 --rate 20mbit --aqm fq-codel
-  aqmkit shape eth0 --rate 20mbit --ingress-rate 95mbit --aqm cake --metrics 127.0.0.1:9000
+  aqmkit shape eth0 --rate 20mbit/95mbit --aqm cake --metrics 127.0.0.1:9000
   aqmkit shape --config /etc/aqmkit/eth0.toml
 
-What leaves the interface, of this machine and of those it routes for, passes a queue; with --ingress-rate what arrives \
-passes one as well, before the machine sees it. It runs until Ctrl-C, and leaves the interface as it was, also if it is \
+What leaves the interface, of this machine and of those it routes for, passes a queue; with a second rate what arrives \
+passes one as well, before the machine sees it (--ingress-rate means the same). It runs until Ctrl-C, and leaves the interface as it was, also if it is \
 killed; aqmkit ctl shows and changes it. It needs Linux 6.6 or later. docs/guide/shape.md has more."
 )]
 pub struct Shape {
@@ -211,11 +211,11 @@ pub struct Shape {
     /// The queues
     #[command(flatten)]
     pub queue: Queue,
-    /// Rate of what leaves
-    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true, required_unless_present = "config")]
-    pub rate: Option<BitRate>,
-    /// Rate of what arrives (default: it passes no queue)
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
+    /// Rate of what leaves, and of what arrives where that passes a queue as well: OUT/IN
+    #[arg(long, allow_hyphen_values = true, required_unless_present = "config")]
+    pub rate: Option<Rates>,
+    /// The second rate, as an option of its own
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true, hide = true)]
     pub ingress_rate: Option<BitRate>,
     /// Discipline of what arrives (default: the same)
     #[arg(long, value_name = "AQM")]

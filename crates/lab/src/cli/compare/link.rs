@@ -11,6 +11,7 @@ use super::text::{string, table};
 use crate::cli::args::Compare;
 use crate::cli::args::compare::DATACENTRE;
 use crate::cli::fail::{Failure, wrong};
+use crate::cli::rates::second;
 
 /// A typical link of a kind of access. The rates are those of common products, the round-trip times those to servers in
 /// the same region; none is a measurement.
@@ -106,12 +107,12 @@ impl Link {
     /// direction and 50 ms.
     ///
     /// # Errors
-    /// When there is no such preset.
+    /// When there is no such preset, or a direction has two rates.
     pub(super) fn of(args: &Compare) -> Result<Link, Failure> {
         let preset = args.preset.as_deref().map(preset).transpose()?;
         Ok(Link {
-            down: args.rate.or(preset.map(|p| p.down)).unwrap_or(BitRate::from_mbps(10)),
-            up: args.up.or(preset.map(|p| p.up)),
+            down: args.rate.map(|rates| rates.first).or(preset.map(|p| p.down)).unwrap_or(BitRate::from_mbps(10)),
+            up: second(args.rate, "--up", args.up)?.or(preset.map(|p| p.up)),
             rtt: args.rtt.or(preset.map(|p| p.rtt)).unwrap_or(Duration::from_millis(50)),
             framing: args.framing.framing(),
             wire: args.wire.wire(),

@@ -100,7 +100,7 @@ fn names_no_traffic(args: &Compare) -> bool {
 /// The groups with a number in the arguments; or, without any, the default mix.
 fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failure> {
     if args.mix.upload.is_some() && link.up.is_none() {
-        return wrong("--upload needs a queue in the other direction", "add its rate, such as --up 10mbit");
+        return wrong("--upload needs a queue in the other direction", "give both rates, such as --rate 50mbit/10mbit");
     }
     let of = |name, kind, class, key, n: Option<u32>, down| {
         n.map(|n| Group { name, kind, class, amount: (key, Value::Integer(n.into())), down })

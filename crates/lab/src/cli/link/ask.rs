@@ -19,33 +19,35 @@ use crate::cli::standing;
 /// The link of these arguments.
 pub(super) fn setup(args: &args::Link, disciplines: &Catalogue) -> Result<LinkSetup, Failure> {
     let classes = queue::classes(&args.class)?;
-    let direction =
-        |name, rate: Option<BitRate>, trace: &Option<PathBuf>, delay: Option<Duration>, aqm: &Option<String>| {
-            // Options for one direction take precedence over those for both.
-            let trace = if rate.is_some() { None } else { trace.as_ref().or(args.trace.as_ref()) };
-            let trace = trace.map(|file| read_trace(file)).transpose()?;
-            let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(args.rate) else {
-                return wrong(
-                    format!("{name} has no rate"),
-                    "give --rate 40mbit, --trace FILE, or both --down-rate and --up-rate",
-                );
-            };
-            let aqm = aqm.as_deref().unwrap_or(&args.aqm);
-            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), queue::spec(aqm, None, disciplines)?);
-            let setup = Setup {
-                trace,
-                classes: classes.names().to_vec(),
-                wire: args.wire.wire(),
-                framing: args.framing.framing(),
-                mean_packet: Bytes(args.mtu.min(1000).into()),
-                seed: args.seed,
-                ..setup
-            };
-            queue::usable(setup, aqm)
+    let [down_rate, up_rate] = apart(args)?;
+    let of_both = args.rate.map(|rates| rates.first);
+    let direction = |name,
+                     rate: Option<BitRate>,
+                     trace: &Option<PathBuf>,
+                     delay: Option<Duration>,
+                     aqm: &Option<String>| {
+        // Options for one direction take precedence over those for both.
+        let trace = if rate.is_some() { None } else { trace.as_ref().or(args.trace.as_ref()) };
+        let trace = trace.map(|file| read_trace(file)).transpose()?;
+        let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(of_both) else {
+            return wrong(format!("{name} has no rate"), "give --rate 40mbit, --rate 50mbit/10mbit, or --trace FILE");
         };
+        let aqm = aqm.as_deref().unwrap_or(&args.aqm);
+        let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), queue::spec(aqm, None, disciplines)?);
+        let setup = Setup {
+            trace,
+            classes: classes.names().to_vec(),
+            wire: args.wire.wire(),
+            framing: args.framing.framing(),
+            mean_packet: Bytes(args.mtu.min(1000).into()),
+            seed: args.seed,
+            ..setup
+        };
+        queue::usable(setup, aqm)
+    };
     Ok(LinkSetup {
-        down: direction("down", args.down_rate, &args.down_trace, args.down_delay, &args.down_aqm)?,
-        up: direction("up", args.up_rate, &args.up_trace, args.up_delay, &args.up_aqm)?,
+        down: direction("down", down_rate, &args.down_trace, args.down_delay, &args.down_aqm)?,
+        up: direction("up", up_rate, &args.up_trace, args.up_delay, &args.up_aqm)?,
         classes: classes.clone(),
         plan: None,
         on_demand: true,
@@ -56,6 +58,25 @@ pub(super) fn setup(args: &args::Link, disciplines: &Catalogue) -> Result<LinkSe
         threads: standing::threads(args.threads),
         in_kernel: None,
     })
+}
+
+/// The rates that a direction has for itself.
+fn apart(args: &args::Link) -> Result<[Option<BitRate>; 2], Failure> {
+    let both = args.rate.and_then(|rates| Some([rates.first, rates.second?]));
+    let Some(both) = both else { return Ok([args.down_rate, args.up_rate]) };
+    let others = [
+        ("--down-rate", args.down_rate.is_some()),
+        ("--up-rate", args.up_rate.is_some()),
+        ("--down-trace", args.down_trace.is_some()),
+        ("--up-trace", args.up_trace.is_some()),
+    ];
+    match others.iter().find(|(_, given)| *given) {
+        None => Ok(both.map(Some)),
+        Some((option, _)) => wrong(
+            format!("--rate gives the rates of both directions, and {option} that of one"),
+            format!("leave {option} out"),
+        ),
+    }
 }
 
 fn read_trace(file: &Path) -> Result<Arc<Trace>, Failure> {
