@@ -31,7 +31,7 @@ pub(crate) use record::Recorded;
 /// The subject of an `epoll` event.
 const DATAGRAM: u64 = 1 << 62;
 const LISTENER: u64 = 1 << 61;
-/// Of a datagram: it arrived at the server of an application.
+/// A datagram from a client to the server of an application.
 const REPLY: u64 = 1 << 60;
 
 /// The interval of progress reports.
@@ -56,7 +56,7 @@ enum Due {
     Stop(usize),
 }
 
-/// An application and what is known of it.
+/// An application and its state.
 struct App {
     model: Box<dyn Application>,
     group: usize,
@@ -78,7 +78,7 @@ pub(crate) struct Hosts {
     /// Whether the congestion control of each group has a slow-start threshold.
     has_threshold: Vec<bool>,
     event_queue: BinaryHeap<Reverse<(Instant, Due)>>,
-    news: VecDeque<(usize, traffic::Event)>,
+    app_events: VecDeque<(usize, traffic::Event)>,
     connections: Connections,
     datagrams: Datagrams,
     epoll: rustix::fd::OwnedFd,
@@ -119,7 +119,7 @@ impl Hosts {
         let datagrams = Datagrams::open(link, &of, groups.len(), &epoll)?;
         let end = Instant::ZERO + scenario.duration;
         let clock = link.clock;
-        let (now, news) = (Instant::ZERO, VecDeque::new());
+        let (now, app_events) = (Instant::ZERO, VecDeque::new());
         let clock_read = now;
         Ok(Hosts {
             clock,
@@ -129,7 +129,7 @@ impl Hosts {
             groups,
             has_threshold,
             event_queue,
-            news,
+            app_events,
             connections,
             datagrams,
             epoll,
@@ -159,19 +159,19 @@ impl Hosts {
                 self.event_queue.peek().copied().filter(|Reverse((at, _))| *at <= self.now)
             {
                 self.event_queue.pop();
-                self.punctually(at, due);
+                self.handle_on_time(at, due);
             }
         }
         self.end_windows();
         Ok(self.record.finish())
     }
 
-    /// Ends what ends with the run.
+    /// Closes the windows and intervals that end with the run.
     fn end_windows(&mut self) {
         self.now = self.end;
         while let Some(Reverse((at, due))) = self.event_queue.pop().filter(|Reverse((at, _))| *at <= self.end) {
             if matches!(due, Due::Close(_) | Due::Open(_) | Due::Interval) {
-                self.happen(at, due);
+                self.handle(at, due);
             }
         }
     }
@@ -208,28 +208,28 @@ impl Hosts {
             } else {
                 let mut world = connections::World {
                     now: self.now,
-                    news: &mut self.news,
+                    app_events: &mut self.app_events,
                     event_queue: &mut self.event_queue,
                     record: &mut self.record,
                     epoll: &self.epoll,
                 };
                 self.connections.ready(data, &mut world);
             }
-            self.tell_news();
+            self.deliver_events();
         }
         Ok(())
     }
 
-    /// Does what is due as if it were on time: a model that is woken late would reckon its next wish from then on, and offer less
-    /// than it should.
-    fn punctually(&mut self, at: Instant, due: Due) {
+    /// Handles an event under the time at which it was due: a model that is woken late would count its next interval from then, and offer
+    /// less than it should.
+    fn handle_on_time(&mut self, at: Instant, due: Due) {
         self.now = at;
-        self.happen(at, due);
-        self.tell_news();
+        self.handle(at, due);
+        self.deliver_events();
         self.now = self.clock_read;
     }
 
-    fn happen(&mut self, at: Instant, due: Due) {
+    fn handle(&mut self, at: Instant, due: Due) {
         match due {
             Due::Open(window) => {
                 self.connections.count(&mut self.record, at);
@@ -248,16 +248,16 @@ impl Hosts {
                 self.record.interval(at, counters);
                 self.event_queue.push(Reverse((at + self.record.interval_length(), Due::Interval)));
             }
-            Due::Start(group) => self.tell_group(group, traffic::Event::Start),
+            Due::Start(group) => self.deliver_to_group(group, traffic::Event::Start),
             Due::Wake(app) => {
                 if self.apps[app].wake_at.is_some_and(|wish| wish <= self.now) {
                     self.apps[app].wake_at = None;
-                    self.tell(app, traffic::Event::Wake);
+                    self.deliver_event(app, traffic::Event::Wake);
                 }
             }
             Due::RequestProcessed(conn, serial) => self.with_connections(|c, w| c.request_processed(conn, serial, w)),
             Due::Stop(group) => {
-                self.tell_group(group, traffic::Event::Stop);
+                self.deliver_to_group(group, traffic::Event::Stop);
                 for app in self.groups[group].2.clone() {
                     self.apps[app].stopped = true;
                     self.connections.drop_all_of(app, &mut self.record, at);
@@ -288,7 +288,7 @@ impl Hosts {
     fn with_connections(&mut self, act: impl FnOnce(&mut Connections, &mut connections::World<'_>)) {
         let mut world = connections::World {
             now: self.now,
-            news: &mut self.news,
+            app_events: &mut self.app_events,
             event_queue: &mut self.event_queue,
             record: &mut self.record,
             epoll: &self.epoll,
@@ -296,24 +296,24 @@ impl Hosts {
         act(&mut self.connections, &mut world);
     }
 
-    fn tell_group(&mut self, group: usize, event: traffic::Event) {
-        self.news.extend(self.groups[group].2.clone().map(|app| (app, event)));
-        self.tell_news();
+    fn deliver_to_group(&mut self, group: usize, event: traffic::Event) {
+        self.app_events.extend(self.groups[group].2.clone().map(|app| (app, event)));
+        self.deliver_events();
     }
 
-    fn tell_news(&mut self) {
-        while let Some((app, event)) = self.news.pop_front() {
-            self.tell(app, event);
+    fn deliver_events(&mut self) {
+        while let Some((app, event)) = self.app_events.pop_front() {
+            self.deliver_event(app, event);
         }
     }
 
-    fn tell(&mut self, app: usize, event: traffic::Event) {
+    fn deliver_event(&mut self, app: usize, event: traffic::Event) {
         if !self.apps[app].stopped {
             self.with_model(app, |model, cx| model.on_event(event, cx));
         }
     }
 
-    /// Calls an application's model and does what it wants, unless it has been stopped.
+    /// Calls an application's model and carries out its actions, unless it has been stopped.
     fn with_model(&mut self, app: usize, call: impl FnOnce(&mut dyn Application, &mut Cx<'_>)) {
         let it = &mut self.apps[app];
         let (mut actions, servers) = (Vec::new(), self.groups[it.group].1);
@@ -361,7 +361,7 @@ impl Hosts {
         }
     }
 
-    /// Datagrams have come to the clients of a group.
+    /// Reads the datagrams that have arrived at the clients of a group.
     fn receive(&mut self, group: usize) {
         while let Some(datagram) = self.datagrams.receive(group) {
             let Some(it) = self.apps.get(datagram.app) else { continue };
@@ -372,7 +372,7 @@ impl Hosts {
         }
     }
 
-    /// Datagrams have come to the server of an application.
+    /// Reads the datagrams that have arrived at the server of an application.
     fn receive_replies(&mut self, app: usize) {
         while let Some(datagram) = self.datagrams.receive_reply(app) {
             if datagram.app == app {
@@ -381,7 +381,7 @@ impl Hosts {
         }
     }
 
-    /// Tells an application of a datagram.
+    /// Hands a datagram to its application.
     fn arrived(&mut self, to: Side, Arrived { app, tag, len, sent }: Arrived) {
         self.with_model(app, |model, cx| model.on_arrival(Arrival { to, tag, len, sent, ecn: Ecn::NotEct }, cx));
     }

@@ -108,13 +108,13 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
 
 impl World<'_> {
     /// Delivers all pending events to applications.
-    pub(super) fn tell_news(&mut self) {
+    pub(super) fn deliver_events(&mut self) {
         while let Some((app, event)) = self.app_events.pop_front() {
-            self.tell(app, event);
+            self.deliver_event(app, event);
         }
     }
 
-    pub(super) fn tell(&mut self, app: u32, event: traffic::Event) {
+    pub(super) fn deliver_event(&mut self, app: u32, event: traffic::Event) {
         if !self.apps[app as usize].stopped {
             self.with_model(app, |model, cx| model.on_event(event, cx));
         }
@@ -202,20 +202,20 @@ impl World<'_> {
         let it = &mut self.apps[app as usize];
         if it.wake_at <= self.now {
             it.wake_at = Instant::FAR_FUTURE;
-            self.tell(app, traffic::Event::Wake);
+            self.deliver_event(app, traffic::Event::Wake);
         }
     }
 
-    pub(super) fn tell_group(&mut self, group: u16, event: traffic::Event) {
+    pub(super) fn deliver_to_group(&mut self, group: u16, event: traffic::Event) {
         let members: Vec<usize> = self.meter.plan().groups[usize::from(group)].members().collect();
         for app in members {
-            self.tell(app as u32, event);
+            self.deliver_event(app as u32, event);
         }
     }
 
     /// Stops a group: notifies its applications and ends their connections at once.
     pub(super) fn stop_group(&mut self, group: u16) {
-        self.tell_group(group, traffic::Event::Stop);
+        self.deliver_to_group(group, traffic::Event::Stop);
         let members: Vec<usize> = self.meter.plan().groups[usize::from(group)].members().collect();
         members.into_iter().for_each(|app| self.stop_app(app));
     }

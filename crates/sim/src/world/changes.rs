@@ -24,7 +24,7 @@ impl World<'_> {
             Change::Delays { group, routes, delays } => self.change_delays(group, &routes, delays),
             Change::Traffic { group, keep, begin, profile } => self.change_traffic(group, keep, begin, profile),
         }
-        self.tell_news();
+        self.deliver_events();
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl World<'_> {
     ) {
         let members: Vec<usize> = self.meter.plan().groups[group].members().collect();
         let leaving: Vec<usize> = members.iter().skip(keep).copied().filter(|&app| !self.apps[app].stopped).collect();
-        leaving.iter().for_each(|&app| self.tell(app as u32, Event::Stop));
+        leaving.iter().for_each(|&app| self.deliver_event(app as u32, Event::Stop));
         leaving.iter().for_each(|&app| self.stop_app(app));
         if let Some(profile) = profile {
             self.groups[group].profile = *profile;
@@ -119,7 +119,7 @@ impl World<'_> {
             // One that comes before its group's start begins with it, and one after its end never does.
             self.apps[app].stopped = now >= stop;
             if now >= start && now < stop {
-                self.tell(app as u32, Event::Start);
+                self.deliver_event(app as u32, Event::Start);
             }
         }
     }

@@ -235,7 +235,7 @@ impl<'o> World<'o> {
             probe.found(self.kind_of(event));
         }
         self.handle(event);
-        self.tell_news();
+        self.deliver_events();
         probe.processed();
     }
 
@@ -273,7 +273,7 @@ impl<'o> World<'o> {
             SimEvent::Timer { conn, generation, side } => self.timer(conn, generation, side),
             SimEvent::RequestProcessed { conn, generation } => self.request_processed(conn, generation),
             SimEvent::Wake { app } => self.wake(app),
-            SimEvent::Start { group } => self.tell_group(group, traffic::Event::Start),
+            SimEvent::Start { group } => self.deliver_to_group(group, traffic::Event::Start),
             SimEvent::Stop { group } => self.stop_group(group),
             SimEvent::Open { window } => {
                 let counters = self.counters();

@@ -21,13 +21,13 @@ const SERVER: u64 = 1 << 60;
 /// Bytes written or read at a time.
 const CHUNK: usize = 65_536;
 
-/// What servers send, and requests too: zeros.
+/// The payload of responses and requests: zeros.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
-/// What connections may touch of the rest.
+/// The parts of the hosts that connections use.
 pub(super) struct World<'a> {
     pub(super) now: Instant,
-    pub(super) news: &'a mut VecDeque<(usize, Event)>,
+    pub(super) app_events: &'a mut VecDeque<(usize, Event)>,
     pub(super) event_queue: &'a mut BinaryHeap<Reverse<(Instant, Due)>>,
     pub(super) record: &'a mut Record,
     pub(super) epoll: &'a rustix::fd::OwnedFd,
@@ -42,7 +42,7 @@ pub(super) struct Request {
     pub(super) close: bool,
 }
 
-/// A connection. Requests stand in order; the counts say how far the first of them is at each end.
+/// A connection. Requests are queued in order; the counts are the progress of the first one at each end.
 struct Connection {
     app: usize,
     group: usize,
@@ -51,22 +51,22 @@ struct Connection {
     serial: u64,
     client: TcpStream,
     server: Option<TcpStream>,
-    /// What of the server's sending has been counted, and when.
+    /// The server's counters when they were last read, and the time of that.
     counted: (TcpInfo, Sender),
     counted_at: Instant,
     open: bool,
     /// Bytes of requests that the client still has to write.
     to_ask: u64,
-    /// Requests that the server has not fully read, with what is left of the first.
+    /// Requests that the server has not fully read, and the unread bytes of the first.
     asked: VecDeque<Request>,
     unread: u64,
-    /// The response that the server writes, what is left of it, and those whose turn has not come.
+    /// Bytes that the server still has to write.
     to_answer: u64,
     closing: bool,
-    /// Responses that the client has not fully read, with what is left of the first.
+    /// Sizes of the responses that the client has not fully read, and the missing bytes of the first.
     awaited: VecDeque<u64>,
     missing: u64,
-    /// Whether the client wants no more.
+    /// Whether the client closes once everything is read.
     leaving: bool,
 }
 
@@ -116,7 +116,7 @@ impl Connections {
         world.record.sent(app).connections += 1;
         let server = SocketAddr::new(self.address, port(group));
         let Ok((client, from)) = begin(server) else {
-            world.news.push_back((app, Event::Failed(conn)));
+            world.app_events.push_back((app, Event::Failed(conn)));
             return;
         };
         world.record.owns(app, TCP, [server, from], world.now);
@@ -158,7 +158,7 @@ impl Connections {
         }
     }
 
-    /// A listener has connections to accept.
+    /// Accepts the connections that wait at a listener.
     pub(super) fn accept(&mut self, group: usize, now: Instant, epoll: &rustix::fd::OwnedFd) {
         while let Some(Ok((server, from))) = self.servers.get(group).map(TcpListener::accept) {
             match self.expected.remove(&from) {
@@ -168,7 +168,7 @@ impl Connections {
         }
     }
 
-    /// The server's end of a connection has come.
+    /// Adds the server's end to a connection.
     fn join(&mut self, slot: usize, server: TcpStream, now: Instant, epoll: &rustix::fd::OwnedFd) {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let ready = server.set_nonblocking(true).is_ok()
@@ -254,7 +254,7 @@ impl Connections {
         if request.response == 0 && c.awaited.front() == Some(&0) {
             c.awaited.pop_front();
             c.missing = c.awaited.front().copied().unwrap_or(0);
-            world.news.push_back((c.app, Event::Response(c.conn)));
+            world.app_events.push_back((c.app, Event::Response(c.conn)));
         }
         self.ready(SERVER | slot as u64, world);
     }
@@ -277,7 +277,7 @@ impl Connections {
 
     fn end(&mut self, slot: usize, event: fn(Conn) -> Event, world: &mut World<'_>) {
         if let Some(c) = self.forget(slot, world.record, world.now) {
-            world.news.push_back((c.app, event(c.conn)));
+            world.app_events.push_back((c.app, event(c.conn)));
         }
     }
 }
@@ -347,7 +347,7 @@ impl Connection {
                 return Ok(false);
             }
             self.open = true;
-            world.news.push_back((self.app, Event::Opened(self.conn)));
+            world.app_events.push_back((self.app, Event::Opened(self.conn)));
         }
         self.to_ask = pour(&self.client, self.to_ask)?;
         while let Some(n) = blocked((&self.client).read(buffer))? {
@@ -380,7 +380,7 @@ impl Connection {
             }
             self.awaited.pop_front();
             self.missing = self.awaited.front().copied().unwrap_or(0);
-            world.news.push_back((self.app, Event::Response(self.conn)));
+            world.app_events.push_back((self.app, Event::Response(self.conn)));
             if left == 0 {
                 return;
             }
