@@ -20,8 +20,8 @@ use crate::params::{AnyParams, ParamError};
 use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Sink, Stats};
 use crate::verdict::Why;
 
-/// What stands for a packet in the queue of an added discipline: what a discipline may see of a packet, and where the
-/// packet is kept. It cannot be copied, so a discipline can neither duplicate a packet nor invent one.
+/// Stands for a packet in the queue of an added discipline: the properties that a discipline may see, and where the packet is stored. It cannot be
+/// copied, so a discipline can neither duplicate a packet nor invent one.
 #[derive(Debug)]
 pub struct Ticket {
     flow: FlowKey,

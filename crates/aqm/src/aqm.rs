@@ -78,7 +78,7 @@ pub trait Aqm: Sized {
     /// How much the queue may hold, and in which unit it counts.
     fn limit(config: &Self::Config) -> Amount;
 
-    /// What is dropped when a packet does not fit.
+    /// The packet to drop when one does not fit.
     fn overflow(_config: &Self::Config) -> DropFrom {
         DropFrom::Tail
     }

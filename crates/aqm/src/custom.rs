@@ -29,7 +29,7 @@ pub const NAME: &str = "custom";
 pub struct Params {
     /// Its id.
     pub id: String,
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// The period of its timer, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]

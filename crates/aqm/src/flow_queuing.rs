@@ -13,12 +13,12 @@ use crate::storage::{Links, List, Pool, over};
 use crate::timer::Timer;
 use crate::verdict::{Verdict, Why};
 
-/// What the scheduler needs to know.
+/// Parameters of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqParams {
-    /// What all queues together may hold.
+    /// Limit of all queues together.
     pub limit: Amount,
-    /// What they may hold in bytes.
+    /// The same limit in bytes.
     pub memory_limit: Bytes,
     /// How many queues flows are hashed to.
     pub flows: u32,
@@ -54,7 +54,7 @@ impl FqParams {
 
 /// A discipline that is flow queuing over an [`Aqm`].
 pub trait FlowQueued: Discipline {
-    /// What governs each queue.
+    /// The discipline of each queue.
     type Aqm: Aqm;
 
     /// The scheduler's parameters.

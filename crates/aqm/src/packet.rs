@@ -22,7 +22,7 @@ impl Ends {
     }
 }
 
-/// What a TCP segment acknowledges, for disciplines that filter acknowledgements.
+/// The acknowledgement in a TCP segment, for disciplines that filter acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// A number of this direction of the connection.
@@ -57,7 +57,7 @@ pub trait Packet {
     fn dscp(&self) -> Dscp {
         Dscp::default()
     }
-    /// What it acknowledges, if it is a TCP segment with an acknowledgement (and no SYN).
+    /// The acknowledgement of a TCP segment that has one (and no SYN).
     fn ack(&self) -> Option<Ack> {
         None
     }
@@ -72,7 +72,7 @@ pub trait Packet {
     fn set_ce(&mut self);
 }
 
-/// What an [`crate::Aqm`] sees of a packet, by value.
+/// A packet as an [`crate::Aqm`] sees it, by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketView {
     /// The flow it belongs to.

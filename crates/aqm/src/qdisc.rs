@@ -25,7 +25,7 @@ impl<P> Sink<P> for Discard {
     fn dropped(&mut self, _packet: P, _why: Why, _now: Instant) {}
 }
 
-/// What every call to a [`Qdisc`] may use: the time, the queue's random stream, and the sink.
+/// The context of every call to a [`Qdisc`]: the time, the queue's random stream, and the sink.
 pub struct Cx<'a, P> {
     /// Now. Never earlier than in an earlier call.
     pub now: Instant,
@@ -74,7 +74,7 @@ impl<P> Dequeued<P> {
     }
 }
 
-/// What is waiting.
+/// The backlog of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Backlog {
     /// Packets.
@@ -129,7 +129,7 @@ pub trait Qdisc<P: Packet> {
     /// Lets timers that are due fire. Early and repeated calls do nothing.
     fn on_wakeup(&mut self, _cx: &mut Cx<'_, P>) {}
 
-    /// What is waiting.
+    /// The backlog.
     fn backlog(&self) -> Backlog;
 
     /// Counters.

@@ -56,8 +56,8 @@ impl Spec {
         &self.parameters
     }
 
-    /// What the discipline takes for one flow. The keys of the packets that it is offered have to be of this kind: who
-    /// offers them sees to that, since nobody else knows their ends.
+    /// The definition of a flow that the discipline uses. Packets offered to it must have keys of this kind; the caller ensures that, since only it
+    /// knows their ends.
     #[must_use]
     pub fn flow(&self) -> FlowKind {
         self.flow.unwrap_or_default()

@@ -72,7 +72,7 @@ impl QueueAverage {
         }
     }
 
-    /// What the average would be at `now` if the queue has been empty since `empty_since`.
+    /// The average at `now` if the queue has been empty since `empty_since`.
     #[inline(always)]
     #[must_use]
     pub fn while_idle(&self, by: &Averaging, empty_since: u64, now: u64) -> Fixed {

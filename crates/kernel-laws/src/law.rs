@@ -1,4 +1,4 @@
-//! What all laws share: the description of an arrival, verdicts, and the program around a law.
+//! The common part of all laws: the description of an arrival, verdicts, and the program around a law.
 
 use crate::fixed::{Factor, Fixed, quotient};
 use crate::verifier::{masked, reread_mut};

@@ -24,7 +24,7 @@ pub struct Waiting {
     pub bytes: u32,
     /// Number of packets on the wire (GSO segments).
     pub packets: u32,
-    /// What it belongs to: a class, or the table slot of a flow.
+    /// Its owner: a class, or the table slot of a flow.
     pub owner: u64,
 }
 

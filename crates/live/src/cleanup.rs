@@ -19,7 +19,7 @@ use crate::handover;
 use crate::netns::{Netns, processes};
 use crate::offload::DisabledOffload;
 
-/// What other processes need to know about a running link or bridge.
+/// The record of a running link or bridge, for other processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -178,8 +178,7 @@ pub fn forget(directory: &Path, place: u64, interfaces: &[String]) {
     }
 }
 
-/// What killed links, bridges and shapers left behind, and kernel bridges still forwarding: one sentence each, with the
-/// command that cleans up.
+/// Leftovers of killed links, bridges and shapers, and kernel bridges still forwarding: one sentence each, with the command that cleans up.
 #[must_use]
 pub fn leftovers(directory: &Path) -> Vec<String> {
     let all = records(directory);

@@ -7,7 +7,7 @@
 
 use std::io;
 
-/// What the calling thread must still be able to do.
+/// Operations that the calling thread still needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing of the following.

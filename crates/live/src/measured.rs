@@ -1,4 +1,4 @@
-//! What a bottleneck reports: snapshots while it runs, results at the end.
+//! The measurements of a bottleneck: snapshots while it runs, results at the end.
 
 use aqmkit_aqm::Backlog;
 use aqmkit_base::{BitRate, Duration, Instant};

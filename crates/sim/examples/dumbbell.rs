@@ -1,4 +1,4 @@
-//! What a packet costs on the dumbbell on which simulators are compared, and a digest of the output that must not change with it.
+//! The cost of a packet on the dumbbell on which simulators are compared, and a digest of the output that must not change with it.
 //!
 //! ```text
 //! cargo run --release -p aqmkit-sim --example dumbbell -- long 200 newreno sack cubic

@@ -1,4 +1,4 @@
-//! What a packet and a connection cost as connections grow in number, up to a million at once.
+//! The cost of a packet and of a connection as connections grow in number, up to a million at once.
 //!
 //! ```text
 //! cargo run --release -p aqmkit-sim --example million -- 10 1000 100000 1000000

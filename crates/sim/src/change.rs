@@ -15,7 +15,7 @@ pub struct TimedChange {
     pub change: Change,
 }
 
-/// What can change while a scenario runs.
+/// A change while a scenario runs.
 pub enum Change {
     /// A link gets other settings. Its name, its trace and whether results report it stay, and its discipline stays the same,
     /// with other parameters.

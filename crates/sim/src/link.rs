@@ -39,7 +39,7 @@ pub(crate) struct Link {
     qdisc: Box<dyn Qdisc<Queued>>,
     /// Sends what leaves the queue.
     pub(crate) transmitter: Transmitter,
-    /// What takes packets out of the queue ahead of the wire.
+    /// The driver that takes packets out of the queue ahead of the wire.
     pub(crate) driver: Option<Box<Driver>>,
     /// The definition of a flow for this queue.
     pub(crate) flow: FlowKind,
@@ -97,7 +97,7 @@ impl Link {
         Ok(self.transmitter.change(&settings(to), now))
     }
 
-    /// What waits.
+    /// The backlog of the queue.
     pub(crate) fn backlog(&self) -> Backlog {
         self.qdisc.backlog()
     }

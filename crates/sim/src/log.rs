@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use aqmkit_base::{Duration, Instant};
 
-/// What happened to a packet at a queue.
+/// An event of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketEvent {

@@ -1,6 +1,6 @@
 //! The computing time of a run by kind of event.
 
-/// What happens in an event, as far as its cost depends on it.
+/// The kind of an event, as far as its cost depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A packet arrives at a link: it enters the queue, and is sent at once if the link is free.
@@ -37,7 +37,7 @@ impl EventKind {
         EventKind::Measurement,
     ];
 
-    /// What happens, in a few words.
+    /// A description in a few words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -38,7 +38,7 @@ pub struct Scenario {
     pub interval: Duration,
     /// Maximum number of listed exchanges; with more, none is listed.
     pub max_exchanges: usize,
-    /// What changes during the run, in the order of the times.
+    /// Changes during the run, in the order of their times.
     pub changes: Vec<TimedChange>,
 }
 

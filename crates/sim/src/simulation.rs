@@ -197,13 +197,13 @@ impl<'o> Simulation<'o> {
         self.world.flow_views(limit)
     }
 
-    /// What was measured so far: windows that have not begun are left out.
+    /// The measurements so far, without windows that have not begun.
     #[must_use]
     pub fn output_so_far(&self) -> Output {
         self.world.output_so_far()
     }
 
-    /// What was measured.
+    /// The measurements.
     #[must_use]
     pub fn output(self) -> Output {
         self.world.output()

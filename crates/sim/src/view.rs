@@ -14,13 +14,13 @@ pub struct LinkView<'a, 'o> {
     link: usize,
     /// Its rate; of a trace, the mean rate.
     pub rate: BitRate,
-    /// What waits in its queue.
+    /// The backlog of its queue.
     pub backlog: Backlog,
     /// The packets that wait behind it in the ring of a driver.
     pub in_ring: u64,
     /// The counters of its queue since the start.
     pub stats: &'a Stats,
-    /// What has passed it since the start; nothing where the results do not report it.
+    /// The traffic that has passed it since the start; nothing where the results do not report it.
     pub passed: &'a Traffic,
     /// The end of the present transmission.
     pub busy_until: Option<Instant>,

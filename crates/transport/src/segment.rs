@@ -74,7 +74,8 @@ struct Listed {
     blocks: [(u32, u32); Options::MOST],
     /// How many there are.
     count: u32,
-    /// What has come twice: its length, and how far above `ack` it begins. 0: nothing. Without blocks either: the option of a SYN.
+    /// Duplicate data to report (D-SACK): its length, and its start above `ack`. A length of 0 is none; with no blocks either, it is the option of a
+    /// SYN.
     twice: u32,
     twice_from: i64,
     /// The counters of accurate ECN, which are seldom there with blocks.
@@ -242,7 +243,7 @@ pub struct Segment {
     pub ts_val: u32,
     /// The clock value echoed, where timestamps are on and ACK is set.
     pub ts_ecr: u32,
-    /// What has come above `ack`, where SACK is on, and the counters of accurate ECN.
+    /// SACK blocks above `ack`, where SACK is on, and the counters of accurate ECN.
     pub options: Options,
     /// The flags.
     pub flags: Flags,

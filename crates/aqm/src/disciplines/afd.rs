@@ -88,7 +88,7 @@ pub enum Replace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Length of the shadow buffer.
     #[serde(alias = "b")]
@@ -157,7 +157,7 @@ pub struct Config {
     beta: f64,
     interval: Duration,
     replace: Replace,
-    /// What `m_fair` cannot be above.
+    /// Upper bound of `m_fair`.
     most: f64,
     ecn: bool,
 }
@@ -176,7 +176,7 @@ pub struct Afd {
     shadow: Vec<Sample>,
     /// The oldest sample, once the shadow buffer is full.
     oldest: usize,
-    /// What each flow of the sample has there.
+    /// Bytes of each flow in the shadow buffer.
     table: FlowTable<u64>,
     m_fair: f64,
     last_queue: f64,

@@ -107,9 +107,9 @@ pub enum Variant {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
-    /// What `min` is derived from.
+    /// The delay from which `min` is derived.
     #[serde(alias = "targetdelay")]
     pub target_delay: Duration,
     /// Average below which nothing is dropped.
@@ -121,7 +121,7 @@ pub struct Params {
     /// Weight of the newest sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// What the weight is derived from.
+    /// The time from which the weight is derived.
     pub time_constant: Duration,
     /// Where `max_p` starts.
     #[serde(alias = "probability")]
@@ -131,7 +131,7 @@ pub struct Params {
     /// Most that `max_p` rises at once; Feng: what it is divided by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// What `max_p` falls by; Feng: rises by.
+    /// Decrease factor of `max_p`; in Feng's variant, its increase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
     /// Above it `max_p` rises no further.

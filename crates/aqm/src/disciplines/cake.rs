@@ -109,7 +109,7 @@ use crate::packet::Packet;
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::Qdisc;
 
-/// What has a queue of its own, and between what queues are fair.
+/// The kinds of flow that have a queue of their own, and the level at which queues are fair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
@@ -161,9 +161,9 @@ impl Default for ClassParams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What all queues together may hold.
+    /// Limit of all queues together.
     pub limit: Amount,
-    /// What they may hold in bytes; by the rate where absent.
+    /// The same limit in bytes; derived from the rate where absent.
     #[serde(alias = "memory_limit", skip_serializing_if = "Option::is_none")]
     pub memlimit: Option<Bytes>,
     /// The rate of the shaper; none where absent.
@@ -171,7 +171,7 @@ pub struct Params {
     pub bandwidth: Option<BitRate>,
     /// The tins.
     pub diffserv: Diffserv,
-    /// What is kept apart.
+    /// Flow isolation.
     pub isolation: Isolation,
     /// About the longest usual round-trip time.
     #[serde(alias = "interval")]
@@ -187,7 +187,7 @@ pub struct Params {
     pub overhead: Overhead,
     /// The shortest packet of the link.
     pub mpu: Bytes,
-    /// What the link makes of a packet.
+    /// Link-layer compensation.
     #[serde(alias = "atm")]
     pub linklayer: LinkLayer,
     /// The longest packet.

@@ -170,7 +170,7 @@ pub struct ClassParams {
     /// The same as a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
-    /// What its queue may hold.
+    /// Limit of its queue.
     pub limit: Amount,
     /// The group it is in: names from the outermost, with `/` between.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -109,7 +109,7 @@ pub fn bandwidth(queued: f64, all: f64, capacity: BitRate) -> f64 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Mean delay when every class is at its threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ pub struct ClassParams {
     /// Early drop probability as the average reaches `max`.
     #[serde(alias = "probability")]
     pub max_p: f64,
-    /// What the class is to have when all are busy.
+    /// The rate of the class when all classes are busy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<BitRate>,
     /// Its typical packet; the link's where absent.
@@ -287,7 +287,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Of parameters that are all filled in.
+    /// Checks parameters that are all filled in.
     fn of(full: &Params, link: &Link) -> Result<Config, ParamError> {
         let checked = |(i, class): (usize, &ClassParams)| {
             class.config(full.counting).map_err(|e| e.within(&format!("classes[{i}]")))

@@ -86,7 +86,7 @@ use crate::verdict::Verdict;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// The standing delay that is acceptable.
     pub target: Duration,

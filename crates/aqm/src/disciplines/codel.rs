@@ -139,7 +139,7 @@ impl From<Selector> for String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// The standing delay that is acceptable.
     pub target: Duration,

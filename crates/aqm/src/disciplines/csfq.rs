@@ -85,13 +85,13 @@ use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowCache, Ring};
 use crate::verdict::Why;
 
-/// What one overflow of the buffer leaves of alpha.
+/// Factor of alpha at an overflow of the buffer.
 const CUT: f64 = 0.99;
 
 /// How many cuts there may be in `K_c`: `0.99^28 = 0.755`, the last that leaves three quarters.
 const CUTS: u32 = 28;
 
-/// What a router does.
+/// The role of a router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -108,9 +108,9 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the router does.
+    /// The role of the router.
     pub role: Role,
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Averaging constant of a flow's rate.
     pub k: Duration,
@@ -207,7 +207,7 @@ struct Labelled {
     label: f64,
 }
 
-/// What becomes of a packet that Figure 3 lets in, if the buffer has room for it.
+/// Treatment of a packet that Figure 3 admits, if the buffer has room for it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Admitted {
     marked: bool,

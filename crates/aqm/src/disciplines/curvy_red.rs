@@ -70,7 +70,7 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// The probability is 1 at `2^-s_c` seconds.
     #[serde(alias = "s")]

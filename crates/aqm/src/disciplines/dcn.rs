@@ -138,7 +138,7 @@ pub enum Pktcount {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// The queue that the controller aims at.
     #[serde(alias = "target", alias = "qref")]
@@ -237,7 +237,7 @@ pub fn drop_probability(p_ref: f64, pktcount: f64) -> f64 {
     (1.0 - p_ref / pktcount).max(0.0)
 }
 
-/// What is left of a high-bandwidth flow's count after `T_dec`; below zero the flow leaves HB: Le et al. 2004,
+/// A high-bandwidth flow's count after `T_dec`; below zero the flow leaves HB: Le et al. 2004,
 /// section 3.2.
 #[must_use]
 pub fn after_t_dec(pktcount: f64, p_ref: f64) -> f64 {
@@ -280,7 +280,7 @@ pub struct Config {
     p_max: f64,
     sb_slots: usize,
     hb_limit: usize,
-    /// What one packet of the gains is in the unit of the queue.
+    /// One packet of the gains, in the unit of the queue.
     queue_unit: f64,
     /// The bytes that count as one packet; none where packets count.
     count_unit: Option<f64>,
@@ -289,7 +289,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What a packet adds to its flow's count.
+    /// The increment of its flow's count by a packet.
     fn count(&self, len: u32) -> f64 {
         self.count_unit.map_or(1.0, |unit| f64::from(len) / unit)
     }

@@ -102,10 +102,10 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold; `buffer` at the peak rate where absent.
+    /// Limit of the queue; `buffer` at the peak rate where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Amount>,
-    /// What the queue may hold, as a time.
+    /// Limit of the queue, as a time.
     pub buffer: Duration,
     /// The delay to hold.
     pub target: Duration,
@@ -372,7 +372,7 @@ impl Aqm for DocsisPie {
         self.qdelay_old = self.qdelay;
     }
 
-    /// What waits takes as long at every tick unless tokens come back meanwhile.
+    /// The delay of the backlog is the same at every tick, unless tokens are refilled meanwhile.
     fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
         (queue.bytes == 0 || config.peak_rate == config.msr) && unmoved(self, config, queue, first)
     }

@@ -108,14 +108,14 @@ const SALT: u64 = 0x6171_6d6b_6974_0003;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What all queues together may hold.
+    /// Limit of all queues together.
     pub limit: Amount,
     /// Bytes of a turn, for the smallest weight.
     pub quantum: Bytes,
     /// Queues that flows are hashed to; a queue for each flow where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buckets: Option<u32>,
-    /// What a single queue may hold.
+    /// Limit of a single queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_limit: Option<Amount>,
     /// Whether buffers are taken from the head of the longest queue.
@@ -123,7 +123,7 @@ pub struct Params {
     /// Classes whose flows have a contract.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency_critical: Vec<String>,
-    /// What such a flow may send in a period.
+    /// Bytes that such a flow may send in a period.
     pub contract: Bytes,
     /// The period of the contract.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,7 +202,7 @@ impl Config {
     }
 }
 
-/// What a queue in `ActiveList` may send.
+/// Bytes that a queue in `ActiveList` may send.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     /// DC.
@@ -401,7 +401,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
     }
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
-        // What queues carry over: those being served have their quantum on top.
+        // Deficits that are carried over: queues in service have their quantum on top.
         let carried = self.turns.iter().filter(|turn| !turn.granted).map(|turn| turn.deficit);
         out("deficit", carried.max().unwrap_or(0) as f64);
     }

@@ -285,7 +285,7 @@ impl<P: Packet> Dualpi2<P> {
         }
     }
 
-    /// What becomes of a packet of `lane`, where L's own delay marks with likelihood `native` and the base
+    /// Decides about a packet of `lane`, where L's own delay marks with likelihood `native` and the base
     /// probability is `p`.
     fn decide(&mut self, lane: Lane, capable: bool, native: f64, p: f64, cx: &mut Cx<'_, P>) -> Verdict {
         let p_cl = p * self.config.params.coupling_factor;

@@ -81,7 +81,7 @@ use crate::verdict::Why;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What both queues together may hold.
+    /// Limit of both queues together.
     pub limit: Amount,
     /// Every Classic packet is dropped from `2^-s_c` seconds on.
     pub s_c: f64,
@@ -95,7 +95,7 @@ pub struct Params {
     pub u_c: u32,
     /// How many random numbers a mark takes.
     pub u_l: u32,
-    /// What goes into the L queue.
+    /// The packets that go into the L queue.
     pub classifier: Classifier,
 }
 

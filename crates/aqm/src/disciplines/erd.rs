@@ -55,7 +55,7 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Length above which arriving packets are dropped by chance.
     pub threshold: Amount,

@@ -54,7 +54,7 @@ use crate::params::{ParamError, usable_limit};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Which packet goes when the queue is full.
     pub drop: DropFrom,

@@ -90,7 +90,7 @@ use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowNumbers, FlowQueues, IndexedHeap, Links, List, Real, fits, over};
 use crate::verdict::Why;
 
-/// What R(t) is.
+/// The meaning of the virtual time R(t).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
@@ -106,12 +106,12 @@ pub enum Clock {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What all queues together may hold.
+    /// Limit of all queues together.
     pub limit: Amount,
     /// How far a conversation that was idle is put ahead.
     #[serde(alias = "promptness")]
     pub delta: Bytes,
-    /// What R(t) is.
+    /// The meaning of R(t).
     pub clock: Clock,
     /// Conversations that are remembered.
     pub flows: u32,
@@ -179,14 +179,14 @@ struct Bid {
     arrival: u64,
 }
 
-/// What is noted with each packet.
+/// The stamp of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     bid: Bid,
     finish: f64,
 }
 
-/// What is known of a conversation.
+/// The state of a conversation.
 #[derive(Clone, Copy, Debug)]
 struct Conversation {
     /// F of its last packet.
@@ -194,7 +194,7 @@ struct Conversation {
     weight: f64,
 }
 
-/// What bit by bit service would be doing.
+/// The state of the emulated bit-by-bit round robin.
 #[derive(Clone, Debug)]
 struct BitByBit {
     /// R(t).
@@ -281,7 +281,7 @@ impl<P: Packet> Fq<P> {
             self.service.weight -= self.conversations[c].weight;
         }
         if self.service.busy.is_empty() {
-            // What rounding has left of weights that come and go.
+            // Rounding errors from weights that were added and removed.
             self.service.weight = 0.0;
         }
     }

@@ -77,9 +77,9 @@ use crate::qdisc::Qdisc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What all queues together may hold.
+    /// Limit of all queues together.
     pub limit: Amount,
-    /// What they may hold in bytes.
+    /// The same limit in bytes.
     #[serde(alias = "memlimit")]
     pub memory_limit: Bytes,
     /// Number of queues.

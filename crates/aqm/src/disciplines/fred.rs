@@ -98,7 +98,7 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Average below which nothing is dropped early, and the most any flow may have waiting.
     pub min: Amount,

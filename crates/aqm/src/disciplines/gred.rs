@@ -99,7 +99,7 @@ const WEIGHT: f64 = 1.0 / 512.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Whether the averages of more important virtual queues are added.
     pub grio: bool,
@@ -120,7 +120,7 @@ pub struct ClassParams {
     pub class: String,
     /// Its importance: lower numbers are more important.
     pub prio: u8,
-    /// What it may hold; `limit` of the whole queue where absent.
+    /// Its own limit; that of the whole queue where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Amount>,
     /// Average below which nothing is dropped.

@@ -89,7 +89,7 @@ const COUNTERS: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What both queues together may hold.
+    /// Limit of both queues together.
     pub limit: Amount,
     /// Bytes that the heavy queue sends in a round.
     pub quantum: Bytes,
@@ -98,7 +98,7 @@ pub struct Params {
     pub hh_limit: u32,
     /// How long the filter counts.
     pub reset_timeout: Duration,
-    /// What a flow sends in that time before it is heavy.
+    /// Bytes that a flow sends in that time before it counts as heavy.
     pub admit_bytes: Bytes,
     /// Silence after which a heavy hitter is forgotten.
     pub evict_timeout: Duration,
@@ -134,7 +134,7 @@ impl Params {
             .map_err(|e| e.cite("Linux: quantum times weight is below 2^31"))
     }
 
-    /// What queue `q` may send in a round.
+    /// Bytes that queue `q` sends in a round.
     fn round(&self, q: usize) -> i64 {
         let weight = if q == HEAVY { 1 } else { i64::from(self.non_hh_weight) };
         weight * self.quantum.0 as i64
@@ -194,7 +194,7 @@ impl Filter {
         if period == self.period { value } else { 0 }
     }
 
-    /// What a flow has sent at most, with this packet.
+    /// Upper bound of the bytes that a flow has sent, with this packet.
     fn bound(&self, hash: u32, len: u64) -> u64 {
         Self::places(hash).into_iter().map(|place| self.value(place)).min().unwrap_or(0) + len
     }

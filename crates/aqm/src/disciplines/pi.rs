@@ -81,7 +81,7 @@ const PAPER_HZ: f64 = 160.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Where the queue is to settle.
     #[serde(alias = "qref")]
@@ -94,7 +94,7 @@ pub struct Params {
     pub b: Option<f64>,
     /// Samples per second.
     pub w: f64,
-    /// What to derive the gains from.
+    /// Quantities from which the gains are derived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
     /// Size of a typical packet; the link's where absent.
@@ -173,7 +173,7 @@ pub struct Config {
     b: f64,
     period: Duration,
     mean_packet: f64,
-    /// What one unit of `limit` is in packets.
+    /// Packets in one unit of `limit`.
     unit: f64,
     byte_mode: bool,
     ecn: bool,

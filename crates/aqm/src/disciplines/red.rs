@@ -170,7 +170,7 @@ pub struct Red {
     ramp: Ramp,
 }
 
-/// What others that are a RED inside need to know.
+/// Used by the RED variants.
 impl Config {
     /// RED's part of their parameters, checked.
     ///
@@ -205,7 +205,7 @@ impl Config {
         Config { wait, ..self }
     }
 
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub(super) fn limit(&self) -> Amount {
         self.limit
     }
@@ -253,7 +253,7 @@ impl Red {
         self.avg.on_arrival(config.averaging, queue.length(config.limit.unit()), now);
     }
 
-    /// What becomes of the arrival.
+    /// Decides about an arrival.
     pub(super) fn decide(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
         if queue.full {
             self.mode.on_overflow();

@@ -195,7 +195,7 @@ impl Config {
         Duration::from_secs_f64(length).clamp(self.interval_min, self.interval_max)
     }
 
-    /// What a packet counts as, in arrivals and drops.
+    /// The weight of a packet in arrivals and drops: one, or its bytes.
     fn count(&self, pkt: PacketView) -> u32 {
         if self.byte_unit.is_some() { pkt.len } else { 1 }
     }
@@ -276,7 +276,7 @@ pub struct RedPd {
     start: Instant,
     interval: Duration,
     ended: u64,
-    /// Of this interval, after the filter.
+    /// Arrivals and drops in this interval, after the filter.
     arrivals: u64,
     drops: u64,
     /// The queue's drop rate; none before the first interval has ended.

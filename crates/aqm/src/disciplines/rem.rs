@@ -74,7 +74,7 @@ use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, us
 use crate::timer::unmoved;
 use crate::verdict::{Verdict, Why};
 
-/// What the price is made of.
+/// The terms of the price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Price {
@@ -100,7 +100,7 @@ pub enum MarkAt {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Where the queue is to settle.
     #[serde(alias = "pbo")]
@@ -117,7 +117,7 @@ pub struct Params {
     /// Weight of the newest interval in the rate.
     #[serde(alias = "inw")]
     pub weight: f64,
-    /// What the price is made of.
+    /// The terms of the price.
     pub price: Price,
     /// Size of a typical packet; the link's where absent.
     #[serde(alias = "pktsize", skip_serializing_if = "Option::is_none")]
@@ -167,7 +167,7 @@ pub struct Config {
     /// In packets.
     target: f64,
     mean_packet: f64,
-    /// What one unit of `limit` is in packets.
+    /// Packets in one unit of `limit`.
     unit: f64,
     /// Packets that the link sends in an interval.
     capacity: f64,

@@ -84,7 +84,7 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Names of the classes that are IN.
     #[serde(rename = "in")]
@@ -202,7 +202,7 @@ impl Core {
         Core { inside: Part::new(now), outside: Part::new(now) }
     }
 
-    /// What OUT packets are judged by.
+    /// The backlog that decides about OUT packets.
     fn out_view(&self, config: &CoreConfig, queue: QueueView) -> QueueView {
         if config.coupled { queue } else { self.outside.queued }
     }

@@ -85,7 +85,7 @@ use crate::verdict::Verdict;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Packets of a flow that are IN, at the start.
     #[serde(alias = "lt")]

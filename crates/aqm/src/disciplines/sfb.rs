@@ -106,7 +106,7 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Bins that each flow has.
     pub levels: u32,
@@ -231,7 +231,7 @@ impl Bin {
     }
 }
 
-/// What a flow's bins have in common.
+/// The minimum over the bins of a flow.
 struct Least {
     qlen: u32,
     p: f64,

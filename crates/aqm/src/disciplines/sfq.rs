@@ -107,7 +107,7 @@ use red::FlowRed;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What all queues together may hold.
+    /// Limit of all queues together.
     pub limit: Amount,
     /// Number of queues.
     pub divisor: u32,
@@ -215,7 +215,7 @@ pub struct Sfq<P> {
     /// The queues with packets; the first is served next.
     round: List,
     busy: u32,
-    /// What each queue may still send in this turn.
+    /// Bytes that each queue may still send in this turn.
     allot: Vec<i64>,
     arrivals: u64,
     /// How often the hash has changed, and the salt that it has now.
@@ -325,8 +325,8 @@ impl<P: Packet> Sfq<P> {
         packets <= u64::from(self.params.depth) && self.red.as_ref().is_none_or(|red| bytes <= red.limit)
     }
 
-    /// What is to become of packet number `this` that comes to queue `q`, by the queue's RED and its limits; and the
-    /// number of the packet that a mark is for: this one, or with `headdrop` the queue's first if it can carry it.
+    /// Decides about packet number `this`, which arrives at queue `q`, by the queue's RED and its limits. Returns also the number of the packet to
+    /// mark: this one, or with `headdrop` the queue's first if it can carry a mark.
     fn decide(&mut self, q: usize, packet: &P, this: u64, rng: &mut Rng) -> (Verdict, u64) {
         let queue = self.queues.length(q);
         let full = !self.has_room(q, packet.len());

@@ -83,7 +83,7 @@ const MANY_FLOWS: f64 = 256.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Length of the list of zombies.
     pub zombies: u32,

@@ -54,7 +54,7 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::verdict::{Verdict, Why};
 
-/// What becomes of a packet above the threshold that cannot carry a mark.
+/// Treatment of a packet above the threshold that is not ECN-capable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NotEct {
@@ -69,7 +69,7 @@ pub enum NotEct {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Marks above this much waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ pub struct Params {
     /// Marks what has waited longer, instead.
     #[serde(alias = "step_thresh", skip_serializing_if = "Option::is_none")]
     pub sojourn: Option<Duration>,
-    /// What becomes of packets above it that cannot carry a mark.
+    /// Treatment of packets above it that are not ECN-capable.
     pub not_ect: NotEct,
 }
 

@@ -81,7 +81,7 @@ const WEIGHT: f64 = 1.0 / 512.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Weight of the newest sample of the queue; 1/512 where absent.
     #[serde(skip_serializing_if = "Option::is_none")]

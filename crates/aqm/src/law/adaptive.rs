@@ -14,7 +14,7 @@ pub struct Adaptation {
     pub interval: Duration,
     /// Most that `max_p` rises at once.
     pub alpha: f64,
-    /// What `max_p` falls by.
+    /// Decrease factor of `max_p`.
     pub beta: f64,
     /// Above it `max_p` rises no further.
     pub top: f64,
@@ -43,7 +43,7 @@ impl Adaptation {
         Ok(self)
     }
 
-    /// What is to be done every interval.
+    /// Adapts `max_p`; called every interval.
     pub fn adapt(&self, ramp: &mut Ramp, avg: f64) {
         let (low, high) = aim(ramp);
         let max_p = ramp.max_p;

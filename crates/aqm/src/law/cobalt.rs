@@ -17,9 +17,9 @@ pub struct CobaltParams {
     pub interval: Duration,
     /// How long the link takes for a longest packet; zero where its rate is not known.
     pub mtu_time: Duration,
-    /// What BLUE's probability rises by.
+    /// Increment of BLUE's probability.
     pub p_inc: f64,
-    /// What it falls by.
+    /// Decrement of BLUE's probability.
     pub p_dec: f64,
 }
 
@@ -47,7 +47,7 @@ impl CobaltParams {
     }
 }
 
-/// What is to become of a packet that has been taken from the head of a queue.
+/// The decision about a packet taken from the head of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// Whether CoDel has marked it.
@@ -153,7 +153,7 @@ impl Cobalt {
         }
     }
 
-    /// What BLUE takes back while the queue stays empty: a step after every `target`.
+    /// Decreases BLUE's probability while the queue stays empty: a step after every `target`.
     pub fn while_empty(&mut self, by: &CobaltParams, now: Instant) {
         if let Some(last) = self.blue_timer.filter(|_| self.p_drop > 0.0) {
             let to_zero = libm::ceil(self.p_drop / by.p_dec) as u64;

@@ -22,7 +22,7 @@ pub fn metric(early: [f64; 2], forced: [f64; 2], early_packets: f64, all_packets
     weight * part(early) + (1.0 - weight) * part(forced)
 }
 
-/// What a conformant TCP sends at most, bytes per second: `1.5 sqrt(2/3) B / (R sqrt(p))`.
+/// Upper bound of the rate of a conformant TCP, bytes per second: `1.5 sqrt(2/3) B / (R sqrt(p))`.
 #[must_use]
 pub fn reference(mtu: f64, rtt: f64, loss: f64) -> f64 {
     mtu * tcp::rate(rtt, loss)

@@ -6,10 +6,10 @@ use super::early::DropMode;
 use super::ewma::QueueAverage;
 use crate::aqm::QueueView;
 
-/// What one part of a queue has waiting, its average, and where its drops stand.
+/// The backlog of one part of a queue, its average, and the state of its drops.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What it has waiting.
+    /// Its backlog.
     pub queued: QueueView,
     /// The average of that.
     pub avg: QueueAverage,

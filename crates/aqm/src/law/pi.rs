@@ -15,7 +15,7 @@ pub struct PiController {
 }
 
 impl PiController {
-    /// What one update adds: `alpha (qdelay - target) + beta (qdelay - qdelay_old)`.
+    /// The increment of one update: `alpha (qdelay - target) + beta (qdelay - qdelay_old)`.
     #[must_use]
     pub fn step(&self, qdelay: Duration, qdelay_old: Duration, target: Duration) -> f64 {
         let (now, old) = (qdelay.as_secs_f64(), qdelay_old.as_secs_f64());
@@ -29,7 +29,7 @@ impl PiController {
     }
 }
 
-/// What an accumulated probability has to reach before a packet is dropped by chance (RFC 8033 section 5.4).
+/// The accumulated probability below which no packet is dropped at random (RFC 8033 section 5.4).
 pub const PROB_LOW: f64 = 0.85;
 
 /// The accumulated probability from which on the next packet is dropped for certain.

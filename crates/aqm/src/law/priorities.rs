@@ -303,7 +303,7 @@ impl Priorities {
         packet * ((1.0 / self.nodes[node].share - 1.0) * (1.0 - gn) / gn).max(1.0 - g)
     }
 
-    /// What a class waits beyond the time of one packet, to send `minburst` at once.
+    /// The time that a class waits beyond that of one packet, to send `minburst` at once.
     fn extradelay(&self, node: usize) -> f64 {
         let packet = self.rules.avpkt / self.rules.link.bytes_per_sec();
         packet * (1.0 / self.nodes[node].share - 1.0) * f64::from(self.rules.minburst.saturating_sub(1))

@@ -44,7 +44,7 @@ struct Node {
     held_until: Instant,
 }
 
-/// What a leaf held to a rate may catch up, in packets of this size or of its own where that is larger: as much as it may
+/// The credit of a leaf held to a rate, in packets of this size or of its own where that is larger: as much as it may
 /// have been kept waiting by others' packets. A link that is slower than its rate says earns it no more, as `maxidle`
 /// bounds the credit of CBQ's estimator (Floyd and Jacobson 1995, appendix A).
 const CREDIT_PACKETS: u32 = 2;

@@ -1,4 +1,4 @@
-//! What a conformant TCP would send: the deterministic model with periodic drops.
+//! The rate of a conformant TCP: the deterministic model with periodic drops.
 //!
 //! Floyd and Fall 1999, section IV; Mahajan and Floyd 2000, equations 1 and 3.
 

@@ -48,7 +48,7 @@ impl Chain {
         self.links.remove(&mut self.list, place);
     }
 
-    /// What stood at `from` stands at `to` now, which is free (or the same).
+    /// Moves the entry at `from` to `to`, which is free (or the same).
     pub fn moved(&mut self, from: usize, to: usize) {
         if from != to {
             self.links.renumber(&mut self.list, from, to);

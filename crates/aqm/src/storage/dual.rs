@@ -82,7 +82,7 @@ impl<P: Packet> Dual<P> {
         super::fits(self.backlog(), len, limit)
     }
 
-    /// What waits in both.
+    /// The backlog of both.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog { packets: (self.l.len() + self.c.len()) as u64, bytes: self.bytes() }

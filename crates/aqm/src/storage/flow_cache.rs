@@ -39,7 +39,7 @@ impl<V: Copy> FlowCache<V> {
         let sets = self.slots.len() / WAYS;
         let first = (key.hash(SALT) as usize & (sets - 1)) * WAYS;
         let set = &mut self.slots[first..first + WAYS];
-        // Of equals the first: an empty slot was never used.
+        // The first of equals: an empty slot was never used.
         let oldest = |slot: &Option<Slot<V>>| slot.as_ref().map_or(0, |s| s.used);
         let way = set
             .iter()

@@ -111,7 +111,7 @@ impl<P: Packet, T> FlowQueues<P, T> {
         Some(entry)
     }
 
-    /// What waits in queue `q`, from its head to its tail.
+    /// The packets in queue `q`, from its head to its tail.
     pub fn each(&self, q: usize) -> impl Iterator<Item = &(P, T)> {
         self.pool.each(self.queues.get(q).map_or(List::default(), |queue| queue.list))
     }

@@ -70,7 +70,7 @@ impl Links {
         self.set_prev(list, next, prev);
     }
 
-    /// What was `from` in `list` is `to` now, which is in no list.
+    /// Gives the element `from` of `list` the number `to`, which is in no list.
     pub fn renumber(&mut self, list: &mut List, from: usize, to: usize) {
         let link = self.0[from];
         self.place(to, link);

@@ -2,7 +2,7 @@
 
 use super::links::{Links, List};
 
-/// What any number of queues hold, each linked by index in a [`List`] of its own. It grows to the most that
+/// Storage for any number of queues, each linked by index in a [`List`] of its own. It grows to the most that
 /// has waited at once, in all queues together, and allocates nothing after that.
 #[derive(Clone, Debug)]
 pub struct Pool<T> {
@@ -32,24 +32,24 @@ impl<T> Pool<T> {
         self.order.push_back(queue, slot);
     }
 
-    /// What is at the head of `queue`.
+    /// The head of `queue`.
     #[must_use]
     pub fn head(&self, queue: List) -> Option<&T> {
         self.slots[queue.front()?].as_ref()
     }
 
-    /// What is in `queue`, from its head to its tail.
+    /// The elements of `queue`, from its head to its tail.
     pub fn each(&self, queue: List) -> impl Iterator<Item = &T> {
         std::iter::successors(queue.front(), |&slot| self.order.after(slot))
             .filter_map(|slot| self.slots[slot].as_ref())
     }
 
-    /// What is at the head of `queue`, to be changed.
+    /// The head of `queue`, mutable.
     pub fn head_mut(&mut self, queue: List) -> Option<&mut T> {
         self.slots[queue.front()?].as_mut()
     }
 
-    /// What is at the tail of `queue`, to be changed.
+    /// The tail of `queue`, mutable.
     pub fn tail_mut(&mut self, queue: List) -> Option<&mut T> {
         self.slots[queue.back()?].as_mut()
     }

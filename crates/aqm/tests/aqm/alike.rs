@@ -206,7 +206,7 @@ fn the_gauges_of_the_parts_add_up_to_the_queue() {
             b.now += Duration::from_micros(draw.below(2000));
             if draw.chance(0.6) {
                 let flow = draw.below(6);
-                // Of the classes that all the catalogue's entries name.
+                // Classes that all the catalogue's entries name.
                 b.offer(Pkt {
                     class: [0, 2][flow as usize % 2],
                     ecn: Ecn::from_bits(draw.below(4) as u8),

@@ -1,5 +1,5 @@
-//! What every parameter may be, found by trying, and whether it can be changed while packets wait: held to `docs/parameters.md`, so
-//! that no bound moves unseen.
+//! The range of every parameter, found by trial, and whether it can be changed while packets wait: compared with `docs/parameters.md`, so that no
+//! bound moves unnoticed.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -61,7 +61,7 @@ struct Tried<'a> {
     discipline: &'a str,
     row: &'a Row,
     form: Form,
-    /// What the other parameters are that are not at their defaults.
+    /// Other parameters that are not at their defaults.
     others: Value,
 }
 
@@ -223,7 +223,7 @@ fn bounds_are_those_that_are_written_down() {
     assert_eq!(text.lines().count(), found.lines().count(), "docs/parameters.md has other rows: run make pages");
 }
 
-/// Of these follows what a queue begins with, which a change does not bring back: DCN's share, and the credit of `DualPI2`'s queue that may not
+/// Parameters that set the initial state of a queue, which a change does not restore: DCN's share, and the credit of `DualPI2`'s queue that may not
 /// starve.
 const BEGINNINGS: [(&str, &str); 5] =
     [("dcn", "flows"), ("dcn", "p_init"), ("dcn", "avpkt"), ("dualpi2", "mtu"), ("dualpi2", "classic_protection")];
@@ -233,7 +233,7 @@ const BEGINNINGS: [(&str, &str); 5] =
 fn a_change_before_the_first_packet_is_as_from_the_beginning() {
     let mut wrong = Vec::new();
     for entry in registry::ALL {
-        // Of its own, so that another discipline changes nothing here.
+        // A stream of its own, so that another discipline changes nothing here.
         let mut draw = Rng::stream(1, &format!("changes.{}", entry.name));
         let rows = rows(entry.name);
         for one in tried(entry.name, &rows).iter().filter(|one| one.live() == "yes") {
@@ -271,7 +271,7 @@ fn a_bound_that_another_hides_is_there() {
     }
 }
 
-/// What a parameter may be where others are not at their defaults, of those whose range depends on others.
+/// The range of parameters that depends on others, where those are not at their defaults.
 #[test]
 fn ranges_that_follow_from_other_parameters() {
     let mut wrong = Vec::new();

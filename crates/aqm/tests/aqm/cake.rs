@@ -123,8 +123,8 @@ fn the_shaper_counts_what_the_link_sends() {
     assert_eq!(b.ask(), Dequeued::NotBefore(Instant::ZERO + Duration::from_micros(1166)));
 }
 
-/// Of three tins that always have packets, at 8 Mbit/s, voice gets a quarter of the rate and bulk a sixteenth; the rest is best effort.
-/// One tin serves all alike.
+/// With three tins that always have packets, at 8 Mbit/s, voice gets a quarter of the rate and bulk a sixteenth; best effort gets the rest. A single
+/// tin serves all alike.
 #[test]
 fn tins_have_their_parts_of_the_rate() {
     let of = |flow, dscp| Pkt { dscp, ..of_flow(flow) };

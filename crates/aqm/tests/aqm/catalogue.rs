@@ -199,7 +199,7 @@ impl<P: Packet> Qdisc<P> for Marking<P> {
     }
 }
 
-/// What it writes into a ticket reaches the packet, if that can carry a mark.
+/// A mark that it writes into a ticket reaches the packet, if that can carry one.
 #[test]
 fn marks_that_an_added_discipline_makes_by_itself_reach_the_packet() {
     let mut catalogue = Catalogue::default();

@@ -1,4 +1,4 @@
-//! What can be worked out on paper.
+//! Closed-form results.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
@@ -79,7 +79,7 @@ fn erd_drops_its_share() {
     assert!((mean - 50.0).abs() < 1.5, "{mean}");
 }
 
-/// What `describe` shows of each class.
+/// The effective parameters of each class, as `describe` shows them.
 fn effective_classes(spec: &Spec) -> Vec<Value> {
     let value = serde_json::to_value(spec.effective(&link()).unwrap()).unwrap();
     value["classes"].as_array().unwrap().clone()
@@ -216,7 +216,7 @@ fn cbqs_shares_are_exact_within_one_packet() {
     }
 }
 
-/// What each class gets of the link while these are busy.
+/// The share of each class in the link while these are busy.
 fn shares_of(busy: &[u8]) -> [f64; 3] {
     let mut cbq = Backlogged::new(&spec("cbq", CHAPTER_V), busy);
     let mut sent = [0.0; 3];

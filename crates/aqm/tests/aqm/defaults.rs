@@ -7,8 +7,7 @@ use crate::common::page::{Row, in_its_place, plain, rows};
 use aqmkit_aqm::registry::{self, Spec};
 use serde_json::{Value, json};
 
-/// What a page's cell says as a value that an experiment could give: `1024`, `1/256`, `true`, `"rate"`, `5ms`. Nothing where it is
-/// words.
+/// The value in a page's cell, as an experiment could give it: `1024`, `1/256`, `true`, `"rate"`, `5ms`. `None` for words.
 fn value(cell: &str) -> Option<Value> {
     if cell.is_empty() || cell == "none" || cell.contains(' ') || cell.contains('`') && !cell.starts_with("`\"") {
         return None;
@@ -46,7 +45,7 @@ fn a_default_on_a_page_is_the_default_in_the_code() {
         }
     }
     for (name, Row { name: field, default, .. }) in words {
-        // What the code fills in from nothing else has to be printed as a value.
+        // Values that the code fills in without other input have to be printed as values.
         let fixed = plain(&Spec::named(name).unwrap()).get(&field).is_some_and(|v| !v.is_array() && !v.is_object());
         if fixed {
             wrong.push(format!("{name}: the page says {default:?} of {field}, which has a value of its own"));

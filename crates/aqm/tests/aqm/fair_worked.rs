@@ -209,7 +209,7 @@ fn sfq_has_the_turns_of_linux() {
     assert_eq!(b.take_all(), [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 3, 14, 15]);
 }
 
-/// What a lower limit of each queue leaves of three packets of flow 1 and one of flow 2: the numbers of those dropped.
+/// The packets that a lower limit of each queue drops, of three packets of flow 1 and one of flow 2: their numbers.
 fn trimmed(name: &str, json: [&str; 2]) -> (Vec<u64>, Vec<u64>) {
     let mut b = Bench::new(name, json[0]);
     assert_eq!((b.offer(1, &[1000; 3]), b.offer(2, &[1000])), (NONE, NONE));

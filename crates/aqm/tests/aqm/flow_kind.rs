@@ -1,4 +1,4 @@
-//! What a flow is: the key `flow`, which all disciplines share that tell flows apart.
+//! The definition of a flow: the key `flow`, which all disciplines share that distinguish flows.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 

@@ -6,9 +6,9 @@ use crate::common::bench::Bench;
 use aqmkit_aqm::registry;
 use aqmkit_aqm::registry::Spec;
 
-/// What each shows before the first packet, on a link of 10 Mbit/s with the classes tcp, multimedia and other. Nothing has been counted, averaged or
-/// decided yet; what is not zero is a parameter (`max_p`, `threshold`, `burst_allowance`) or follows from the link and from nobody being there: a share of
-/// one packet, of the whole link, of `1/200` of the packets in 800 ms, ten round trips of 40 ms, a thousandth of the link.
+/// The gauges before the first packet, on a link of 10 Mbit/s with the classes tcp, multimedia and other. Nothing has been counted, averaged or
+/// decided yet; any value that is not zero is a parameter (`max_p`, `threshold`, `burst_allowance`) or follows from the link without flows: a share
+/// of one packet, of the whole link, of `1/200` of the packets in 800 ms, ten round trips of 40 ms, a thousandth of the link.
 const FRESH: &str = "
 fifo:
 erd:

@@ -48,7 +48,7 @@ fn docsis_pies_tokens_run_out_and_come_back() {
     assert!((b.gauge("qdelay") - by_hand).abs() < 1e-9, "{}, by hand {by_hand}", b.gauge("qdelay"));
 }
 
-/// What `docsis-pie` drops of a blast: the third of the buffer passes, then comes one drop by chance, and then nothing for 142 ms.
+/// Drops of `docsis-pie` in a blast: the third of the buffer passes, then comes one random drop, and then none for 142 ms.
 #[test]
 fn docsis_pie_pauses_after_its_first_drop() {
     const INACTIVE: f64 = 0.0;
@@ -109,7 +109,7 @@ fn docsis_pies_probability_goes_above_one() {
     assert_eq!((without.gauge("p"), without.flow(1)), (0.0, PASS));
 }
 
-/// What a virtual queue finds: 0, 1, 2, 3 packets with a weight of a half. The second class is dropped only where the first one's
+/// The average of a virtual queue with 0, 1, 2, 3 packets and a weight of a half. The second class is dropped only where the first one's
 /// average counts, and that only while the first one has packets.
 #[test]
 fn gred_adds_the_averages_of_more_important_classes() {
@@ -170,7 +170,7 @@ fn greds_gaps_are_uniform() {
     assert_eq!(gaps_with(100, 300), [0; 20]);
 }
 
-/// Of packets of 1000 bytes, the fourth is the first one above 3000. It stays a heavy hitter as long as it is heard of.
+/// With packets of 1000 bytes, the fourth is the first one above 3000. It stays a heavy hitter while it sends.
 #[test]
 fn hhf_admits_evicts_and_weighs() {
     let params = r#"{"admit_bytes": "3000b", "quantum": "1000b", "hh_limit": 1}"#;

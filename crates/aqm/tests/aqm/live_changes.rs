@@ -1,4 +1,4 @@
-//! What a queue forgets when its parameters change while packets wait, worked by hand.
+//! State that a queue drops when its parameters change while packets wait, worked by hand.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
@@ -106,7 +106,7 @@ fn classes_of_cbq_have_the_last_priority() {
     assert_eq!(priorities(r#", "priority": 2"#), [Some(2), Some(8)]);
 }
 
-/// Of two packets of one flow in SRED's list of one, the second is the first hit, and every later one a repeated hit.
+/// With two packets of one flow in SRED's list of one, the second is the first hit, and every later one a repeated hit.
 #[test]
 fn sred_counts_repeated_hits() {
     let mut b = Bench::new(&spec("sred", r#"{"zombies": 1, "weight": 0.5, "limit": 100}"#));
@@ -149,7 +149,7 @@ fn dcn_compares_with_an_empty_queue_after_another_target() {
     assert!((share - 52.0).abs() < 1e-9, "{share}");
 }
 
-/// Of five lists a flow must be in three. A change that makes lists of another kind forgets those before it; another change keeps them.
+/// A flow must be in three of five lists. A change that makes lists of another kind drops the old ones; another change keeps them.
 #[test]
 fn red_pd_identifies_anew_with_other_lists() {
     let params = |more: &str| {

@@ -7,7 +7,7 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{Instant, Rng};
 use serde_json::{Value, json};
 
-/// What cake calls the parameters that cannot change.
+/// cake's parameters that cannot change, as its message names them.
 const CAKE: &str = "diffserv, isolation, classes or salt";
 
 /// Two packets wait in a queue with one table; another is asked for. What is refused, and how many packets wait then.
@@ -20,7 +20,7 @@ fn change(name: &str, before: &Value, after: &Value) -> (Result<(), String>, u64
     (changed.map_err(|error| error.field), queue.backlog().packets)
 }
 
-/// What comes out of such a queue of ten packets more, where a change is asked for between them or not.
+/// The output of such a queue for ten more packets, with or without a change requested between them.
 fn outcome(name: &str, before: &Value, asked: Option<&Value>) -> Vec<Event> {
     let read = |table: &Value| Spec::read(name, table.clone()).unwrap().effective(&link()).unwrap();
     let mut queue = read(before).build::<Pkt>(&link(), Instant::ZERO).unwrap();

@@ -1,5 +1,4 @@
-//! What the papers report, on a link with open-loop traffic: sources that do not answer, so that what a
-//! discipline does by itself can be told on paper.
+//! Results of the papers on a link with open-loop traffic: the sources do not respond, so the effect of the discipline alone can be worked out.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
@@ -28,7 +27,7 @@ impl Source {
     }
 }
 
-/// What became of the packets of each source.
+/// The fate of the packets of each source.
 #[derive(Clone, Copy, Default)]
 struct Fate {
     offered: f64,

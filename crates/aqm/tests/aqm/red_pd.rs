@@ -239,7 +239,7 @@ fn the_test_for_unresponsive_flows_may_look_at_the_last_interval_alone() {
     assert!(!is_unresponsive(slows_at_the_end, true));
 }
 
-/// Of two packets one is dropped, and nothing more after that: the drop rate, a half, is halved with each interval, and taken for zero when it is below
+/// One of two packets is dropped, and none after that: the drop rate, a half, is halved with each interval, and taken for zero when it is below
 /// 1e-9, which 2^-29 is not and 2^-30 is.
 #[test]
 fn a_drop_rate_below_one_in_a_thousand_million_is_none() {

@@ -107,7 +107,7 @@ fn most_of_the_catalogue_can_count_in_both() {
     assert!(names.len() >= 28, "{names:?}");
 }
 
-/// What CBT fills in by itself is as much in bytes as in packets: thresholds from nothing, and from a bandwidth and a latency.
+/// Values that CBT fills in are the same in bytes and in packets: thresholds from nothing, and from a bandwidth and a latency.
 #[test]
 fn thresholds_that_cbt_fills_in_are_the_same_in_packets_and_in_bytes() {
     let class = json!([{ "class": "*", "bandwidth": "4mbit" }]);

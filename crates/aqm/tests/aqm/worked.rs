@@ -264,7 +264,7 @@ fn codel_on_a_time_line() {
     let sent = [4, 10, 109, 110, 209, 210, 280, 281, 338, 339].map(|at| b.take_at(at).unwrap());
     assert_eq!(sent, [1, 2, 3, 5, 6, 8, 9, 11, 12, 14], "4, 7, 10 and 13 were dropped");
     assert_eq!(b.gauge("count"), 4.0);
-    // What comes now has waited for nothing: the dropping state is left.
+    // New arrivals have waited for nothing: the dropping state is left.
     b.take_all();
     b.flow(1);
     assert_eq!((b.take_at(339).is_some(), b.gauge("dropping")), (true, 0.0));
@@ -368,7 +368,7 @@ fn fq_drops_from_the_fattest() {
     assert_eq!(b.take_all().iter().filter(|&&id| [7, 8].contains(&id)).count(), 0);
 }
 
-/// Of so many equal packets in the fattest queue as many go as make up half of its bytes, and `drop_batch` at most.
+/// With equal packets in the fattest queue, those of half its bytes are dropped, and `drop_batch` at most.
 #[test]
 fn fq_drops_half_of_the_fattest() {
     for (packets, drop_batch, gone) in

@@ -43,7 +43,7 @@ impl Bench {
         self.queue.enqueue(Pkt { id: self.next, ..packet }, &mut cx(self.now, &mut self.rng, &mut self.log));
     }
 
-    /// What a departure brings: why packets were dropped or marked, and the packet.
+    /// A departure: the packet, and the reasons of the drops and marks before it.
     fn take(&mut self) -> (Vec<Why>, Option<Pkt>) {
         let seen = self.log.0.len();
         let packet = self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)).packet();
@@ -64,7 +64,7 @@ impl Bench {
     }
 }
 
-/// What `describe` shows.
+/// The effective parameters, as `describe` shows them.
 fn effective(name: &str, json: &str, at: &Link) -> Value {
     serde_json::to_value(spec(name, json).effective(at).unwrap()).unwrap()
 }

@@ -141,7 +141,7 @@ fn sfb_knows_unresponsive_flows_after_a_rehash() {
     assert_eq!((after_rehash("50ms"), after_rehash("40ms"), after_rehash("0s")), (1.0, 0.0, 0.0));
 }
 
-/// What the second set has learnt of a flow of the penalty box that sends at `seen`, where `rehash` was changed from one
+/// The state that the second set has learnt of a flow of the penalty box that sends at `seen`, where `rehash` was changed from one
 /// to another at `changed`, and the sets change at `due`.
 fn sfb_learns([before, after]: [&str; 2], [changed, seen, due]: [u64; 3]) -> bool {
     let params = |rehash: &str| {

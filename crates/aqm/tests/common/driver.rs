@@ -58,7 +58,7 @@ impl From<[u8; 4]> for Op {
 #[derive(Clone, Debug)]
 pub struct Play<'a> {
     pub spec: &'a Spec,
-    /// What the queue is made as, and changed from before anything happens; the same where nothing is said.
+    /// The parameters that the queue is created with, to be changed before the first operation; by default the same.
     pub before: Option<&'a Spec>,
     pub link: Link,
     pub origin: Instant,

@@ -1,4 +1,4 @@
-//! What the tests share: a packet, the catalogue with its options on, and the driver that plays random
+//! Shared by the tests: a packet, the catalogue with its options on, and the driver that plays random
 //! operations against a queue and holds it to the contract. The fuzz target includes this file too.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
@@ -60,7 +60,7 @@ impl Packet for Pkt {
     }
 }
 
-/// What became of a packet, or of a request for one.
+/// The fate of a packet, or of a request for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Out(Pkt),

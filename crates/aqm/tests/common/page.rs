@@ -24,7 +24,7 @@ pub fn rows(discipline: &str) -> Vec<Row> {
 fn parameters(line: &str) -> Vec<Row> {
     let cells: Vec<_> = line.split('|').map(str::trim).collect();
     let [_, names, _, unit, default, ..] = cells[..] else { return Vec::new() };
-    // What stands in brackets are other names of the parameter before.
+    // Words in brackets are other names of the preceding parameter.
     let own = names.split('(').map(|part| part.rsplit(')').next().unwrap_or(part)).collect::<String>();
     let each: Vec<&str> = own.split('`').skip(1).step_by(2).collect();
     let defaults: Vec<_> = default.split(", ").collect();

@@ -1,4 +1,4 @@
-//! What Linux's `sch_dualpi2` does with each packet, in real numbers: probabilities from 0 to 1, delays in seconds,
+//! Decisions of Linux's `sch_dualpi2` about each packet, in real numbers: probabilities from 0 to 1, delays in seconds,
 //! weights as fractions. Both numbers of a square are drawn, where Linux leaves out the second if the first decides.
 
 use std::collections::VecDeque;

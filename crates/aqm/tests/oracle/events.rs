@@ -8,7 +8,7 @@ use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use crate::common::{Event, Log, Pkt, cx};
 use crate::trace::{Step, bursty, random};
 
-/// What happens, without the reason, which is ours.
+/// Events, without the reason, which is ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Seen {
     Out(u64, Ecn),
@@ -34,7 +34,7 @@ pub(crate) trait Literal {
     fn departing(&mut self, now: Instant, rng: &mut Rng, seen: &mut Vec<Seen>);
 }
 
-/// What transcriptions do to packets.
+/// Operations of transcriptions on packets.
 pub(crate) fn mark(p: &mut Pkt, seen: &mut Vec<Seen>) {
     p.ecn = Ecn::Ce;
     seen.push(Seen::Marked(p.id));

@@ -229,7 +229,7 @@ impl Pie {
         }
         self.qdelay_old = self.current_qdelay;
         let left = self.burst_allowance - self.t_update.as_secs_f64();
-        // What is left of 20 ms after four times 5 ms is not quite nothing in binary.
+        // Subtracting 5 ms four times from 20 ms does not give exactly zero in binary.
         self.burst_allowance = if left < 1e-9 { 0.0 } else { left };
     }
 }

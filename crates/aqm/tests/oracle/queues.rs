@@ -46,7 +46,7 @@ impl Queues {
         (0..self.q.len()).max_by_key(|&i| (self.length[i], self.since[i])).unwrap()
     }
 
-    /// What waits, in the unit of the limit.
+    /// The backlog, in the unit of the limit.
     pub(crate) fn total(&self) -> u64 {
         let all = self.q.iter().flatten();
         if self.bytes { all.map(|p| u64::from(p.len)).sum() } else { all.count() as u64 }

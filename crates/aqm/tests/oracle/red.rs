@@ -106,7 +106,7 @@ impl Oracle for Red {
     }
 }
 
-/// What drains an idle queue's average is 10 Mbit/s of 1000-byte packets.
+/// The average of an idle queue decays at 10 Mbit/s of 1000-byte packets.
 pub(crate) fn oracle(w: f64, th_min: f64, th_max: f64, q_limit: usize) -> Red {
     Red {
         wait: false,

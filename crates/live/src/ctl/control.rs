@@ -30,7 +30,7 @@ pub(crate) struct ThreadHandle<D: Port> {
     pub(crate) directions: usize,
 }
 
-/// What reports say about a bottleneck besides its state.
+/// Facts about a bottleneck in reports, besides its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     /// `bridge`, `link` or `shape`.

@@ -231,7 +231,7 @@ impl Tc {
         let filter = parts.filter.then(|| RouteNetlinkMessage::DelTrafficFilter(self.filter()));
         let clsact = parts.clsact.then(|| RouteNetlinkMessage::DelQueueDiscipline(self.clsact()));
         let mut queue = self.message(TcHandle::ROOT, QUEUE, "");
-        // Of any kind.
+        // Whatever its kind.
         queue.attributes.clear();
         let queue = parts.queue.then_some(RouteNetlinkMessage::DelQueueDiscipline(queue));
         self.netlink.change([filter, clsact, queue].into_iter().flatten().map(|part| (part, 0)).collect())

@@ -66,7 +66,7 @@ fn next_number(within: Option<u8>, taken: &[u8]) -> Option<u8> {
     halves.into_iter().find(|number| !taken.contains(number))
 }
 
-/// What is reachable through a device, besides its peer.
+/// The networks reachable through a device, besides its peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Behind {
     /// The default route.

@@ -106,7 +106,7 @@ pub enum CaptureError {
 pub struct Damage {
     /// The first unusable byte.
     pub offset: u64,
-    /// What is wrong there.
+    /// The error.
     pub what: String,
 }
 

@@ -58,7 +58,7 @@ pub enum End {
     },
 }
 
-/// What happened to a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Fate<'a> {
     /// Packet number in the capture, from 1.

@@ -94,10 +94,10 @@ impl Dql {
         (self.limit, self.in_flight) = (limit, left);
     }
 
-    /// What to take off the limit after an interval in which the wire was always busy: nothing before the hold time has passed.
+    /// The decrease of the limit after an interval in which the wire was always busy: nothing before the hold time has passed.
     fn slack_after(&mut self, sent: u64, now: Instant) -> u64 {
         let Before { excess, last, .. } = self.before;
-        // Of the packet that exceeded the limit, the part below it: without that packet the limit would have done.
+        // The part below the limit of the packet that exceeded it: without that packet, a lower limit would have been enough.
         let of_last = if excess > 0 { last.saturating_sub(excess) } else { 0 };
         let slack = (self.limit + excess).saturating_sub(2 * sent).max(of_last);
         self.slack = self.slack.min(slack);

@@ -46,7 +46,7 @@ pub(super) struct SenderView {
 }
 
 impl End {
-    /// What can be seen of it.
+    /// The visible state of a sender.
     pub(super) fn view(&self, p: &Profile, now: Instant) -> SenderView {
         match self {
             End::Tcp(tcp) => SenderView {
@@ -65,7 +65,7 @@ impl End {
         }
     }
 
-    /// What limits it as a sender; `None` unless it is an open TCP.
+    /// The limit of the sender; `None` unless it is an open TCP.
     pub(super) fn sample(&self, p: &Profile) -> Option<SenderSample> {
         let End::Tcp(tcp) = self else { return None };
         // Ticks are much longer than most round trips.
@@ -123,14 +123,14 @@ impl End {
         }
     }
 
-    /// What has come to a TCP.
+    /// Delivers a segment to a TCP.
     pub(super) fn on_segment(&mut self, p: &Profile, segment: &Segment, now: Instant, out: &mut Outputs) {
         if let End::Tcp(tcp) = self {
             tcp.on_segment(p, segment, now, &mut out.tcp());
         }
     }
 
-    /// What has come to another transport.
+    /// Delivers a packet to another transport.
     pub(super) fn on_packet(&mut self, p: &Profile, packet: &rate::Packet, now: Instant, out: &mut Outputs) {
         if let End::Rate(end) = self {
             end.on_packet(p, packet, now, &mut out.rate());

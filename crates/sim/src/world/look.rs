@@ -117,7 +117,7 @@ impl<'o> World<'o> {
         }
     }
 
-    /// What was measured so far.
+    /// The measurements so far.
     pub(crate) fn output_so_far(&self) -> Output {
         let output = self.meter.output_so_far(self.now, &self.counters());
         Output { engine: Engine { events: self.events, ..output.engine }, ..output }

@@ -106,7 +106,7 @@ struct Group {
     /// Timer phase of each host, by server and by client.
     server_phase: Vec<Duration>,
     client_phase: Vec<Duration>,
-    /// What the routes between the hosts keep, by server and client, of the client's side and the server's; empty where they keep nothing.
+    /// Metrics that hosts cache with their routes, by server and client: of the client's side and the server's; empty where they cache none.
     routes: Vec<[Route; 2]>,
     rng: Rng,
 }
@@ -239,7 +239,7 @@ impl<'o> World<'o> {
         probe.processed();
     }
 
-    /// What happens in an event that is about to be processed.
+    /// The kind of an event that is about to be processed.
     fn kind_of(&self, event: SimEvent) -> EventKind {
         match event {
             SimEvent::Arrival { packet } => {
@@ -474,7 +474,7 @@ impl<'o> World<'o> {
         self.event_queue.put(self.now + self.meter.plan().interval, SimEvent::Interval);
     }
 
-    /// What was measured. Packets and events are counted; the costs are for the caller to fill in.
+    /// The measurements. Packets and events are counted; the caller fills in the costs.
     pub(crate) fn output(mut self) -> Output {
         // Free the run's memory before building the results.
         (self.conns, self.apps, self.arena, self.event_queue) = Default::default();

@@ -10,7 +10,7 @@ use aqmkit_transport::Profile;
 
 use super::{dumbbell, group, spec};
 
-/// What has arrived: the datagram's number and when.
+/// Arrivals: number of the datagram, and time.
 pub type Arrivals = Arc<Mutex<Vec<(u64, Instant)>>>;
 
 /// Sends datagrams of given lengths at given times, and writes down what arrives.

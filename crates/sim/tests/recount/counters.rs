@@ -1,4 +1,4 @@
-//! What models count by themselves: rates per flow, frames, and the quality that users experience, counted a second time.
+//! Counters of traffic models: rates per flow, frames, and the quality that users experience, counted a second time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

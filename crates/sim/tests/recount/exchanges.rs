@@ -95,7 +95,7 @@ fn response_times_are_those_of_the_exchanges_that_end_in_the_window() {
     }
 }
 
-/// Of more exchanges than are to be listed none is, and everything else stays the same.
+/// If there are more exchanges than can be listed, none is listed, and everything else stays the same.
 #[test]
 fn a_list_that_would_be_too_long_is_left_out_and_says_so() {
     let (listed, counted) = (talks(1 << 20), talks(1000));

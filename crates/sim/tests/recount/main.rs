@@ -1,5 +1,5 @@
-//! What a run reports, computed a second time from a record of its packets: every number of every window, of the series and of the
-//! flows, over random traffic through a queue that drops and marks at random.
+//! The report of a run, computed a second time from a record of its packets: every number of every window, of the series and of the flows, over
+//! random traffic through a queue that drops and marks at random.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -153,7 +153,7 @@ struct Count {
 }
 
 impl Count {
-    /// What a link of this rate did from `from` until before `to`: bytes while they pass, drops and marks by arrival.
+    /// Counts of a link of this rate from `from` until before `to`: bytes while they pass, drops and marks by arrival.
     fn of<'a>(entries: impl Iterator<Item = &'a Entry>, rate: BitRate, from: Instant, to: Instant) -> Count {
         let mut c = Count::default();
         let within = |at: Instant| at >= from && at < to;
@@ -339,7 +339,7 @@ impl Run {
         }
     }
 
-    /// What links and classes have in common, and how many drops there were.
+    /// The columns that links and classes have in common, and the number of drops.
     fn row(
         &self,
         columns: &BTreeMap<String, Vec<f64>>,

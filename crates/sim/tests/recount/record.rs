@@ -8,7 +8,7 @@ use aqmkit_aqm::registry::{Link, Parameters, Spec};
 use aqmkit_aqm::{Env, PacketView, QueueView, Verdict, Why};
 use aqmkit_base::{Amount, Duration, Instant};
 
-/// What became of a packet at the queue.
+/// The fate of a packet at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Arrived,

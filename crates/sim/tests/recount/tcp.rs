@@ -1,4 +1,4 @@
-//! What is reported of TCP, counted a second time from the segments on the wire.
+//! The reported metrics of TCP, counted a second time from the segments on the wire.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ fn counts_of_tcp_are_those_of_its_segments() {
         assert!(app.completed.is_empty() && app.jain.is_some(), "a model without exchanges has a fairness: {app:?}");
         assert_eq!(app.retransmission_rate, repeats / data.len() as f64);
         assert_eq!(app.connections, tap.opened.values().filter(|at| inside(**at)).count() as u64);
-        // What is known to have come is less than what was sent by what is on its way at the window's edges.
+        // Data known to be delivered is less than data sent, by what is in flight at the edges of the window.
         let class = &w.classes["data"];
         let (bytes, first): (u64, u64) = data.iter().fold((0, 0), |(all, first), (_, repeated, len)| {
             (all + u64::from(*len), first + u64::from(*len) * u64::from(!*repeated))

@@ -196,7 +196,7 @@ fn a_connection_opens_and_answers_in_a_round_trip_each() {
     }
 }
 
-/// Of many connections with round trips from a range, the mean is the range's, and none is outside it.
+/// The round trips of many connections, drawn from a range, have the mean of the range, and none is outside it.
 #[test]
 fn round_trips_that_are_drawn_fill_their_range() {
     let apps = (0..400).map(|_| -> Box<dyn Application> { Box::new(Once { from: Instant::ZERO, think: ms(0) }) });

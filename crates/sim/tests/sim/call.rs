@@ -36,7 +36,7 @@ fn alone_it_uses_most_of_the_link_and_keeps_the_queue_short() {
     assert!(delay_ms(link) < 60.0, "{}", delay_ms(link));
     assert!(link.drop_rate < 0.005 && app.computed["stalled"] < 0.01, "{app:?}");
     assert!((app.frame_rate.unwrap() - 30.0).abs() < 0.5);
-    // What the video has is what the link carries, less the headers.
+    // The video gets the throughput of the link, less the headers.
     assert!((app.computed["video_rate_bps"] / link.throughput_bps - 0.95).abs() < 0.04);
 }
 

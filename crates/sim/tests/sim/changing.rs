@@ -115,7 +115,7 @@ fn changes_to_come_can_be_replaced() {
     assert!(arrivals.lock().unwrap().is_empty(), "the other scenario was not run");
 }
 
-/// What an application hears, with its name.
+/// The events that an application receives, with its name.
 type Heard = Arc<Mutex<Vec<(&'static str, Event, Instant)>>>;
 
 struct Listens {
@@ -129,7 +129,7 @@ impl Application for Listens {
     }
 }
 
-/// What an application hears that takes another one's place so many seconds after the beginning, in a group from second 2 to 8.
+/// The events of an application that takes another one's place so many seconds after the beginning, in a group from second 2 to 8.
 fn heard_of_one_that_joins(seconds: u64) -> Vec<(&'static str, Event, Instant)> {
     let heard = Heard::default();
     let one = |name| -> Box<dyn Application> { Box::new(Listens { name, heard: Arc::clone(&heard) }) };

@@ -1,6 +1,6 @@
-//! What the papers say that their disciplines do, on a simulated link. A law that was misread is misread again in the transcription that
-//! the discipline is tested against; here it must have the effect that its authors wrote it for. Each test also runs a
-//! variant, or another discipline, that must not have it.
+//! Effects that the papers claim for their disciplines, on a simulated link. A law that was misread is misread again in the transcription that the
+//! discipline is tested against; here it must have the effect that its authors wrote it for. Each test also runs a variant, or another discipline,
+//! that must not have it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -53,7 +53,7 @@ fn class<'a>(out: &'a Output, name: &str) -> &'a ClassStats {
     &out.windows[0].classes[name]
 }
 
-/// What each flow of datagrams of a group got, in bits per second with headers.
+/// The rate of each flow of datagrams of a group, in bits per second with headers.
 fn rates(out: &Output, name: &str, len: f64) -> Vec<f64> {
     let with_headers = len / (len - 28.0) * 8.0 / MEASURED as f64;
     out.flows.iter().filter(|f| f.traffic == name).map(|f| f.delivered_bytes[0] as f64 * with_headers).collect()
@@ -77,7 +77,7 @@ fn slow_and_fast(aqm: &Spec) -> [Vec<f64>; 2] {
     [rates(&out, "slow", 1000.0), rates(&out, "fast", 1000.0)]
 }
 
-/// What the slow ones leave: (10 - 4 * 0.25) / 8 Mb/s.
+/// The share that the slow flows leave: (10 - 4 * 0.25) / 8 Mb/s.
 const FAIR: f64 = 1.125e6;
 
 /// Le et al. 2004, sections 3 and 3.2: flows are dropped from "in proportion to their deviation from their fair share", and "are not subject
@@ -187,7 +187,7 @@ fn red_pd_holds_a_monitored_flow_to_its_reference_rate() {
     assert!(free > 2.0, "{free} f(R, p)");
 }
 
-/// What TCP loses on a discipline, and `2^s` times the mean delay in seconds.
+/// The loss rate of TCP on a discipline, and `2^s` times the mean delay in seconds.
 fn loss_and_delay(aqm: &Spec, s: f64) -> (f64, f64) {
     let out = run(aqm, vec![tcp(20)]);
     let delay = out.windows[0].links["bottleneck"].queue_delay_ms.unwrap().mean / 1000.0;

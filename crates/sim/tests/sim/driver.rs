@@ -11,7 +11,7 @@ use aqmkit_sim::{Scenario, Simulation};
 use aqmkit_transport::Profile;
 use proptest::prelude::*;
 
-/// What 1000 bytes take at 10 Mb/s.
+/// The transmission time of 1000 bytes at 10 Mb/s.
 const SERVICE: Duration = Duration::from_micros(800);
 
 const NONE: Driver = Driver { ring: 256, bql: None, coalesce: Duration::ZERO };
@@ -199,7 +199,7 @@ proptest! {
         }
     }
 
-    /// What leaves a FIFO for a ring keeps its place: no packet is sent at another time than without it.
+    /// Packets that leave a FIFO for a ring keep their order: none is sent at another time than without it.
     #[test]
     fn a_ring_beneath_a_fifo_that_drops_nothing_changes_no_time(
         seed in 0u64..1 << 40, per_s in 300.0..1500.0f64, ring in 1u32..400, limited: bool,

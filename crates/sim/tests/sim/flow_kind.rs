@@ -1,4 +1,4 @@
-//! What a flow is, at a simulated queue that gives every flow the same share.
+//! Definitions of a flow, at a simulated queue that gives every flow the same share.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 

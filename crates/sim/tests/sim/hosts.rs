@@ -52,7 +52,7 @@ fn successors(first: usize, profile: &Profile) -> Scenario {
     scenario
 }
 
-/// What is still on its way to a connection that has ended is not taken for one that uses its place.
+/// Packets in flight to a connection that has ended are not delivered to the one that reuses its slot.
 #[test]
 fn a_new_connection_gets_nothing_of_the_one_before() {
     for (kind, least) in [(Kind::NewReno, 200), (Kind::Tfrc, 20)] {
@@ -91,7 +91,7 @@ impl Application for Waits {
     }
 }
 
-/// What a server was thinking of for a connection that has ended does not answer the one in its place.
+/// A response that a server still prepares for a connection that has ended is not sent to the one that reuses its slot.
 #[test]
 fn thoughts_end_with_their_connection() {
     let of = |name: &str, seconds| {

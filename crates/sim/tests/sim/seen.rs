@@ -1,4 +1,4 @@
-//! What a discipline sees of simulated packets: their hosts, and labels of routers before it.
+//! The view that a discipline has of simulated packets: their hosts, and labels of routers before it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -16,7 +16,7 @@ use aqmkit_traffic::{self as traffic, Action, Application, Arrival, Conn, Event,
 use aqmkit_transport::Profile;
 use serde::{Deserialize, Serialize};
 
-/// What a queue has seen of a packet that arrived: length, source, destination, label.
+/// The packet as the queue saw it: length, source, destination, label.
 type Seen = (u32, u32, u32, f32);
 
 static SEEN: Mutex<Vec<Seen>> = Mutex::new(Vec::new());

@@ -257,7 +257,7 @@ impl Application for Tags {
     }
 }
 
-/// What is on its way to an application that leaves does not come to the one that takes its place.
+/// Datagrams in flight to an application that leaves are not delivered to the one that takes its place.
 #[test]
 fn datagrams_are_for_who_was_there_when_they_went() {
     let apps = |tag| vec![Box::new(Tags(tag, 0.0)) as Box<dyn Application>];
@@ -288,7 +288,7 @@ fn what_is_seen_adds_up() {
     assert!(waiting.is_sorted_by(|a, b| a.waited >= b.waited), "from the head of the queue");
     assert_eq!(waiting.iter().map(|p| u64::from(p.len)).sum::<u64>(), link.backlog.bytes);
     assert!(link.gauges().iter().any(|(name, _)| name == "avg"));
-    // Of 8 s at 10 Mb/s; what is being sent counts whole.
+    // Within 8 s at 10 Mb/s; a packet in transmission counts whole.
     let sent: u64 = records.iter().filter(|r| r.what == PacketEvent::Departure).map(|r| u64::from(r.len)).sum();
     assert!((link.utilisation() - sent as f64 / 1e7).abs() < 2e-4, "{} of {sent} bytes", link.utilisation());
     assert_eq!(Simulation::new(scenario()).unwrap().link(0).utilisation(), 0.0, "nothing has been sent in no time");

@@ -95,7 +95,7 @@ pub(crate) struct Bbr {
     rate: MaxFilter<RATE_ROUNDS>,
     /// The newest round that `rate` holds.
     rated: u64,
-    /// What was sent while between these bytes were delivered was held back by `ProbeRTT`.
+    /// Data sent while delivery was between these bytes was limited by `ProbeRTT`.
     quiet: (u64, u64),
     least: MinRtt,
     /// Nothing was delivered yet since sending began after silence.
@@ -341,7 +341,7 @@ impl CongestionControl for Bbr {
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.save_cwnd();
         (self.recovering, self.conserving) = (true, true);
-        // The round trip of conservation begins now, as in Linux: the one that goes on may be almost over.
+        // The round trip of conservation begins now, as in Linux: the present one may be almost over.
         if let Some(sent) = cx.sent {
             self.rounds.restart(sent.rate().delivered);
         }

@@ -176,7 +176,7 @@ pub(crate) struct Bbr3 {
     idle_restart: bool,
     /// Whether the window was used in full, in this round trip and the last (`C.is_cwnd_limited`).
     limited: [bool; 2],
-    /// What was sent while between these bytes were delivered was held back by `ProbeRTT` (`MarkConnectionAppLimited`).
+    /// Data sent while delivery was between these bytes was limited by `ProbeRTT` (`MarkConnectionAppLimited`).
     quiet: (u64, u64),
 }
 
@@ -259,7 +259,7 @@ impl Bbr3 {
 
     /// `UpdateMaxBw` and `UpdateRound`.
     fn update_max_bw(&mut self, sample: &Sample) {
-        // What was in flight when the acknowledgement came.
+        // The data in flight when the acknowledgement arrived.
         let before = sample.in_flight + sample.acked + sample.lost;
         self.limited[0] |= before >= self.window.cwnd;
         self.rounds.update(sample);

@@ -73,7 +73,7 @@ const LARGEST_STEP: f64 = 1.5;
 pub struct Params {
     /// How fast the window grows, in segments per second cubed.
     pub c: f64,
-    /// What a reduction multiplies the window by.
+    /// Factor of the window at a reduction.
     pub beta: f64,
     /// Whether a flow that loses before it is back gives way.
     pub fast_convergence: bool,
@@ -85,7 +85,7 @@ pub struct Params {
     /// The share of itself by which the window grows at least in a round trip of congestion avoidance, as long as no reduction has told of the
     /// path's capacity: 0.05 in Linux, nothing in RFC 9438.
     pub first_growth: f64,
-    /// What ends slow start before a loss.
+    /// The criterion that ends slow start before a loss.
     pub hystart: SlowStartEnd,
 }
 
@@ -118,19 +118,19 @@ struct Epoch {
     start: Instant,
     /// Seconds until the window is back at `w_max`.
     k: f64,
-    /// What Reno would have, in segments.
+    /// The window of Reno, in segments.
     w_est: f64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
     window: Window,
-    /// The part of a byte that the window is larger.
+    /// The fractional byte of cwnd.
     rest: f64,
     /// The window before the last reduction, in segments, after fast convergence and before it. Zero: none.
     w_max: f64,
     cwnd_prior: f64,
-    /// Whether a reduction has told of the path's capacity (Linux's `last_max_cwnd` is not zero).
+    /// Whether `W_max` is known: there was a reduction (Linux's `last_max_cwnd` is not zero).
     knows_capacity: bool,
     epoch: Option<Epoch>,
     hystart: Option<HyStart>,
@@ -138,7 +138,7 @@ pub(crate) struct Cubic {
     heard: Instant,
     /// Since when the window was not used, if it was not.
     unused: Option<Instant>,
-    /// What a reduction changed, for the case that it was needless: `w_max`, `cwnd_prior`, the epoch.
+    /// The values before a reduction, in case it was spurious: `w_max`, `cwnd_prior`, the epoch.
     before: (f64, f64, Option<Epoch>),
 }
 
@@ -263,7 +263,7 @@ impl CongestionControl for Cubic {
 
     /// RFC 9438 section 4.8: congestion avoidance after a timeout begins at its plateau.
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
-        // What timed out before has been answered: what is left of the window tells nothing more.
+        // A repeated timeout reduces nothing more: the remaining window says nothing new.
         let ssthresh = if again { self.window.ssthresh } else { self.reduce(cx) };
         (self.w_max, self.knows_capacity, self.epoch, self.rest) = (0.0, false, None, 0.0);
         if cx.profile.cubic.hystart == SlowStartEnd::Linux {

@@ -59,7 +59,7 @@ use super::{CongestionControl, Cx, Window};
 use crate::profile::{EcnFeedback, EcnPackets, Profile};
 use aqmkit_base::param::{ParamError, require};
 
-/// What a loss does to the window.
+/// The response of the window to a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnLoss {
@@ -78,7 +78,7 @@ pub struct Params {
     pub g: f64,
     /// The share of marks to start with.
     pub alpha: f64,
-    /// What a loss does.
+    /// The response to a loss.
     pub loss: OnLoss,
 }
 

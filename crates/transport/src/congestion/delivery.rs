@@ -4,7 +4,7 @@ use aqmkit_base::{Duration, Instant};
 
 use super::Cx;
 
-/// What one acknowledgement says of the path.
+/// A rate sample: one acknowledgement's evidence about the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Bytes delivered in a second, over the flight of the newest segment that it delivers. None where that was

@@ -12,7 +12,7 @@ use crate::tcp::{Range, Rtt, Sent};
 /// Bytes of a segment.
 pub(super) const MSS: u64 = 1000;
 
-/// What happens to a control.
+/// An event for a control.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// Segments were found to be lost: only with SACK.
@@ -63,11 +63,11 @@ pub(super) trait Both {
     /// The window of both.
     fn cwnd(&self) -> u64;
 
-    /// What both are doing.
+    /// The phase that both are in.
     fn phase(&self) -> &'static str;
 }
 
-/// What the path is like for a while.
+/// Properties of the path for a while.
 #[derive(Clone, Copy)]
 struct Path {
     bytes_per_second: f64,

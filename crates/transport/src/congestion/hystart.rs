@@ -9,7 +9,7 @@ use super::Cx;
 use linux::Linux;
 use plus_plus::PlusPlus;
 
-/// What ends slow start, other than a loss or a mark.
+/// The criterion that ends slow start before a loss or a mark does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SlowStartEnd {
@@ -22,7 +22,7 @@ pub enum SlowStartEnd {
     Linux,
 }
 
-/// What slow start does with an acknowledgement.
+/// The response of slow start to an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The window grows by so many bytes.

@@ -71,7 +71,7 @@ pub struct Params {
     pub gain: f64,
     /// For how many minutes a base delay is remembered.
     pub base_history: u32,
-    /// Of how many measurements the least is the current delay.
+    /// Number of delay samples whose minimum is the current delay.
     pub current_filter: u32,
 }
 
@@ -93,7 +93,7 @@ impl Params {
     }
 }
 
-/// What is known of the one-way delay.
+/// State of the one-way delay estimate.
 #[derive(Clone, Debug)]
 struct Delays {
     /// The least of each of the last minutes, oldest first.

@@ -64,7 +64,7 @@ pub struct Cx<'a> {
     pub profile: &'a Profile,
     /// Bytes sent and not yet acknowledged, before this event.
     pub flight: u64,
-    /// What may be in flight at present while the window comes down after a mark, with what is delivered (Linux's `TCP_CA_CWR`).
+    /// The limit of the data in flight while the window is reduced after a mark, as data is delivered (Linux's `TCP_CA_CWR`).
     pub reducing: Option<u64>,
     /// The bytes in flight that the peer's receive window allows.
     pub peer_window: u64,

@@ -68,7 +68,7 @@ impl Pacer {
         self.holding.then_some(self.next)
     }
 
-    /// What waited gets its turn now. Returns whether anything did.
+    /// Releases data that waited for its send time. Returns whether there was any.
     pub fn release(&mut self, now: Instant) -> bool {
         let due = self.holding && self.next <= now;
         self.holding &= !due;

@@ -41,8 +41,7 @@ impl Window {
         self.open(step, p);
     }
 
-    /// Of what slow start adds, what does not go beyond the threshold, as in Linux: one acknowledgement may cover a whole window, where a
-    /// hole was filled after a timeout.
+    /// Slow-start growth, capped at ssthresh as in Linux: one ACK may cover a whole window, where a hole was filled after a timeout.
     pub(super) fn within_threshold(&self, bytes: u64, p: &Profile) -> u64 {
         bytes.min(self.ssthresh.saturating_sub(self.cwnd).max(p.mss.0))
     }

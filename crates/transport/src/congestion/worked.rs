@@ -25,7 +25,7 @@ fn rtt(profile: &Profile) -> Rtt {
     rtt
 }
 
-/// What a control knows at a time, with a full window in flight.
+/// The context of a control at a time, with a full window in flight.
 pub(super) fn at<'a>(seconds: f64, flight: u64, profile: &'a Profile, rtt: &'a Rtt) -> Cx<'a> {
     Cx {
         now: Instant::ZERO + Duration::from_secs_f64(seconds),

@@ -1,4 +1,4 @@
-//! What BSD did.
+//! Profiles of BSD.
 
 use aqmkit_base::{Bytes, Duration};
 

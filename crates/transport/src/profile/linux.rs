@@ -1,4 +1,4 @@
-//! What Linux did.
+//! Profiles of Linux.
 
 use aqmkit_base::{Bytes, Duration};
 

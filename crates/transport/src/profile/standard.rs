@@ -1,4 +1,4 @@
-//! What standards recommend, and a simulator.
+//! Profiles of current standards, and of a simulator.
 
 use aqmkit_base::{Bytes, Duration};
 

@@ -116,7 +116,7 @@ impl Params {
 #[derive(Clone, Copy, Debug)]
 struct RoundTrip {
     mean: f64,
-    /// Of square roots, and the square root of the last.
+    /// The mean of the square roots of round-trip times, and the root of the last one.
     root_mean: f64,
     root: f64,
 }
@@ -173,7 +173,7 @@ pub struct Sender {
     last: Option<Instant>,
     busy: Busy,
     oscillation_prevention: bool,
-    /// Of the TCP in the equation, where it is not four round trips.
+    /// The RTO in the TCP equation, where it is not four round trips.
     timeout: Option<f64>,
 }
 

@@ -30,7 +30,7 @@ const MARKS: u8 = 2;
 /// Both directions of the counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counting {
-    /// What has come: `r.e0b`, `r.ceb`, `r.e1b`.
+    /// The receiver's byte counters: `r.e0b`, `r.ceb`, `r.e1b`.
     received: EcnCounters,
     /// Which of them have changed: ECT(0), CE, ECT(1).
     changed: [bool; 3],
@@ -119,8 +119,7 @@ impl Tcp {
         }
     }
 
-    /// Of the bytes that an acknowledgement shows to have been `delivered`, those that were marked, where the peer counts them. What
-    /// exceeds them is kept for the next.
+    /// CE-marked bytes among the `delivered` ones that an acknowledgement covers, where the peer counts them. Any excess is carried over to the next.
     #[inline(never)]
     pub(super) fn marked_bytes(&mut self, seg: &Segment, delivered: u64) -> Option<u64> {
         let counting = self.counting()?;

@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// What is read in a round trip does not grow, so the window does not either: with 20 or 21 segments each, at most 2 * 21 + 16 of them and twice the
+    /// A constant rate per round trip leaves the window constant: with 20 or 21 segments each, at most 2 * 21 + 16 of them and twice the
     /// growth from the expected 10 to 21, 3.2 times as much, and not the 4 MB of the limit.
     #[test]
     fn an_even_rate_leaves_the_window_alone() {

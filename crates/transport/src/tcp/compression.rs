@@ -22,7 +22,7 @@ const BLOCKS: u8 = 2;
 /// The wait in round trips: a twentieth.
 const SHARE: u64 = 20;
 
-/// What the timer may be late by, and is on a host with nothing else to do (`tcp_comp_sack_slack_ns`).
+/// Slack of the timer, which an idle host uses up (`tcp_comp_sack_slack_ns`).
 const SLACK: Duration = Duration::from_micros(100);
 
 /// The acknowledgements of the present hole.

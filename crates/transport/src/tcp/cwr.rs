@@ -26,7 +26,7 @@ impl Tcp {
         self.outstanding.as_deref().is_some_and(|o| o.cwr)
     }
 
-    /// What may be in flight at present while it is.
+    /// The limit of the data in flight while the window is being reduced.
     pub(super) fn reducing(&self) -> Option<u64> {
         self.outstanding.as_deref().filter(|o| o.cwr).and_then(|o| o.prr.window())
     }

@@ -60,7 +60,7 @@ impl Tcp {
         self.wait_for_answer(call);
     }
 
-    /// What an active open is answered with: SYN-ACK, or a SYN where both open at once (RFC 9293 section
+    /// Handles the answer to an active open: SYN-ACK, or a SYN where both open at once (RFC 9293 section
     /// 3.5).
     fn on_answer(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         if !seg.flags.has(Flags::SYN) {
@@ -93,12 +93,12 @@ impl Tcp {
             self.on_segment_open(seg, call);
             self.output(call);
         } else if seg.flags.has(Flags::SYN) {
-            // The SYN-ACK was lost, or is late. The schedule goes on as it was.
+            // The SYN-ACK was lost, or is late. The timer continues as before.
             self.send_syn(true, call);
         }
     }
 
-    /// What the peer's SYN says.
+    /// Negotiates options from the peer's SYN.
     fn negotiate(&mut self, seg: &Segment, call: &Call<'_, '_>) {
         self.receiver.on_syn(seg);
         self.timestamps = call.p.timestamps && seg.ts_val != 0;

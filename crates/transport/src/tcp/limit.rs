@@ -1,4 +1,4 @@
-//! What limits the sender.
+//! The limit of the sender: application, congestion window, receive window or send buffer.
 
 use aqmkit_base::SendLimit;
 
@@ -7,7 +7,7 @@ use crate::profile::Profile;
 use crate::segment::Segment;
 
 impl Tcp {
-    /// What limits this end as a sender; `None` unless the connection is open.
+    /// The limit of this end as a sender; `None` unless the connection is open.
     #[must_use]
     pub fn limit(&self, p: &Profile) -> Option<SendLimit> {
         if self.state != State::Open {

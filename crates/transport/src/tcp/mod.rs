@@ -89,7 +89,7 @@ pub enum Event {
 pub struct Output<'a> {
     /// Segments to send now, in order.
     pub segments: &'a mut Vec<Segment>,
-    /// What has happened, in order.
+    /// The events so far, in order.
     pub events: &'a mut Vec<Event>,
 }
 
@@ -483,7 +483,7 @@ impl Tcp {
         self.in_network(p)
     }
 
-    /// What the sender does, in a word or two: `opening`, `slow start`, `avoidance` (congestion avoidance), `recovery` (fast
+    /// The sender's phase, in a word or two: `opening`, `slow start`, `avoidance` (congestion avoidance), `recovery` (fast
     /// recovery), `timeout` (sending again what it sent before a timeout) or `closed`.
     #[must_use]
     pub fn phase(&self) -> &'static str {

@@ -1,4 +1,4 @@
-//! What a sender with SACK knows of the data in flight: the scoreboard of RFC 6675.
+//! The SACK scoreboard (RFC 6675): the sender's state of the data in flight.
 
 use aqmkit_base::Instant;
 
@@ -14,7 +14,7 @@ use super::usage::Usage;
 use crate::profile::{LossDetection, Profile};
 use crate::segment::Segment;
 
-/// What the one alarm of a sender is set for.
+/// The purpose of the sender's single timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum WaitsFor {
     #[default]
@@ -38,7 +38,7 @@ pub(super) struct Probe {
 /// endpoint that needs none of it stays small.
 #[derive(Clone, Debug)]
 pub(super) struct Outstanding {
-    /// What has come above the highest acknowledgement.
+    /// Ranges SACKed above the cumulative ACK.
     pub(super) sacked: Ranges,
     /// Above what this recovery has sent again (`HighRxt`).
     pub(super) high_rxt: u64,
@@ -54,7 +54,7 @@ pub(super) struct Outstanding {
     pub(super) expires: Alarm,
     /// The segments in flight, where the profile or the congestion control asks for the record.
     pub(super) sent: Option<Box<Sent>>,
-    /// What the last reduction may be taken back to.
+    /// The state to restore if the last reduction proves spurious.
     pub(super) undo: Option<Box<Undo>>,
     /// The byte counters of accurate ECN.
     pub(super) counting: Option<Box<Counting>>,
@@ -88,7 +88,7 @@ impl Default for Outstanding {
     }
 }
 
-/// What an acknowledgement has brought.
+/// The effect of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Brought {
     /// Bytes that were SACKed for the first time.
@@ -108,7 +108,7 @@ impl Outstanding {
             sent.on_acked(seg.ack, now, |e| rack.on_delivered(e, true, now));
         }
         for (start, end) in seg.options.held(seg.ack) {
-            // What was never sent cannot have come.
+            // A block above `SND.MAX` is invalid.
             if end <= max {
                 brought.sacked += self.on_block(Range { start, end }, now);
             }

@@ -5,7 +5,7 @@ use crate::profile::RateReduction;
 /// The state of one recovery. All in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
-    /// What was in flight when recovery began (`RecoverFS`); 0 when this is not used.
+    /// Bytes in flight at the start of recovery (`RecoverFS`); 0 when PRR is not used.
     flight: u64,
     /// Delivered since (`prr_delivered`).
     delivered: u64,
@@ -13,12 +13,12 @@ pub(super) struct Prr {
     out: u64,
     /// How far the last acknowledgement lets what is in the network grow.
     window: u64,
-    /// What is in the network if nothing more was lost since the last acknowledgement.
+    /// Bytes in the network, if no more was lost since the last acknowledgement.
     pipe: u64,
     how: RateReduction,
 }
 
-/// What an acknowledgement tells.
+/// The input of PRR from one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     /// So much has arrived.
@@ -36,7 +36,7 @@ impl Prr {
         Prr { flight, how, ..Prr::default() }
     }
 
-    /// What may be in the network, where this decides.
+    /// The window while PRR is active.
     pub(super) fn window(&self) -> Option<u64> {
         (self.flight > 0).then_some(self.window)
     }

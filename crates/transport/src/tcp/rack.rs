@@ -30,7 +30,7 @@ const MIN_PROBE: Duration = Duration::from_millis(2);
 /// Recoveries without a D-SACK after which the reordering window is a quarter again (`RACK.reo_wnd_persist`).
 const PERSISTS: u8 = 16;
 
-/// What RACK knows (RFC 8985 section 5.2).
+/// RACK's state (RFC 8985 section 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
     /// The last transmission of those delivered (`RACK.xmit_ts` and `RACK.end_seq`).

@@ -20,7 +20,7 @@ enum Owed {
     AtOnce,
 }
 
-/// What a segment has brought.
+/// The effect of one segment at the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Arrival {
     /// There is more data in order than before.
@@ -29,7 +29,7 @@ pub(super) struct Arrival {
     pub(super) finished: bool,
 }
 
-/// What lies above the data in order, the peer's FIN, and autotuning.
+/// Data above the in-order data, the peer's FIN, and autotuning.
 #[derive(Clone, Debug, Default)]
 struct Above {
     ranges: Ranges,
@@ -38,7 +38,7 @@ struct Above {
     /// A sequence number in each of the ranges that were last added to, the latest first: what SACK reports
     /// (RFC 2018 section 4). 0 is none.
     recent: [u64; Options::MOST],
-    /// What the last segment has brought a second time, until it is reported (RFC 2883).
+    /// The duplicate part of the last segment, until D-SACK reports it (RFC 2883).
     duplicate: Option<Range>,
     compression: Compression,
     tuning: Option<Autotuning>,
@@ -360,7 +360,7 @@ impl Receiver {
         (usize::from(twice) + self.reported().count()).min(Options::MOST - usize::from(timestamps))
     }
 
-    /// What SACK reports, the latest first.
+    /// The ranges that SACK reports, the latest first.
     fn reported(&self) -> impl Iterator<Item = Range> + '_ {
         let above = self.above.as_deref().filter(|a| !a.ranges.is_empty());
         above.map(Above::reported).into_iter().flatten()
@@ -402,7 +402,7 @@ mod tests {
             Host { receiver, clock: Clock::new(Duration::ZERO), profile, timestamps: false }
         }
 
-        /// What is waited for with data that comes at these times.
+        /// The ACK delays for data that arrives at these times.
         fn waits(&mut self, arrivals: &[u64]) -> Vec<u64> {
             let wait = |ms: &u64| {
                 let now = Instant::from_nanos(ms * 1_000_000);
@@ -439,7 +439,7 @@ mod tests {
         let arrivals = [1000, 1039, 1098, 1176, 1197, 1217, 1237, 2000, 2001, 2002];
         // 40; 20 + 39; 29 + 59 where 59 is not below 59: stays; 78 is above; 29 + 21; 25 + 20; 22 + 20; stays; 21 + 20; 20 + 20.
         assert_eq!(host.waits(&arrivals), [40, 59, 59, 59, 50, 45, 42, 42, 41, 40]);
-        // What is known may come to be above the most, but is not waited for.
+        // The estimate may exceed the maximum, but the delay does not.
         host.receiver.patience = 250;
         assert_eq!(host.waits(&[2201]), [200]);
     }

@@ -1,4 +1,4 @@
-//! What a BSD host keeps of its ended connections with the route to a peer, and begins the next connection to that peer with.
+//! Metrics that a BSD host caches with the route to a peer when a connection ends, and starts the next connection to that peer with.
 //!
 //! 4.4BSD's routes have room for a round-trip time, its variation and a slow-start threshold (`rt_metrics`; TCP/IP Illustrated volume 2,
 //! section 27.9). FreeBSD 2.2 makes every route to a host keep them: each peer gets a host route of its own, whose pipe size is the default

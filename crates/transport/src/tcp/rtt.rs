@@ -13,7 +13,7 @@ use crate::profile::{Profile, Timer};
 pub(crate) struct Rtt {
     srtt: i64,
     rttvar: i64,
-    /// What the estimate says the timeout should be.
+    /// The timeout from SRTT and RTTVAR, before backoff.
     base: Duration,
     /// The least timeout, in ticks, that the last measurement allows.
     least: u32,
@@ -117,7 +117,7 @@ impl Rtt {
         }
     }
 
-    /// The handshake timed out, last after waiting for `waited`, and gave no measurement. 4.4BSD goes on
+    /// The handshake timed out, last after waiting for `waited`, and gave no measurement. 4.4BSD continues
     /// with the timeout it was at; RFC 6298 (5.7) asks for 3 s.
     pub(super) fn after_handshake_timeout(&mut self, p: &Profile, waited: Duration) {
         self.base = match p.timer {

@@ -10,7 +10,7 @@ use crate::congestion::Cx;
 use crate::profile::{ByteCounting, Profile, RateReduction, Timer};
 use crate::segment::Segment;
 
-/// What `NextSeg` of RFC 6675 answers.
+/// The answer of `NextSeg` (RFC 6675).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// Something that was never sent.
@@ -45,7 +45,7 @@ impl Tcp {
             }
         };
         self.answer_probe(seg, call);
-        // What brings nothing (the peer's data, a change of its window) says nothing of a recovery either.
+        // Only acknowledgements of new data are evidence: data of the peer and window updates are not.
         if self.recovery != Recovery::None && self.may_be_undone() && (acked > 0 || brought.sacked > 0) {
             let until = self.recovery_end();
             let sacked = brought.sacked > 0 && seg.options.held(seg.ack).next().is_some_and(|(start, _)| start < until);
@@ -83,7 +83,7 @@ impl Tcp {
         true
     }
 
-    /// New data was acknowledged: recovery ends, goes on, or is none.
+    /// Handles an acknowledgement of new data, which may end recovery.
     fn on_progress(&mut self, ack: u64, acked: u64, marked: u64, call: &mut Call<'_, '_>) {
         match self.recovery {
             Recovery::Fast { until, .. } if ack >= until => {
@@ -109,7 +109,7 @@ impl Tcp {
         }
     }
 
-    /// Where the recovery ends that goes on.
+    /// The recovery point.
     fn recovery_end(&self) -> u64 {
         match self.recovery {
             Recovery::Fast { until, .. } | Recovery::Timeout { until } => until,
@@ -123,7 +123,7 @@ impl Tcp {
         match measured {
             Some(rtt) if call.p.timer == Timer::Exact => {
                 call.sample = self.rtt.sample(call.p, rtt.as_nanos());
-                // What was timed besides has ended with it: a later acknowledgement would measure too much.
+                // RTT samples whose data this acknowledges are dropped: a later acknowledgement would measure too much.
                 self.timed = self.timed.filter(|timed| seg.ack < timed.until.get());
             }
             _ => self.measure(seg, call),
@@ -190,7 +190,7 @@ impl Tcp {
         end - first.start
     }
 
-    /// `begun_with` is what recovery has begun with by this acknowledgement, if it has: part of what it lets go.
+    /// `begun_with`: bytes that this acknowledgement has already retransmitted on entering recovery.
     fn reduce_in_proportion(&mut self, delivered: u64, advances: bool, begun_with: u64, p: &Profile) {
         if p.rate_reduction != RateReduction::No {
             let (pipe, ssthresh) = (self.in_network(p).saturating_sub(begun_with), self.control.ssthresh());
@@ -200,7 +200,7 @@ impl Tcp {
         }
     }
 
-    /// What is thought to be in the network (`pipe` of RFC 6675).
+    /// Bytes thought to be in the network (`pipe` of RFC 6675).
     pub(super) fn in_network(&self, p: &Profile) -> u64 {
         let Some(o) = self.outstanding.as_deref().filter(|_| self.sack) else { return self.flight() };
         match (&o.sent, self.recovery) {
@@ -223,7 +223,7 @@ impl Tcp {
     /// RFC 6675 section 5 steps 3 and C.
     #[inline(never)]
     pub(super) fn output_by_pipe(&mut self, idle: bool, call: &mut Call<'_, '_>) {
-        // What is left of the segments that go at once.
+        // Segments left in the current burst.
         let mut left = 0;
         while let Some(next) = self.next_seg(idle, call.p) {
             if left == 0 {

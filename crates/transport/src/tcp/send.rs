@@ -59,7 +59,7 @@ impl Tcp {
             return;
         }
         let window = (self.control.cwnd() + self.limited_window(call.p)).min(u64::from(self.peer_window));
-        // What is left of the segments that go at once.
+        // Segments left in the current burst.
         let mut left = 0;
         while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
             if left == 0 {
@@ -133,7 +133,7 @@ impl Tcp {
         if open { u64::from(self.dup_acks.min(2)) * p.mss.0 } else { 0 }
     }
 
-    /// What may be lost, as it is sent again: with the FIN if that was sent with it. An application may have closed since.
+    /// A range to retransmit, with the FIN if that was sent with it: the application may have closed since.
     pub(super) fn cut_of(&self, range: Range) -> Cut {
         let end = range.end.min(self.end);
         let fin = self.closing && range.end > self.end;
@@ -239,7 +239,7 @@ impl Tcp {
         self.stats.retransmissions += u32::from(again);
     }
 
-    // What most segments do without stays out of the way of those.
+    // Most segments need no options; this stays out of their path.
     #[inline(never)]
     fn options(&mut self, flags: Flags, len: u32, p: &Profile) -> Options {
         if flags.has(Flags::SYN) {

@@ -1,4 +1,4 @@
-//! What is in flight, segment by segment: for loss detection by time (RFC 8985) and for controls that
+//! Per-segment state of the data in flight: for loss detection by time (RFC 8985) and for controls that
 //! measure the rate of delivery (draft-cheng-iccrg-delivery-rate-estimation-02).
 //!
 //! Kept only where one of the two asks for it. Every operation costs constant time for each segment sent,
@@ -64,7 +64,7 @@ impl Entry {
 pub(crate) struct Loss {
     /// As it was sent.
     pub(crate) entry: Entry,
-    /// What was lost since it was sent, itself included (`RS.lost` of draft-ietf-ccwg-bbr).
+    /// Bytes lost since it was sent, itself included (`RS.lost` of draft-ietf-ccwg-bbr).
     pub(crate) since: u64,
 }
 
@@ -78,20 +78,20 @@ pub(crate) struct Rate {
     /// When the segment was sent that was last delivered, or when sending began after silence
     /// (`C.first_sent_time`).
     pub(crate) first_sent: Instant,
-    /// What is sent until this much is delivered tells nothing of the path; 0 if it does (`C.app_limited`).
+    /// Samples are app-limited until this much is delivered (`C.app_limited`); 0 if they are not.
     pub(crate) app_limited: u64,
     /// Sequence numbers marked as lost so far (`C.lost`).
     pub(crate) lost: u64,
 }
 
-/// What one acknowledgement has brought.
+/// The effect of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct News {
     /// Sequence numbers delivered.
     pub(crate) delivered: u64,
     /// Sequence numbers marked as lost.
     pub(crate) lost: u64,
-    /// Of the segments delivered the one that was sent last, as it was sent: where a rate sample begins.
+    /// The most recently sent of the segments delivered, as it was sent: the start of the rate sample.
     pub(crate) newest: Option<Entry>,
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct Sent {
     sacked: usize,
     rate: Rate,
     news: News,
-    /// What was last found to be lost, where the congestion control looks at each.
+    /// Segments last marked as lost, where the congestion control examines each.
     losses: Option<Vec<Loss>>,
 }
 
@@ -156,7 +156,7 @@ impl Sent {
         &self.rate
     }
 
-    /// What the acknowledgement that is being read has brought so far.
+    /// The effect of the acknowledgement being processed, so far.
     pub(crate) fn news(&self) -> &News {
         &self.news
     }
@@ -194,7 +194,7 @@ impl Sent {
             if entry.place == Place::Lost {
                 self.in_flight += u64::from(entry.len);
             }
-            // What was SACKed is never sent again.
+            // SACKed segments are never retransmitted.
             if entry.place != Place::Sacked {
                 self.transmissions += 1;
                 let again = Self::snapshot(&self.rate, entry.seq, entry.len, self.transmissions, self.in_flight, now);
@@ -422,7 +422,7 @@ mod tests {
         sent.on_sent(piece(3), ms(11));
         sent.on_sent(piece(1), ms(12));
         assert_eq!(numbers(&sent), [4, 6, 3, 5]);
-        // What is SACKed is not sent again, and a longer piece is several transmissions.
+        // SACKed segments are not retransmitted, and a longer range counts as several transmissions.
         sent.on_sacked(piece(1), ms(20), |_| ());
         sent.on_sent(Range { start: 0, end: 500 }, ms(21));
         assert_eq!(numbers(&sent), [7, 6, 8, 9, 10]);

@@ -36,11 +36,11 @@ enum Frto {
     SentNew,
 }
 
-/// What a reduction may be taken back to.
+/// The state to restore if a reduction proves spurious.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     before: Window,
-    /// What was the oldest unacknowledged byte (`undo_marker`).
+    /// The oldest unacknowledged byte at the reduction (`undo_marker`).
     from: u64,
     /// Segments sent again that no D-SACK has shown to be needless (`undo_retrans`).
     resent: u32,
@@ -107,8 +107,8 @@ impl Tcp {
         }
     }
 
-    /// What an acknowledgement in recovery says of that recovery. `acked` bytes are new; `sacked` is whether bytes were SACKed for the
-    /// first time that were in flight when the timer expired. Returns whether F-RTO has given up, and old data goes again.
+    /// Judges a recovery by an acknowledgement. `acked` bytes are new; `sacked` is whether it SACKs for the first time bytes that were in flight when
+    /// the timer expired. Returns whether F-RTO gives up, so that old data is retransmitted.
     #[inline(never)]
     pub(super) fn judge_recovery(&mut self, seg: &Segment, acked: u64, sacked: bool, call: &mut Call<'_, '_>) -> bool {
         let Some(&mut undo) = self.undo_mut() else { return false };

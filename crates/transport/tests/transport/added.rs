@@ -298,8 +298,7 @@ fn feedback_tells_of_each_delivery_once() {
     }
 }
 
-/// What says nothing of a delivery: an acknowledgement that comes again when all has been acknowledged, one that others have overtaken, and one with data
-/// of the peer.
+/// Acknowledgements that show no delivery: a repeated one when all data is acknowledged, an overtaken one, and one with data of the peer.
 #[test]
 fn feedback_tells_of_nothing_that_was_not_delivered() {
     // Each segment comes a second time, and is acknowledged again when nothing is in flight.

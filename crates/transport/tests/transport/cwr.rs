@@ -48,8 +48,8 @@ fn second_round(pair: &Pair) -> Vec<u64> {
     new.map(|(at, _)| at.as_nanos() / 1_000_000).collect()
 }
 
-/// Of twenty, ten remain. In proportion, every second acknowledgement lets one go, but for the 18th, after which ten are in flight;
-/// at once, the first ten let none.
+/// From twenty in flight, ten remain. In proportion, every second acknowledgement releases a segment, except for the 18th, after which ten are in
+/// flight; at once, the first ten release none.
 #[test]
 fn the_window_comes_down_over_a_round_trip() {
     let mut held = run(&profile(Kind::Sack, true), None);

@@ -15,7 +15,7 @@ pub(crate) const fn ms(n: u64) -> Instant {
     Instant::from_nanos(n * 1_000_000)
 }
 
-/// What the wire does with a segment.
+/// The fate of a segment on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Pass,

@@ -1,4 +1,4 @@
-//! What Linux's hosts do otherwise than BSD's: when windows grow, when connections are idle, what waits, what is acknowledged.
+//! Where Linux hosts differ from BSD: window growth, idle connections, delays, acknowledgements.
 
 use aqmkit_base::{Bytes, Duration, Instant};
 use aqmkit_transport::profile::IdleSince;
@@ -321,8 +321,8 @@ fn slow_start_counts_its_rounds_from_the_first_segment() {
     assert_eq!(pair.ends[A].ssthresh(), 132_000);
 }
 
-/// Of eleven segments 1 and 3 to 5 are overtaken. Three acknowledgements of each hole go at once: 2 and 6 for the first, which 1 fills, then 7 to 9; what
-/// reports 10 waits a millisecond, and the slack of the timer. Segments of one byte are segments like others.
+/// Eleven segments, of which 1 and 3 to 5 are overtaken. Three acknowledgements of each hole are sent at once: 2 and 6 for the first, which 1 fills,
+/// then 7 to 9; the report of 10 is delayed by a millisecond and the slack of the timer. Segments of one byte are no exception.
 #[test]
 fn each_hole_is_reported_at_once_three_times() {
     for len in [1000, 1] {

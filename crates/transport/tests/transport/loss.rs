@@ -31,8 +31,8 @@ fn sent_at(pair: &Pair, at: u64) -> Vec<u64> {
     pair.data(A).iter().filter(|d| d.0 == ms(at)).map(|d| d.1 / 1000).collect()
 }
 
-/// Of ten in flight the first is lost: nine duplicates at 250 ms. The third halves the window and sends
-/// again, cwnd 5 + 3; six more inflate it to 14, and the last four of them let a segment go each.
+/// The first of ten in flight is lost: nine duplicate ACKs at 250 ms. The third halves the window and retransmits, cwnd 5 + 3; six more inflate it to
+/// 14, and the last four of them release a segment each.
 #[test]
 fn one_loss_is_mended_by_fast_retransmit() {
     for kind in [Kind::Reno, Kind::NewReno] {

@@ -129,7 +129,7 @@ fn what_parameters_may_be_ends_where_it_should() {
     }
 }
 
-/// What a page gives as a value (`0.7`, `true`, `"no"`, `100ms`), not in words.
+/// The value of a cell (`0.7`, `true`, `"no"`, `100ms`); `None` for words.
 fn given(cell: &str) -> Option<Value> {
     let cell = cell.trim_matches('`');
     let value = serde_json::from_str(cell).unwrap_or_else(|_| Value::from(cell));

@@ -122,7 +122,7 @@ fn feedback(case: &Case) -> EcnFeedback {
     [EcnFeedback::Classic, EcnFeedback::Accurate][usize::from(case.seed & 16 > 0)]
 }
 
-/// What one end has sent so far.
+/// Header values that one end has sent so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Headers {
     /// The highest acknowledgement.
@@ -132,7 +132,7 @@ struct Headers {
 }
 
 impl Headers {
-    /// What is wrong with a segment that goes now: RFC 9293 section 3.10, RFC 7323 sections 2 and 3.2.
+    /// Checks a segment being sent: RFC 9293 section 3.10, RFC 7323 sections 2 and 3.2.
     fn wrong(&mut self, seg: &Segment, p: &Profile) -> Option<&'static str> {
         let timestamps = if p.timestamps { 12 } else { 0 };
         let before = std::mem::replace(
@@ -268,12 +268,12 @@ proptest! {
     }
 }
 
-/// What no TCP may do, whatever happens on the wire: the first segment with which this one did it, and what that was.
+/// The first segment that violates an invariant of TCP, whatever the wire did, and the violation.
 fn forbidden(case: &Case) -> Option<String> {
     let timestamps = case.seed & 32 > 0;
     let p = Profile { ecn_feedback: feedback(case), ecn_option: true, timestamps, ..profile(case) };
     let (pair, _) = play_on(case, &p, 400);
-    // What each end has offered: where its window ends, and how long it was.
+    // The right edge and size of the window that each end has advertised.
     let (mut edges, mut windows, mut headers) = ([0; 2], [0; 2], [Headers::default(); 2]);
     pair.sent.iter().find_map(|sent| {
         let end = sent.seg.seq + u64::from(sent.seg.len);

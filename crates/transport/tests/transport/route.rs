@@ -1,4 +1,4 @@
-//! What the routes of a BSD host keep from one connection to the next.
+//! Metrics that the routes of a BSD host keep from one connection to the next.
 
 use aqmkit_base::{Bytes, Duration};
 use aqmkit_transport::{Profile, Route};

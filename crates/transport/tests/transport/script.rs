@@ -46,12 +46,12 @@ mod scale;
 use aqmkit_base::{Ecn, Instant};
 use aqmkit_transport::{Event, Profile};
 
-/// What a script says.
+/// The content of a script.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     /// The profile of the endpoint.
     pub(crate) profile: Profile,
-    /// What happens, in the order of time.
+    /// The steps, in the order of time.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -62,11 +62,11 @@ pub(crate) struct Step {
     pub(crate) line: usize,
     /// When it happens.
     pub(crate) at: Instant,
-    /// What happens.
+    /// The action.
     pub(crate) act: Act,
 }
 
-/// What happens.
+/// An action or an expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Act {
     /// The application opens the connection.
@@ -79,7 +79,7 @@ pub(crate) enum Act {
     Arrives(Words),
     /// The endpoint sends this.
     Sends(Words),
-    /// What the endpoint shows of itself.
+    /// Values that the endpoint reports about itself.
     State(Vec<(Quantity, Value)>),
     /// The endpoint tells its owner this.
     Tells(Event),
@@ -87,7 +87,7 @@ pub(crate) enum Act {
     End,
 }
 
-/// What a segment is.
+/// The type of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Syn,
@@ -97,7 +97,7 @@ pub(crate) enum Form {
     Reset,
 }
 
-/// What a line says about a segment.
+/// The description of a segment in a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Words {
     pub(crate) form: Form,
@@ -130,14 +130,14 @@ pub(crate) enum Quantity {
     Undone,
 }
 
-/// What it must be.
+/// An expected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value {
     /// A number, and how far from it is near enough.
     Near(f64, f64),
     /// A number of bytes, of what is otherwise counted in segments.
     Bytes(u64),
-    /// What the profile begins with.
+    /// The initial value of the profile.
     Initial,
 }
 

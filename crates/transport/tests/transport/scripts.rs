@@ -112,8 +112,8 @@ fn every_script_is_played_and_names_its_source() {
     assert_eq!(there, SCRIPTS.iter().map(|(name, _)| (*name).to_owned()).collect());
 }
 
-/// What happens does not depend on the size of a segment, were it a byte. But proportional rate reduction rounds up to whole bytes, which for
-/// segments of a byte is a segment: `linux_mark` sends one sooner.
+/// Behaviour does not depend on the segment size, be it one byte. The exception is proportional rate reduction, which rounds up to whole bytes, and
+/// so to a segment of one byte: `linux_mark` sends one earlier.
 #[test]
 fn a_byte_is_a_segment_like_another() {
     let mut played = 0;

@@ -17,7 +17,7 @@ fn profile(flight: u32) -> Profile {
     }
 }
 
-/// What of A's new data, counted from 0, comes late, and by how many ms.
+/// Delays some of A's new data, counted from 0, by so many ms.
 fn delay_data(pair: &mut Pair, late: impl Fn(u64) -> Option<u64> + 'static) {
     let mut n = 0;
     pair.script = Box::new(move |from, seg| {
@@ -29,7 +29,7 @@ fn delay_data(pair: &mut Pair, late: impl Fn(u64) -> Option<u64> + 'static) {
     });
 }
 
-/// What A sent again: when, and which segment from 0.
+/// A's retransmissions: time, and segment from 0.
 fn again(pair: &Pair) -> Vec<(u64, u64)> {
     let resent = pair.sent.iter().filter(|s| s.from == A && s.seg.retransmission);
     resent.map(|s| (s.at.as_nanos() / 1_000_000, (s.seg.seq - 1) / 1000)).collect()
@@ -214,7 +214,7 @@ fn a_timeout_that_was_right_stands() {
         let (first, then) = (ms(1_150), ms(1_250));
         assert_eq!(sent[..3], [(first, 0), (then, 8_000), (then, 9_000)], "{:?}", p.congestion);
         assert_eq!(sent[3], (ms(1_350), 1_000), "{:?}", p.congestion);
-        // What one acknowledgement in slow start has opened is no more than the three that may stay, and stays.
+        // The growth by one acknowledgement in slow start is at most the three allowed segments, and is kept.
         let at_once = pair.data(A).iter().filter(|d| d.0 == ms(1_350)).count();
         assert_eq!(at_once, 2, "{:?}", p.congestion);
     }

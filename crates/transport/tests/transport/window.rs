@@ -263,7 +263,7 @@ fn the_first_slow_start_ends_with_the_first_loss() {
     assert!(!pair.ends[A].is_in_first_slow_start(&p));
 }
 
-/// What holds a sender, with segments of 1000 bytes over 20 ms: whichever of 20 kB of receive window, 10 kB of send buffer and 5 kB of congestion
+/// The limit of a sender with segments of 1000 bytes over 20 ms: whichever of 20 kB of receive window, 10 kB of send buffer and 5 kB of congestion
 /// window is the smallest, and the application when all was sent. With segmentation offload too, where the sender waits for room for several segments.
 #[test]
 fn the_smallest_limit_holds_the_sender() {

@@ -48,7 +48,7 @@ pub(super) fn to_drop(
     let mut found = 0;
     for (at, old) in acks {
         if eligible.is_some_and(|(_, marks)| marks != old.marks) {
-            // What it says about ECN would be lost.
+            // Dropping it would lose its ECN feedback.
             eligible = None;
             found -= 1;
         }

@@ -8,7 +8,7 @@ use crate::link::Link;
 use crate::params::{ParamError, in_range, positive_time};
 use crate::storage::FlowCache;
 
-/// What flows have contracts, and what they say.
+/// The classes of flows with contracts, and the terms.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) critical: ClassSet,
@@ -36,7 +36,7 @@ impl Terms {
     }
 }
 
-/// What a flow has sent in its period.
+/// Bytes that a flow has sent in its period.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     since: Instant,

@@ -12,7 +12,7 @@ use crate::params::ParamError;
 use crate::qdisc::Qdisc;
 use crate::storage::Classifier;
 
-/// What happens when marking saturates.
+/// The reaction to saturated marking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overload {
@@ -37,9 +37,9 @@ pub enum DropAt {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a time such as \"1ms\" or a number of packets such as \"5p\"")]
 pub enum Threshold {
-    /// Of the packet's delay.
+    /// A threshold of the packet's delay.
     Delay(Duration),
-    /// Of the queue's length.
+    /// A threshold of the queue's length.
     Length(Amount),
 }
 
@@ -47,7 +47,7 @@ pub enum Threshold {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What both queues together may hold.
+    /// Limit of both queues together.
     pub limit: Amount,
     /// The same in bytes.
     #[serde(alias = "memory_limit", skip_serializing_if = "Option::is_none")]
@@ -83,9 +83,9 @@ pub struct Params {
     /// Where no more packets remain in L, none is marked for its delay; 0 marks always.
     #[serde(alias = "th_len")]
     pub min_qlen_step: u32,
-    /// What goes into the L queue.
+    /// The packets that go into the L queue.
     pub classifier: Classifier,
-    /// What happens when marking saturates.
+    /// The reaction to saturated marking.
     pub overload: Overload,
     /// Where the base probability is applied.
     pub drop_at: DropAt,

@@ -1,4 +1,4 @@
-//! What is known of the flows, and who is restricted: Floyd and Fall 1999, section IV.
+//! State of the flows, and the restricted ones among them: Floyd and Fall 1999, section IV.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ impl Drops {
     }
 }
 
-/// What arrived and what was dropped in an interval.
+/// Arrivals and drops in an interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) packets: u64,
@@ -83,7 +83,7 @@ fn remember(list: &mut Past, most: u32, flow: FlowKey, estimate: Estimate) {
     list.push_back((flow, estimate));
 }
 
-/// What is remembered of the flow at its lowest drop rate.
+/// The recorded estimate of the flow at its lowest drop rate.
 fn at_lowest_loss(list: &Past, flow: FlowKey) -> Option<Estimate> {
     let own = list.iter().filter(|(known, _)| *known == flow).map(|(_, estimate)| *estimate);
     own.min_by(|a, b| a.loss.total_cmp(&b.loss))
@@ -122,7 +122,7 @@ impl Judge {
             metric(early, forced, open.early_packets as f64, open.drops as f64)
         };
         let flows = self.dropped.iter().map(|(flow, drops)| (part(drops), flow));
-        // Of equal ones the one with the smallest key, wherever the table has it.
+        // Ties go to the smallest key, wherever the table has it.
         let (most, flow) = flows.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
         Some((flow, Estimate { rate: most * open.bytes as f64 / config.interval, loss: open.loss() }))
     }

@@ -52,7 +52,7 @@ params_with_red! {
         pub max_flows: u32 = 1000,
         /// Flows restricted at a time.
         pub max_restricted: u32 = 100,
-        /// What the class's queue may hold.
+        /// Limit of the class's queue.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub restricted_limit: Option<Amount> = None,
     }

@@ -13,7 +13,7 @@ const WEIGHT: f64 = 1.0 / 512.0;
 /// RED's part of a discipline's parameters, as a user writes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedParams {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: Amount,
     /// Average below which nothing is dropped.
     pub min: Option<Amount>,
@@ -121,7 +121,7 @@ macro_rules! params_with_red {
         #[serde(default, deny_unknown_fields)]
         pub struct Params {
             $($(#[$of_field])* pub $field: $type,)*
-            /// What the queue may hold.
+            /// Limit of the queue.
             pub limit: aqmkit_base::Amount,
             /// RED's lower threshold.
             #[serde(skip_serializing_if = "Option::is_none")]

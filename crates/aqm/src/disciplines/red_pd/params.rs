@@ -11,7 +11,7 @@ use crate::law::preferential::Pace;
 use crate::link::Link;
 use crate::params::{ParamError, in_range};
 
-/// What makes a flow identified.
+/// The criterion that identifies a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Identify {
@@ -34,7 +34,7 @@ params_with_red! {
         /// Lists that count.
         #[serde(alias = "M")]
         pub m: u32 = 5,
-        /// What makes a flow identified.
+        /// The criterion that identifies a flow.
         pub identify: Identify = Identify::Multiple,
         /// Drops that identify a flow in fewer lists.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use crate::params::{ParamError, in_range};
 use crate::qdisc::Backlog;
 use crate::verdict::Why;
 
-/// What is the same for all queues.
+/// Settings that all queues share.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     /// Bytes that a queue may hold.

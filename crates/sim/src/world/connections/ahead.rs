@@ -1,4 +1,4 @@
-//! What is prefetched of a connection, and when: nothing here affects results.
+//! Prefetching of connections: nothing here affects results.
 
 use aqmkit_base::Instant;
 

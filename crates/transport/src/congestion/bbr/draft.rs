@@ -277,7 +277,7 @@ impl Draft {
         (self.in_recovery, self.packet_conservation) = (false, false);
     }
 
-    /// What was needless says nothing of the pipe.
+    /// A spurious loss says nothing about the pipe.
     fn undo(&mut self) {
         if !self.filled_pipe {
             (self.full_bw, self.full_bw_count) = (0.0, 0);

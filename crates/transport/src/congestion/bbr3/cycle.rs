@@ -12,13 +12,13 @@ const WAIT: Duration = Duration::from_secs(2);
 const WAIT_VARIES: Duration = Duration::from_secs(1);
 /// Round trips from one probe to the next, at most.
 const MOST_ROUNDS: u64 = 63;
-/// The growth of the bound doubles so often at most.
+/// The maximum number of doublings of the bound's growth.
 const MOST_DOUBLINGS: u32 = 30;
 
 /// The state of probing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
-    /// Until a round trip has passed what comes back tells of the probe that has ended (`BBR.ack_phase` is `ACKS_PROBE_STOPPING`).
+    /// ACKs still reflect the finished probe, until a round trip has passed (`BBR.ack_phase` is `ACKS_PROBE_STOPPING`).
     stopping: bool,
     /// `BBR.cycle_count`.
     pub(super) count: u64,
@@ -57,7 +57,7 @@ impl Default for Cycle {
 }
 
 impl Cycle {
-    /// What comes back next tells of the probe that `ProbeRTT` has interrupted.
+    /// The next ACKs still reflect the probe that `ProbeRTT` interrupted.
     pub(super) fn begin_probe_rtt(&mut self) {
         self.stopping = true;
     }

@@ -37,7 +37,7 @@ fn gains(phase: Phase) -> (f64, f64) {
 /// Where nothing bounds what may be in flight.
 const INFINITY: u64 = u64::MAX;
 
-/// What is fixed for a connection.
+/// Constants of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) smss: u64,
@@ -50,7 +50,7 @@ pub(super) struct Setting {
     pub(super) counts_marks: bool,
 }
 
-/// What was before a loss, to be restored.
+/// The state before a loss, to restore if that was spurious.
 #[derive(Clone, Copy, Debug, Default)]
 struct Saved {
     at: Option<u64>,
@@ -307,7 +307,7 @@ impl Draft {
         }
     }
 
-    /// What the marks of the round trip leave of the short-term bound.
+    /// Reduces the short-term bounds after a round trip with marks.
     fn end_round_of_marks(&mut self, rs: &Sample, now: Instant) -> Option<u64> {
         let weighed = self.weighs_marks();
         let (delivered, marked) = std::mem::take(&mut self.round_marks);

@@ -1,4 +1,4 @@
-//! What losses and marks do to the bounds, and how that is taken back.
+//! The response of the bounds to losses and marks, and its undo.
 
 use aqmkit_base::Duration;
 
@@ -12,7 +12,7 @@ use crate::tcp::{Loss, Sent};
 const LOSS_THRESHOLD: f64 = 0.02;
 /// `BBRStartupFullLossCnt`.
 const STARTUP_PIECES: u32 = 6;
-/// Linux: marks tell of a short queue where round trips are no longer than this.
+/// Linux: marks indicate a short queue where round trips are no longer than this.
 const ECN_MOST_RTT: Duration = Duration::from_millis(5);
 /// Linux: the weight of a round trip in the share of marks, what the share takes off, the share that is too much, and the round trips of it
 /// that end Startup.
@@ -21,7 +21,7 @@ const ECN_FACTOR: f64 = 1.0 / 3.0;
 const ECN_THRESHOLD: f64 = 0.5;
 const ECN_ROUNDS: u32 = 2;
 
-/// What was before a loss (`BBR.undo_state` and its kin).
+/// The state before a loss (`BBR.undo_state` and related).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// The state that a loss has ended.
@@ -74,7 +74,7 @@ impl Marks {
 }
 
 impl Bbr3 {
-    /// Whether the endpoint tells of every lost segment.
+    /// Whether the endpoint reports every lost segment.
     pub(super) fn sees_losses(cx: &Cx<'_>) -> bool {
         cx.sack && cx.profile.uses_rack()
     }

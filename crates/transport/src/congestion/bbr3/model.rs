@@ -17,7 +17,7 @@ const HEADROOM: f64 = 0.15;
 /// `BBR.Beta`.
 pub(super) const BETA: f64 = 0.7;
 
-/// What may be in flight and how fast, by what was lost. Infinite (`u64::MAX`) where nothing was.
+/// Upper bounds of the data in flight and of the rate, lowered by losses. Infinite (`u64::MAX`) before any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     /// `BBR.bw_shortterm`, in bytes per second, and `BBR.inflight_shortterm`.
@@ -65,7 +65,7 @@ impl Bounds {
     }
 }
 
-/// What the path delivered in the last round trip, and what it lost (`BBR.bw_latest` and its kin).
+/// Delivery and loss in the last round trip (`BBR.bw_latest` and related).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Latest {
     pub(super) bw: f64,

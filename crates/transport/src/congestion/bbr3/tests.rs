@@ -368,7 +368,7 @@ fn losses_between_probes_lower_the_short_term() {
     // The window was two products.
     assert!((flow.bbr.bounds.bw_short - 0.7 * RATE).abs() < 1.0 && (flow.bbr.bw - 0.7 * RATE).abs() < 1.0);
     assert_eq!((flow.bbr.bounds.inflight_short, flow.bbr.window.cwnd), (140_000, 140_000));
-    // What is delivered is not gone below.
+    // The short-term bounds do not fall below the delivered rate.
     flow.lose(PRODUCT, 1_000);
     flow.round(0.9 * RATE, 60_000);
     assert!((flow.bbr.bounds.bw_short - 0.9 * RATE).abs() < 1.0);
@@ -434,7 +434,7 @@ fn the_shortest_round_trip_is_that_of_ten_seconds() {
     }
 }
 
-/// What comes beyond the rate: ten segments at once every 10 ms on 1 MB/s are nine more than expected.
+/// Aggregation beyond the rate: ten segments at once every 10 ms on 1 MB/s are nine more than expected.
 #[test]
 fn lumps_are_added_to_the_window() {
     let mut lumps = Aggregation::new();

@@ -94,7 +94,7 @@ impl Linux {
 mod tests {
     use super::*;
 
-    /// What is said of each of ten round trips of a round.
+    /// The verdict on each of ten round trips of a round.
     fn judged(micros: [u64; 10], least_ms: u64) -> [bool; 10] {
         let mut it = Linux::new();
         micros.map(|us| it.is_slower(Duration::from_micros(us), Duration::from_millis(least_ms)))

@@ -11,7 +11,7 @@ fn profile() -> Profile {
     Profile { mss: Bytes(MSS), cwnd_limit: Bytes(1 << 40), ..Profile::rfc() }
 }
 
-/// What a control knows at a time with ten segments in flight, one of whose packets took so long.
+/// The context of a control at a time with ten segments in flight, one of whose packets had this one-way delay.
 fn at<'a>(seconds: f64, one_way_ms: u64, profile: &'a Profile, rtt: &'a Rtt) -> Cx<'a> {
     Cx {
         now: Instant::ZERO + Duration::from_secs_f64(seconds),
@@ -51,7 +51,7 @@ fn it_grows_below_the_target_and_shrinks_above() {
     assert_eq!(window_after(&p, &[30]), 10_050);
 }
 
-/// Of the last four delays the least counts: one packet that waits changes nothing, the fourth does.
+/// The minimum of the last four delays counts: one delayed packet changes nothing, the fourth does.
 #[test]
 fn a_packet_that_waits_alone_changes_nothing() {
     let p = profile();

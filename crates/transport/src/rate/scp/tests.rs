@@ -227,7 +227,7 @@ fn the_arrival_rate_is_a_running_mean_over_round_trips() {
     // Two packets in 99 ms, and three in 100 ms.
     assert_eq!(data(199, 100), 0.0);
     assert!(near(data(200, 100), 30_000.0));
-    // What comes at the very time of the first is not counted.
+    // Data at the exact time of the first is not counted.
     assert!(near(data(200, 100), 30_000.0));
     // Two in 125 ms: 16,000.
     assert!(near(data(210, 100), 30_000.0) && near(data(325, 100), 23_000.0));

@@ -41,7 +41,7 @@ impl Losses {
         let arrival = Arrival { seq, at };
         let highest = match self.highest {
             Some(highest) => highest,
-            // What was lost before the first arrival was lost at the same time, as far as can be known.
+            // Losses before the first arrival count as simultaneous with it: their times are unknown.
             None if seq > 0 => {
                 (0..seq).for_each(|n| lost(n, at));
                 arrival

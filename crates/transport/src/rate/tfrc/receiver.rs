@@ -30,7 +30,7 @@ pub struct Receiver {
     last: Option<(Data, Instant)>,
     /// The largest data packet.
     segment: u32,
-    /// What came since the last report, and between the two before it.
+    /// Data since the last report, and between the two before it.
     now: Span,
     before: Option<Span>,
     /// The largest rate reported before any loss.

@@ -35,11 +35,11 @@ struct Model {
     app_limited: u64,
     transmissions: u64,
     found: u64,
-    /// Of the last acknowledgement: bytes delivered and lost, and the segments delivered.
+    /// The last acknowledgement: bytes delivered and lost, and the segments delivered.
     delivered: u64,
     lost: u64,
     brought: Vec<Segment>,
-    /// Of the last look for losses: where they begin, and what was lost since they were sent.
+    /// The last loss detection: start of each lost segment, and bytes lost since it was sent.
     losses: Vec<(u64, u64)>,
 }
 
@@ -92,7 +92,7 @@ impl Model {
         }
     }
 
-    /// Of what the last acknowledgement has brought, what was sent last.
+    /// The most recently sent segment that the last acknowledgement covered.
     fn newest(&self) -> Option<&Segment> {
         self.brought.iter().max_by_key(|s| s.number)
     }
@@ -202,7 +202,7 @@ impl Both {
         self.model.send(seq, end, self.now);
     }
 
-    /// What is lost goes first, as senders have it.
+    /// Retransmits lost data before it sends new data, as senders do.
     fn send_some(&mut self) {
         if let Some((seq, end)) = self.model.next_lost() {
             self.send(seq, end);

@@ -60,7 +60,7 @@ fn counts(net: &Net) -> [u64; 4] {
     std::array::from_fn(|flow| net.delivered(flow))
 }
 
-/// What the slowest of four flows has got since then, over what the fastest has.
+/// Data of the slowest of four flows since then, over that of the fastest.
 fn evenness(net: &Net, since: &[u64; 4]) -> f64 {
     let now = counts(net);
     let rates = || (0..4).map(|flow| (now[flow] - since[flow]) as f64);

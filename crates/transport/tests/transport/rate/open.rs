@@ -104,7 +104,7 @@ fn the_last_byte_is_sent() {
     }
 }
 
-/// What is left goes at the rate, which is a packet in a second at first, and no later: also a single byte.
+/// The last data is sent at the rate, which is a packet per second at first, and no later: also a single byte.
 #[test]
 fn the_rest_goes_when_the_rate_says_so() {
     for bytes in [1_001, 2_000] {

@@ -103,7 +103,7 @@ fn an_acknowledgement_ends_the_backing_off() {
         for silence in silences {
             let (begins, ends) = (net.now, net.now + Duration::from_millis(*silence));
             net.script = Box::new(move |_, now| if now < ends { Fate::Drop } else { Fate::Pass });
-            // What is in flight comes, and its acknowledgements are lost.
+            // Data in flight is delivered, and its acknowledgements are lost.
             net.run_until(ends);
             let tries = net.data().into_iter().filter(|&at| at > begins + Duration::from_millis(200) && at <= ends);
             first.push(tries.min().map(|at| at.since(begins).as_secs_f64()));

@@ -168,8 +168,8 @@ fn marks_count_as_losses() {
     assert!((0.9..1.15).contains(&(seen / lossy)), "{seen} marked, {lossy} lost");
 }
 
-/// What RFC 5348 section 1 promises: the rate changes less than a TCP's, which halves. Under a loss at every hundredth packet it does not change
-/// at all but for the rhythm of reports.
+/// RFC 5348 section 1 promises a rate smoother than that of TCP, which halves. With every hundredth packet lost it is constant apart from the rhythm
+/// of reports.
 #[test]
 fn even_losses_give_an_even_rate() {
     let mut net = Net::sending(&tfrc(), 1, 100);

@@ -119,7 +119,7 @@ fn event(name: &str) -> Result<Event> {
 const ARRIVING: [&str; 2] = ["win", "no-sack"];
 const SENT: [&str; 1] = ["again"];
 
-/// What follows `<` or `>`; `own` are the words that only this direction has.
+/// Parses the words after `<` or `>`; `own` are those that only this direction has.
 fn segment<'a>(words: &mut impl Iterator<Item = &'a str>, own: &[&str]) -> Result<Words> {
     let mut out = form(words)?;
     let mut words = words.peekable();

@@ -43,13 +43,13 @@ struct Player<'a> {
     tcp: Tcp,
     now: Instant,
     calls: usize,
-    /// What the endpoint has sent that the script has not come to.
+    /// Segments sent by the endpoint that no line has consumed yet.
     sent: VecDeque<(Instant, Segment)>,
-    /// What it has told its owner, but for deliveries.
+    /// Events of the endpoint, except for deliveries.
     told: VecDeque<(Instant, Event)>,
     /// After the highest sequence number that has arrived in data.
     next: u64,
-    /// What was acknowledged last.
+    /// The last acknowledgement.
     acked: u64,
     /// The receive window that was last said.
     window: u32,
@@ -149,7 +149,7 @@ impl Player<'_> {
         Ok(Segment { seq, ack, len, window, ts_val, ts_ecr, options, flags, ecn, retransmission: false })
     }
 
-    /// What the endpoint has sent, or sends at this time, is what a line describes.
+    /// Checks that the segment sent next, at this time, matches a line.
     fn expect(&mut self, words: &Words, at: Instant) -> Result<()> {
         let (mut from, to) = match words.form {
             Form::Data { start, end } => (start, end),

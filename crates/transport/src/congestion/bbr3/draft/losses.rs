@@ -1,4 +1,4 @@
-//! What losses do: the pseudo-code of "Updating the Model Upon Packet Loss" and of recovery.
+//! Loss response: the pseudo-code of "Updating the Model Upon Packet Loss" and of recovery.
 
 use aqmkit_base::Instant;
 
@@ -33,7 +33,7 @@ impl Draft {
         }
         self.lost_piece_end = end;
         if lost as f64 > 0.02 * tx_in_flight as f64 {
-            // What was in flight when the losses passed 2 % of it.
+            // The data in flight when the losses exceeded 2 % of it.
             let size = end - start;
             let inflight_prev = tx_in_flight.saturating_sub(size);
             let lost_prev = lost.saturating_sub(size);
