@@ -206,14 +206,7 @@ impl Hosts {
             } else if data & LISTENER != 0 {
                 self.connections.accept((data & !LISTENER) as usize, self.now, &self.epoll);
             } else {
-                let mut world = connections::World {
-                    now: self.now,
-                    app_events: &mut self.app_events,
-                    event_queue: &mut self.event_queue,
-                    record: &mut self.record,
-                    epoll: &self.epoll,
-                };
-                self.connections.ready(data, &mut world);
+                self.with_connections(|c, w| c.ready(data, w));
             }
             self.deliver_events();
         }

@@ -104,13 +104,13 @@ pub struct Params {
     pub interval: Duration,
     /// Whether ECN-capable packets are marked where a drop is due.
     pub ecn: bool,
-    /// ECN-capable packets that waited longer are marked besides.
+    /// ECN-capable packets that waited longer are marked, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
-    /// To which of them that is limited.
+    /// Restricts `ce_threshold` to these ECN codepoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold_selector: Option<Selector>,
-    /// With no more than this behind a packet nothing is dropped.
+    /// No packet is dropped while the backlog behind it is at most this.
     #[serde(alias = "min_bytes")]
     pub mtu: Bytes,
     /// Where CoDel's count resumes.
