@@ -114,7 +114,7 @@ fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> 
 
 /// Runs the hosts on a thread of their own, inside the clients' namespace; this thread reports progress.
 fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
-    let (tell, told) = channel();
+    let (sender, reports) = channel();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let stop = &stop;
@@ -123,13 +123,13 @@ fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Cont
             // Hosts that wait for other programs would be measured in place of the link.
             let _ = request_realtime();
             hosts.run(&mut |progress| {
-                // Who listens does so until this thread ends.
-                let _ = tell.send(progress);
+                // The receiver listens until this thread ends.
+                let _ = sender.send(progress);
                 if stop.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
             })
         };
         let thread = scope.spawn(work);
-        for progress in told {
+        for progress in reports {
             if let Control::Stop = on_progress(progress) {
                 stop.store(true, Ordering::Relaxed);
             }

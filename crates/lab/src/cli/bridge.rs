@@ -20,7 +20,7 @@ use super::progress::Talk;
 use super::queue;
 use super::rates::second as second_rate;
 use super::say;
-use super::standing::{self, Attended, Ended, Ledger};
+use super::standing::{self, Ended, Ledger, Service};
 use super::stop;
 
 /// `aqmkit bridge`.
@@ -58,8 +58,8 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
     };
     let bridge = Bridge::open_noting(&setup, &args.name, noting)?;
     let [a, b] = &setup.interfaces;
-    let attended = Attended { directory: &directory, name: &args.name, watched: args.watched };
-    standing::attend(bridge.running(), attended, &format!("bridging {a} and {b}"), talk)?;
+    let service = Service { directory: &directory, name: &args.name, watched: args.watched };
+    standing::run_service(bridge.running(), service, &format!("bridging {a} and {b}"), talk)?;
     let interfaces = bridge.interfaces();
     let report = bridge.control().report();
     let measured = bridge.close()?;

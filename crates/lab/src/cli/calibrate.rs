@@ -8,11 +8,11 @@ use aqmkit_runs::store::Store;
 use serde_json::json;
 
 use super::args;
+use super::calibration::calibrate_populations;
 use super::fail::{Failure, wrong};
 use super::perform::{directory, jobs};
 use super::progress::Talk;
 use super::say;
-use super::settle::settle;
 
 /// `aqmkit calibrate`.
 ///
@@ -28,7 +28,7 @@ pub(super) fn calibrate(args: &args::Calibrate, catalogues: &Catalogues, talk: T
         );
     }
     let dir = directory(args.out.as_deref(), &exp.id);
-    let (_, found) = settle(&exp, &Store::open(&dir)?, jobs(args.jobs), talk, &dir)?;
+    let (_, found) = calibrate_populations(&exp, &Store::open(&dir)?, jobs(args.jobs), talk, &dir)?;
     let places = found.iter().map(|f| exp.calibrated_runs(&f.calibration)).collect::<Result<Vec<_>, _>>()?;
     if args.json {
         let list = found.iter().zip(&places).map(|(f, place)| {

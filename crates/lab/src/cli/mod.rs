@@ -6,6 +6,7 @@ mod bench;
 #[cfg(live)]
 mod bridge;
 mod calibrate;
+mod calibration;
 pub mod characterize;
 mod check;
 pub mod compare;
@@ -46,7 +47,6 @@ mod rounds;
 mod run;
 mod say;
 mod scoreboard;
-mod settle;
 mod setup;
 #[cfg(live)]
 mod shape;

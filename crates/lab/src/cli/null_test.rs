@@ -12,12 +12,12 @@ use aqmkit_study::null_test::{Outcome, Outcomes, test};
 use comfy_table::{Cell, CellAlignment};
 
 use super::args;
+use super::calibration::calibrate_populations;
 use super::fail::Failure;
 use super::library::{self, Directory};
 use super::perform::jobs;
 use super::progress::{Bar, Talk};
 use super::say;
-use super::settle::settle;
 use super::stop::{STOP, listen, stopping};
 
 /// The subdirectory, in that of an experiment, of the runs without the scheme.
@@ -63,8 +63,8 @@ fn one(exp: &Experiment, args: &args::Reproduce, catalogues: &Catalogues, talk: 
     let dir = args.out.join(&exp.id);
     let store = Store::open(&dir)?;
     let jobs = jobs(args.jobs);
-    let (exp, _) = settle(exp, &store, jobs, talk, &dir)?;
-    let (without, _) = settle(&without, &store, jobs, talk, &dir)?;
+    let (exp, _) = calibrate_populations(exp, &store, jobs, talk, &dir)?;
+    let (without, _) = calibrate_populations(&without, &store, jobs, talk, &dir)?;
     let apart = Store::open(&dir.join(FOLDER))?;
     let bar = Bar::new(without.plan().len(), talk);
     let how = RunOptions { jobs, store: &apart, watch: &bar, cancel: &STOP };

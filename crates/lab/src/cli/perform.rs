@@ -16,13 +16,13 @@ use aqmkit_study::null_test::Outcomes;
 use aqmkit_study::run_all;
 use aqmkit_study::verdict::Published;
 
+use super::calibration::calibrate_populations;
 use super::fail::Failure;
 use super::library;
 use super::play::links::{page_beside, player};
 use super::play::page;
 use super::progress::{Bar, Talk};
 use super::say;
-use super::settle::settle;
 use super::stop::{STOP, listen};
 
 /// The number of parallel runs.
@@ -109,7 +109,7 @@ impl<'a> Prepared<'a> {
         let store = Store::open(place.dir)?;
         warn(exp);
         note_replaced(exp, &store, place.talk);
-        let (exp, found) = settle(exp, &store, place.jobs, place.talk, place.dir)?;
+        let (exp, found) = calibrate_populations(exp, &store, place.jobs, place.talk, place.dir)?;
         listen()?;
         let of_trials = found.iter().map(|found| found.cpu_s).sum();
         Ok(Prepared { exp, place, published, null_test, store, of_trials })
@@ -121,7 +121,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// As [`Prepared::of`].
     pub(super) fn again(self, exp: &Experiment) -> Result<Prepared<'a>, Failure> {
-        let (exp, found) = settle(exp, &self.store, self.place.jobs, self.place.talk, self.place.dir)?;
+        let (exp, found) = calibrate_populations(exp, &self.store, self.place.jobs, self.place.talk, self.place.dir)?;
         let of_trials = self.of_trials + found.iter().map(|found| found.cpu_s).sum::<f64>();
         Ok(Prepared { exp, of_trials, ..self })
     }

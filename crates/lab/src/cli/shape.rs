@@ -13,7 +13,7 @@ use super::link::note;
 use super::progress::Talk;
 use super::queue;
 use super::rates::second;
-use super::standing::{self, Attended, Ended, Ledger};
+use super::standing::{self, Ended, Ledger, Service};
 use super::stop;
 
 /// `aqmkit shape`.
@@ -37,8 +37,8 @@ pub(super) fn shape(args: &wire::Shape, disciplines: &Catalogue, talk: Talk) -> 
     );
     let running = open(&setup, &args.name)?;
     let what = if setup.ingress.is_some() { "what leaves and enters" } else { "what leaves" };
-    let attended = Attended { directory: &directory, name: &args.name, watched: args.watched };
-    standing::attend(&running, attended, &format!("shaping {what} {}", setup.interface), talk)?;
+    let service = Service { directory: &directory, name: &args.name, watched: args.watched };
+    standing::run_service(&running, service, &format!("shaping {what} {}", setup.interface), talk)?;
     let report = running.control.report();
     let measured = running.close()?;
     talk.note(&format!("from now on {} has no queue of aqmkit", setup.interface));

@@ -1,4 +1,4 @@
-//! What `bridge` and `shape` have in common: they run until they are told to end, and meanwhile other processes look after them.
+//! Long-running commands, `bridge` and `shape`: stopped by a signal, watched through ctl, metrics and systemd.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ pub(super) fn threads(number: u8) -> Threads {
 
 /// How a running bottleneck is shown and changed.
 #[derive(Clone, Copy)]
-pub(super) struct Attended<'a> {
+pub(super) struct Service<'a> {
     /// The directory of control sockets.
     pub(super) directory: &'a Path,
     /// Its name.
@@ -53,13 +53,13 @@ pub(super) struct Attended<'a> {
 ///
 /// # Errors
 /// When a socket cannot be made.
-pub(super) fn attend<D: Port + Send + 'static>(
+pub(super) fn run_service<D: Port + Send + 'static>(
     running: &Running<D>,
-    attended: Attended<'_>,
+    service: Service<'_>,
     doing: &str,
     talk: Talk,
 ) -> Result<(), Failure> {
-    let Attended { directory, name, watched } = attended;
+    let Service { directory, name, watched } = service;
     let control = &running.control;
     let _socket = ctl::serve(directory, Arc::clone(control)).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::Problem(

@@ -15,7 +15,7 @@ use super::stop::{STOP, listen};
 ///
 /// # Errors
 /// When a population cannot be found, or Ctrl-C was pressed.
-pub(super) fn settle(
+pub(super) fn calibrate_populations(
     exp: &Experiment,
     store: &Store,
     jobs: usize,
