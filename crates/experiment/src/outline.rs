@@ -24,7 +24,7 @@ pub struct Outline {
 /// A link of a run.
 #[derive(Clone, Debug)]
 pub struct LinkOutline {
-    /// Its name.
+    /// The name of the link in results.
     pub name: String,
     /// The path of its table in the experiment, such as `topology` or `topology.links.b`; `None` if it has none.
     pub path: Option<String>,
@@ -45,7 +45,7 @@ pub struct LinkOutline {
 /// A traffic of a run.
 #[derive(Clone, Debug)]
 pub struct GroupOutline {
-    /// Its name.
+    /// The name of the traffic in results.
     pub name: String,
     /// Its model.
     pub kind: &'static str,

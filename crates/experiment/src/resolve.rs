@@ -36,7 +36,7 @@ pub(super) struct Resolved {
 /// A part of the measured time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Window {
-    /// Its name.
+    /// The name of the window in results.
     pub name: String,
     /// Its start, from t = 0.
     pub from: Duration,

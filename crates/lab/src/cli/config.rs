@@ -36,7 +36,7 @@ struct Given {
 /// A configuration file.
 #[derive(Clone)]
 pub(super) struct Config {
-    /// Its name.
+    /// Its path, for messages.
     file: String,
     /// The command to which it applies.
     pub(super) command: &'static str,

@@ -14,7 +14,7 @@ use aqmkit_report::terminal::Screen;
 pub(super) struct Item {
     /// The part of the catalogue.
     pub kind: &'static str,
-    /// Its name.
+    /// The name by which the other commands know it.
     pub name: String,
     /// Its description.
     pub summary: String,

@@ -43,7 +43,7 @@ pub(super) fn threads(number: u8) -> Threads {
 pub(super) struct Service<'a> {
     /// The directory of control sockets.
     pub(super) directory: &'a Path,
-    /// Its name.
+    /// The name for `aqmkit ctl`.
     pub(super) name: &'a str,
     /// How it is watched.
     pub(super) watched: wire::Watched,

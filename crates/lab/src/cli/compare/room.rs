@@ -49,7 +49,6 @@ impl FromStr for Room {
 /// A discipline of which the limit is to be set.
 #[derive(Clone, Copy)]
 pub(super) struct Queue<'a> {
-    /// Its name.
     pub(super) name: &'a str,
     /// The parameters that are given.
     pub(super) parameters: &'a Table,
