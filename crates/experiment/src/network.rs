@@ -229,7 +229,7 @@ impl Reader<'_> {
     }
 
     fn listed_link(&self, node: &Node) -> Result<Link, Problem> {
-        let (shape::Link { name, report }, keys) = read_link(node, "a key of a link")?;
+        let (shape::ListedLink { name, report }, keys) = read_link(node, "a key of a link")?;
         let rate = keys.rate.as_ref().ok_or_else(|| {
             Problem::new(format!("link {name:?} has no rate")).right("write rate = \"10mbit\"").at(&node.at)
         })?;

@@ -323,7 +323,7 @@ mod tests {
         let with_link = |own: BTreeSet<String>| &own | &LinkKeys::NAMES.iter().map(ToString::to_string).collect();
         assert_eq!(told(topology), with_link(read::<shape::Topology>()));
         assert_eq!(told(&topology["properties"]["reverse"]), with_link(BTreeSet::new()));
-        assert_eq!(told(&topology["properties"]["links"]["items"]), with_link(read::<shape::Link>()));
+        assert_eq!(told(&topology["properties"]["links"]["items"]), with_link(read::<shape::ListedLink>()));
         assert_eq!(told(&schema["properties"]["traffic"]["items"]), read::<shape::Traffic>());
     }
 

@@ -87,7 +87,7 @@ pub(super) struct Reverse {}
 /// One of `[[topology.links]]`, beside the keys of a link.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Link {
+pub(super) struct ListedLink {
     pub(super) name: String,
     #[serde(default = "yes")]
     pub(super) report: bool,

@@ -4,14 +4,14 @@
 const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct Neighbours {
     prev: u32,
     next: u32,
 }
 
 /// The links of numbered things, each in at most one list at a time. Whoever owns the lists knows which.
 #[derive(Clone, Debug, Default)]
-pub struct Links(Vec<Link>);
+pub struct Links(Vec<Neighbours>);
 
 /// The two ends of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Links {
     /// Puts `id`, which is in no list, at the end of `list`.
     pub fn push_back(&mut self, list: &mut List, id: usize) {
         let last = list.tail;
-        self.place(id, Link { prev: last, next: NIL });
+        self.place(id, Neighbours { prev: last, next: NIL });
         list.tail = id as u32;
         self.set_next(list, last, id as u32);
     }
@@ -58,14 +58,14 @@ impl Links {
     /// Puts `id`, which is in no list, at the beginning of `list`.
     pub fn push_front(&mut self, list: &mut List, id: usize) {
         let first = list.head;
-        self.place(id, Link { prev: NIL, next: first });
+        self.place(id, Neighbours { prev: NIL, next: first });
         list.head = id as u32;
         self.set_prev(list, first, id as u32);
     }
 
     /// Takes `id` out of `list`, which it is in.
     pub fn remove(&mut self, list: &mut List, id: usize) {
-        let Link { prev, next } = self.0[id];
+        let Neighbours { prev, next } = self.0[id];
         self.set_next(list, prev, next);
         self.set_prev(list, next, prev);
     }
@@ -120,9 +120,9 @@ impl Links {
         }
     }
 
-    fn place(&mut self, id: usize, link: Link) {
+    fn place(&mut self, id: usize, link: Neighbours) {
         if id >= self.0.len() {
-            self.0.resize(id + 1, Link { prev: NIL, next: NIL });
+            self.0.resize(id + 1, Neighbours { prev: NIL, next: NIL });
         }
         self.0[id] = link;
     }

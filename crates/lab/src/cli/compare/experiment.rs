@@ -4,7 +4,7 @@ use aqmkit_experiment::Catalogues;
 use toml::{Table, Value};
 
 use super::disciplines;
-use super::link::Link;
+use super::link::ComparedLink;
 use super::sweep::{Sweep, Swept};
 use super::text::{string, table};
 use super::traffic::{traffic, transport};
@@ -36,7 +36,7 @@ pub fn experiment(args: &Compare, catalogues: &Catalogues) -> Result<Table, Fail
             format!("give it once, or with different parameters: {twice}:limit=50"),
         );
     }
-    let link = Link::of(args)?;
+    let link = ComparedLink::of(args)?;
     let transport = transport(args, &catalogues.controls)?;
     // The title stays short: it gives the number of disciplines if there are many.
     let names = match disciplines.len() {
@@ -63,7 +63,7 @@ pub fn experiment(args: &Compare, catalogues: &Catalogues) -> Result<Table, Fail
 fn axes(
     disciplines: &[String],
     args: &Compare,
-    link: &Link,
+    link: &ComparedLink,
     sweeps: &[Sweep],
     catalogue: &aqmkit_aqm::Catalogue,
 ) -> Result<Table, Failure> {

@@ -64,7 +64,7 @@ pub const PRESETS: [&str; ALL.len()] = {
 
 /// The link of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Link {
+pub(super) struct ComparedLink {
     /// The rate of the compared direction.
     pub(super) down: BitRate,
     /// The rate of the other direction, if that has a queue.
@@ -102,15 +102,15 @@ impl FromStr for Driver {
     }
 }
 
-impl Link {
+impl ComparedLink {
     /// The link of these arguments. Options take precedence over the preset; the defaults are 10 Mbit/s in one
     /// direction and 50 ms.
     ///
     /// # Errors
     /// When there is no such preset, or a direction has two rates.
-    pub(super) fn of(args: &Compare) -> Result<Link, Failure> {
+    pub(super) fn of(args: &Compare) -> Result<ComparedLink, Failure> {
         let preset = args.preset.as_deref().map(preset).transpose()?;
-        Ok(Link {
+        Ok(ComparedLink {
             down: args.rate.map(|rates| rates.first).or(preset.map(|p| p.down)).unwrap_or(BitRate::from_mbps(10)),
             up: second(args.rate, "--up", args.up)?.or(preset.map(|p| p.up)),
             rtt: args.rtt.or(preset.map(|p| p.rtt)).unwrap_or(Duration::from_millis(50)),

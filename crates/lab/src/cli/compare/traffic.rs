@@ -5,7 +5,7 @@ use aqmkit_base::near::suggest;
 use aqmkit_transport::{Catalogue, Profile, profile, rate, registry as transports};
 use toml::{Table, Value};
 
-use super::link::Link;
+use super::link::ComparedLink;
 use super::text::{string, table};
 use crate::cli::args::Compare;
 use crate::cli::fail::{Failure, wrong};
@@ -58,7 +58,7 @@ struct Group {
 ///
 /// # Errors
 /// When an amount cannot be used, or the transport is not known.
-pub(super) fn traffic(args: &Compare, link: &Link, catalogue: &Catalogue) -> Result<Vec<Value>, Failure> {
+pub(super) fn traffic(args: &Compare, link: &ComparedLink, catalogue: &Catalogue) -> Result<Vec<Value>, Failure> {
     let controls = controls(args, catalogue)?;
     let none = names_no_traffic(args);
     let mut groups = counted(args, link, none)?;
@@ -98,7 +98,7 @@ fn names_no_traffic(args: &Compare) -> bool {
 }
 
 /// The groups with a number in the arguments; or, without any, the default mix.
-fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failure> {
+fn counted(args: &Compare, link: &ComparedLink, none: bool) -> Result<Vec<Group>, Failure> {
     if args.mix.upload.is_some() && link.up.is_none() {
         return wrong("--upload needs a queue in the other direction", "give both rates, such as --rate 50mbit/10mbit");
     }
@@ -135,7 +135,7 @@ fn datacentre() -> Vec<Group> {
 }
 
 /// The entries of a group: one, or one for each congestion control, among which bulk flows are divided.
-fn shared(group: Group, controls: &[String], link: &Link, starts: Starts) -> Result<Vec<Value>, Failure> {
+fn shared(group: Group, controls: &[String], link: &ComparedLink, starts: Starts) -> Result<Vec<Value>, Failure> {
     let Group { name, kind, class, amount: (key, amount), down } = group;
     let entry = |called: String, much: Value, control: Option<&String>| {
         // Controls that share a link are measured apart, each as a class; what goes up is of another link.
@@ -213,7 +213,7 @@ fn no_profile<T>(name: &str) -> Result<T, Failure> {
 }
 
 /// The number of users that offer this fraction of the link's rate, at least one.
-fn users(fraction: f64, link: &Link, bps: f64) -> Value {
+fn users(fraction: f64, link: &ComparedLink, bps: f64) -> Value {
     Value::Integer(((fraction * link.down.as_bps() as f64 / bps).round() as i64).max(1))
 }
 

@@ -38,14 +38,14 @@ struct Json<'a> {
     valid: bool,
     doubts: &'a [String],
     duration_s: f64,
-    links: BTreeMap<&'a str, Link>,
+    links: BTreeMap<&'a str, DirectionSummary>,
     classes: BTreeMap<&'a str, BTreeMap<&'a str, Class>>,
     lateness_ms: Option<Summary>,
     machine: Machine,
 }
 
 #[derive(Serialize)]
-struct Link {
+struct DirectionSummary {
     #[serde(flatten)]
     stats: LinkStats,
     marks: BTreeMap<String, u64>,
@@ -143,7 +143,7 @@ fn json<'a>(summary: &'a LinkSummary<'_>, doubts: &'a [String]) -> Json<'a> {
     let valid = doubts.is_empty();
     let windows: Vec<_> = if valid { summary.windows().collect() } else { Vec::new() };
     let change = |(at, rate): &(Instant, BitRate)| RateChange { at_s: at.as_secs_f64(), rate_bps: rate.as_bps() };
-    let link = |window: &Passed, rates: &Rates| Link {
+    let link = |window: &Passed, rates: &Rates| DirectionSummary {
         stats: window.stats(mean(window, rates).as_bps() as f64),
         marks: by_reason(&window.total.marked),
         rate_bps: mean(window, rates).as_bps(),
