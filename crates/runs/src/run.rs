@@ -25,6 +25,10 @@ pub trait Work: Sync {
     fn labels(&self) -> &BTreeMap<String, String>;
     /// Hash of all inputs, the key in the store.
     fn hash(&self) -> &str;
+    /// How long it takes compared with the other runs of a command, in any unit; zero for what takes no time beside them.
+    fn weight(&self) -> f64 {
+        1.0
+    }
     /// Executes the run.
     ///
     /// # Errors
@@ -50,6 +54,10 @@ impl Work for RunSpec {
 
     fn hash(&self) -> &str {
         &self.hash
+    }
+
+    fn weight(&self) -> f64 {
+        self.packets()
     }
 
     fn run(&self, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop> {

@@ -75,6 +75,10 @@ impl Work for Placed {
         &self.hash
     }
 
+    fn weight(&self) -> f64 {
+        if self.on == On::Simulated { 0.0 } else { 1.0 }
+    }
+
     fn run(&self, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop> {
         if self.on == On::Simulated {
             return self.spec.run(on_progress);

@@ -17,8 +17,9 @@ use super::bench::speed;
 use super::estimate::{Effort, about};
 use super::fail::{Failure, wrong};
 use super::parameters::{known, written};
-use super::perform::{failures, jobs, perform};
+use super::perform::{Where, failures, jobs, perform};
 use super::progress::Talk;
+use super::remaining::Remaining;
 use super::say;
 
 /// The name for every discipline that needs no parameters.
@@ -132,9 +133,11 @@ fn run(plan: &[Planned], overrides: &Overrides, dir: &Path, jobs: usize, talk: T
             about(left.seconds(jobs))
         ));
     }
+    let remaining = &Remaining::of(&each);
     let mut failed = Vec::new();
-    for (i, (planned, experiment)) in plan.iter().zip(&all).enumerate() {
-        let performed = perform(experiment, &dirs[i], jobs, talk)?;
+    for (i, (planned, (experiment, place))) in plan.iter().zip(each).enumerate() {
+        remaining.next_experiment();
+        let performed = perform(experiment, Where { dir: place, jobs, talk, remaining })?;
         failed.extend(performed.failed);
         tell(&format!("{:>2} of {}  section {:6} {}", i + 1, plan.len(), planned.number, experiment.title));
     }

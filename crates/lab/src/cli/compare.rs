@@ -28,6 +28,7 @@ use super::args;
 use super::fail::Failure;
 use super::perform::{Shown, Where, directory, jobs, perform_with_page, show};
 use super::progress::Talk;
+use super::remaining::Remaining;
 use super::rounds::perform_rounds;
 use super::say;
 
@@ -43,12 +44,12 @@ pub fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk) -> Res
         let exp = Experiment::from_table("compare", &with_times(&file, None, warmup), &overrides, catalogues);
         exp.map_err(|problem| Failure::from(problem.of_label("aqm")))
     };
-    let at = Where { dir: &dir, jobs: jobs(args.how.jobs), talk };
+    let at = Where { dir: &dir, jobs: jobs(args.how.jobs), talk, remaining: &Remaining::of_one() };
     // Errors of the arguments come before anything is written.
     let first = read(args.how.repeat.unwrap_or(1), None)?;
     save(args, &file)?;
     let (performed, complete) = match args.how.repeat {
-        Some(repeat) => (perform_with_page(&first, at.dir, at.jobs, talk)?, with_times(&file, Some(repeat), None)),
+        Some(repeat) => (perform_with_page(&first, at)?, with_times(&file, Some(repeat), None)),
         None => {
             let rounds = perform_rounds(&read, args.precision, args.warmup.is_none(), at)?;
             (rounds.performed, with_times(&file, Some(rounds.seeds), rounds.warmup))

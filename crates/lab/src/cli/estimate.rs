@@ -54,14 +54,12 @@ impl Effort {
 
     fn of_one(exp: &Experiment, dir: &Path) -> Result<Effort, Failure> {
         let store = Store::perhaps(dir);
-        let left_of =
-            |it: &Experiment| -> Vec<RunSpec> { it.plan().into_iter().filter(|run| !store.has(&run.hash)).collect() };
         // Errors of calibration are reported when it is run.
         if let Ok(Some(settled)) = calibrated_before(exp, &store) {
-            let left = left_of(&settled);
+            let left = left_of(&settled, &store);
             return Ok(Effort { runs: left.len(), loads: 0, cpu_s: begun(&left) });
         }
-        let (left, calibration) = (left_of(exp), exp.calibrations()?);
+        let (left, calibration) = (left_of(exp, &store), exp.calibrations()?);
         Ok(Effort { runs: left.len(), loads: calibration.len(), cpu_s: counted(&left, &calibration)? })
     }
 
@@ -69,6 +67,18 @@ impl Effort {
     pub(super) fn seconds(&self, jobs: usize) -> f64 {
         self.cpu_s / jobs.max(1) as f64
     }
+}
+
+/// The runs that are not in the store.
+fn left_of(exp: &Experiment, store: &Store) -> Vec<RunSpec> {
+    exp.plan().into_iter().filter(|run| !store.has(&run.hash)).collect()
+}
+
+/// The packets of the runs of an experiment that are not in its directory.
+pub(super) fn packets_left(exp: &Experiment, dir: &Path) -> f64 {
+    let store = Store::perhaps(dir);
+    let settled = calibrated_before(exp, &store).ok().flatten();
+    left_of(settled.as_ref().unwrap_or(exp), &store).iter().map(RunSpec::packets).sum()
 }
 
 /// The cost of runs, from the first part of a few evenly chosen ones.
@@ -149,11 +159,13 @@ mod tests {
         let exp = experiment("repeat = 10");
         let all = Effort::of(&[(&exp, dir.path())], 1).unwrap();
         assert!(all.runs == 10 && all.cpu_s > 0.0, "{all:?}");
+        assert_eq!(packets_left(&exp, dir.path()), 1e6);
         for run in exp.plan() {
             let output = aqmkit_sim::run(run.scenario().unwrap(), &mut |_| Control::Continue).unwrap();
             store.save(&run.hash, &output).unwrap();
         }
         assert_eq!(Effort::of(&[(&exp, dir.path())], 1).unwrap(), Effort::default());
+        assert_eq!(packets_left(&exp, dir.path()), 0.0);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::args;
 use super::fail::Failure;
 use super::perform::{Performed, Shown, Where, directory, failures, perform_plan, show};
 use super::progress::Talk;
+use super::remaining::Remaining;
 use super::say;
 
 impl args::Real {
@@ -92,7 +93,8 @@ fn perform(exp: &Experiment, real: &[On], dir: &Path, talk: Talk) -> Result<Perf
     check_machine(&places).map_err(|e| refused(exp, &e))?;
     let runs = |calibrated: &Experiment| planned(calibrated, &places, talk);
     // One at a time, for live runs would compete for the processor.
-    perform_plan(exp, runs, &[axis(&places)], &Player::default(), Where { dir, jobs: 1, talk })
+    let place = Where { dir, jobs: 1, talk, remaining: &Remaining::of_one() };
+    perform_plan(exp, runs, &[axis(&places)], &Player::default(), place)
 }
 
 /// The runs of an experiment, with a message of how long they take.

@@ -39,6 +39,7 @@ pub mod play;
 pub mod progress;
 mod queue;
 mod rates;
+pub mod remaining;
 mod replay;
 mod report;
 mod reproduce;

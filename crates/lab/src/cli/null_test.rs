@@ -1,7 +1,8 @@
 //! `reproduce --null`: which claims are met even without the scheme under study.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aqmkit_experiment::{Catalogues, Experiment, Overrides, Scale};
 use aqmkit_report::terminal::{Screen, drawn, head, number};
@@ -17,6 +18,7 @@ use super::fail::Failure;
 use super::library::{self, Directory};
 use super::perform::jobs;
 use super::progress::{Bar, Talk};
+use super::remaining::Remaining;
 use super::say;
 use super::stop::{STOP, listen, stopping};
 
@@ -35,9 +37,15 @@ pub(super) fn reproduce(
 ) -> Result<(), Failure> {
     let directory = args.record.as_deref().map(Directory::open).transpose()?;
     listen()?;
+    let claiming: Vec<&Experiment> = experiments.iter().filter(|exp| !exp.expects.is_empty()).collect();
+    let tested: Vec<Tested<'_>> =
+        claiming.into_iter().map(|exp| Tested::of(exp, args, catalogues)).collect::<Result<_, _>>()?;
+    let each: Vec<(&Experiment, &Path)> = tested.iter().map(|one| (&one.without, one.apart.as_path())).collect();
+    let remaining = Remaining::of(&each);
     let mut outcomes = Vec::new();
-    for exp in experiments.iter().filter(|exp| !exp.expects.is_empty()) {
-        outcomes.extend(one(exp, args, catalogues, talk)?);
+    for one in &tested {
+        remaining.next_experiment();
+        outcomes.extend(one.outcomes(args, talk, &remaining)?);
     }
     let scale = experiments.first().map_or(Scale::Quick, |exp| exp.scale);
     let ids: Vec<&str> = experiments.iter().map(|exp| exp.id.as_str()).collect();
@@ -53,28 +61,50 @@ pub(super) fn reproduce(
     if args.check { compare(&library::null_test(None)?.only(scale, &ids), &found) } else { Ok(()) }
 }
 
-/// The outcomes of one experiment.
-fn one(exp: &Experiment, args: &args::Reproduce, catalogues: &Catalogues, talk: Talk) -> Result<Vec<Outcome>, Failure> {
-    let published = library::checked(exp)?;
-    let overrides = Overrides { scale: exp.scale, without_scheme: true, ..Overrides::default() };
-    // Embedded experiments have no file.
-    let name = if Path::new(&exp.file).is_file() { &exp.file } else { &exp.id };
-    let without = Experiment::load_with(name, &overrides, catalogues)?;
-    let dir = args.out.join(&exp.id);
-    let store = Store::open(&dir)?;
-    let jobs = jobs(args.jobs);
-    let (exp, _) = calibrate_populations(exp, &store, jobs, talk, &dir)?;
-    let (without, _) = calibrate_populations(&without, &store, jobs, talk, &dir)?;
-    let apart = Store::open(&dir.join(FOLDER))?;
-    let bar = Bar::new(without.plan().len(), talk);
-    let how = RunOptions { jobs, store: &apart, watch: &bar, cancel: &STOP };
-    let outcomes = test(&exp, &without, &published, how);
-    bar.finish();
-    if stopping() {
-        let text = "Stopped. Finished runs are stored; repeat the command to resume.";
-        return Err(Failure::Stopped(text.to_owned()));
+/// An experiment, and the same without its scheme.
+struct Tested<'a> {
+    exp: &'a Experiment,
+    without: Experiment,
+    /// The directory of its results, and the one of the runs without the scheme.
+    dir: PathBuf,
+    apart: PathBuf,
+}
+
+impl<'a> Tested<'a> {
+    fn of(exp: &'a Experiment, args: &args::Reproduce, catalogues: &Catalogues) -> Result<Tested<'a>, Failure> {
+        let overrides = Overrides { scale: exp.scale, without_scheme: true, ..Overrides::default() };
+        // Embedded experiments have no file.
+        let name = if Path::new(&exp.file).is_file() { &exp.file } else { &exp.id };
+        let without = Experiment::load_with(name, &overrides, catalogues)?;
+        let dir = args.out.join(&exp.id);
+        Ok(Tested { exp, without, apart: dir.join(FOLDER), dir })
     }
-    Ok(outcomes?)
+
+    /// The outcomes of its claims.
+    fn outcomes(
+        &self,
+        args: &args::Reproduce,
+        talk: Talk,
+        remaining: &Arc<Remaining>,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let published = library::checked(self.exp)?;
+        let store = Store::open(&self.dir)?;
+        let jobs = jobs(args.jobs);
+        let (exp, _) = calibrate_populations(self.exp, &store, jobs, talk, &self.dir)?;
+        let (without, _) = calibrate_populations(&self.without, &store, jobs, talk, &self.dir)?;
+        let apart = Store::open(&self.apart)?;
+        let plan = without.plan();
+        remaining.begin(&plan, &apart);
+        let bar = Bar::of_plan(plan.len(), talk, Arc::clone(remaining));
+        let how = RunOptions { jobs, store: &apart, watch: &bar, cancel: &STOP };
+        let outcomes = test(&exp, &without, &published, how);
+        bar.finish();
+        if stopping() {
+            let text = "Stopped. Finished runs are stored; repeat the command to resume.";
+            return Err(Failure::Stopped(text.to_owned()));
+        }
+        Ok(outcomes?)
+    }
 }
 
 /// A table of the claims of each experiment that are missed and met without the scheme; and a list of the latter.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aqmkit_aqm::registry::Link;
 use aqmkit_experiment::Experiment;
@@ -22,6 +23,7 @@ use super::library;
 use super::play::links::{page_beside, player};
 use super::play::page;
 use super::progress::{Bar, Talk};
+use super::remaining::Remaining;
 use super::say;
 use super::stop::{STOP, listen};
 
@@ -42,20 +44,20 @@ pub struct Performed {
     pub cpu_s: f64,
 }
 
-/// Runs an experiment and writes its files into `dir`.
+/// Runs an experiment and writes its files.
 ///
 /// # Errors
 /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
-pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
-    perform_plan(exp, |exp| Ok(exp.plan()), &[], &Player::default(), Where { dir, jobs, talk })
+pub fn perform(exp: &Experiment, place: Where<'_>) -> Result<Performed, Failure> {
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], &Player::default(), place)
 }
 
 /// As [`perform`], with a report that opens every run in the page of `aqmkit play`.
 ///
 /// # Errors
 /// As [`perform`].
-pub fn perform_with_page(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
-    perform_plan(exp, |exp| Ok(exp.plan()), &[], &player(exp), Where { dir, jobs, talk })
+pub fn perform_with_page(exp: &Experiment, place: Where<'_>) -> Result<Performed, Failure> {
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], &player(exp), place)
 }
 
 /// Runs the plan that `plan` makes of an experiment, and writes its files into the directory of `place`. `axes` are the axes
@@ -85,6 +87,8 @@ pub struct Where<'a> {
     pub jobs: usize,
     /// How much progress is printed.
     pub talk: Talk,
+    /// What is left to do for the command.
+    pub remaining: &'a Arc<Remaining>,
 }
 
 /// An experiment that is ready to run: checked, with calibrated populations.
@@ -135,7 +139,8 @@ impl<'a> Prepared<'a> {
     }
 
     fn run_plan<W: Work>(&self, plan: &[W], axes: &[Axis], why: &str) -> Result<(Results, Outcome), Failure> {
-        let bar = Bar::new(plan.len(), self.place.talk).named(why);
+        self.place.remaining.begin(plan, &self.store);
+        let bar = Bar::of_plan(plan.len(), self.place.talk, Arc::clone(self.place.remaining)).named(why);
         let how = RunOptions { jobs: self.place.jobs, store: &self.store, watch: &bar, cancel: &STOP };
         let (results, outcome) = run_all(&self.exp, plan, axes, &self.published, how)?;
         bar.finish();

@@ -1,6 +1,7 @@
 //! The progress bar; if standard error is not a terminal, a line every half minute.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +9,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use aqmkit_runs::run::{Watch, name};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
+use super::remaining::Remaining;
 use super::say;
 
 /// How much progress is printed.
@@ -40,6 +42,8 @@ const BETWEEN_LINES: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 struct State {
     bar: ProgressBar,
+    /// What is left to do, if it is known.
+    remaining: Option<Arc<Remaining>>,
     /// The number of runs, if it is known.
     runs: Option<usize>,
     ended: Arc<AtomicU64>,
@@ -56,23 +60,38 @@ impl State {
         }
     }
 
-    /// The number of finished runs, and the share of the work done.
+    /// The number of finished runs, the share of the work done, and the time that is left.
     fn line(&self) -> String {
         let share = |runs: usize| format!(", {} %", self.bar.position() / (10 * runs.max(1) as u64));
-        format!("{}{}", self.message(), self.runs.map(share).unwrap_or_default())
+        let left = self.remaining.as_deref().map(left).unwrap_or_default();
+        format!("{}{}{left}", self.message(), self.runs.map(share).unwrap_or_default())
     }
 
-    /// Writes a line every half minute, until the other end of the channel is dropped.
+    /// Writes a line half a minute after the last one of the command, until the other end of the channel is dropped.
     fn lines(self) -> Sender<()> {
         let (keep, ended) = channel();
+        let wait = move |state: &State| {
+            state.remaining.as_ref().map_or(BETWEEN_LINES, |all| BETWEEN_LINES.saturating_sub(all.since_line()))
+        };
         // If the thread cannot be started, there are no lines.
         let _ = std::thread::Builder::new().name("progress".into()).spawn(move || {
-            while ended.recv_timeout(BETWEEN_LINES) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(wait(&self)) == Err(RecvTimeoutError::Timeout) {
                 say::tell(&self.line());
+                self.remaining.iter().for_each(|all| all.line_written());
             }
         });
         keep
     }
+}
+
+/// A bar of thousandths of runs. indicatif draws on standard error, and draws nothing if that is not a terminal.
+fn bar_of(runs: usize, talk: Talk) -> ProgressBar {
+    if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new(runs as u64 * 1000) }
+}
+
+/// The time that is left, after a comma; empty as long as too little is done to tell.
+fn left(remaining: &Remaining) -> String {
+    remaining.words().map(|left| format!(", {left}")).unwrap_or_default()
 }
 
 /// Shows the progress and the remaining time.
@@ -87,12 +106,25 @@ impl Bar {
     /// A bar for this number of runs.
     #[must_use]
     pub(super) fn new(runs: usize, talk: Talk) -> Bar {
-        // indicatif draws on standard error, and draws nothing if that is not a terminal.
-        let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new(runs as u64 * 1000) };
+        let bar = bar_of(runs, talk);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}  {eta} left") {
             bar.set_style(style);
         }
-        Bar::with(bar, talk, Some(runs))
+        Bar::with(bar, talk, Some(runs), None)
+    }
+
+    /// A bar for the runs of a plan, with the time that all runs of the command still take.
+    #[must_use]
+    pub(super) fn of_plan(runs: usize, talk: Talk, remaining: Arc<Remaining>) -> Bar {
+        let bar = bar_of(runs, talk);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}{left}") {
+            let all = Arc::clone(&remaining);
+            bar.set_style(style.with_key("left", move |_: &ProgressState, text: &mut dyn Write| {
+                // It is written into a string.
+                let _ = text.write_str(&left(&all));
+            }));
+        }
+        Bar::with(bar, talk, Some(runs), Some(remaining))
     }
 
     /// The progress of calibration, whose number of trials is unknown.
@@ -102,11 +134,11 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
             bar.set_style(style);
         }
-        Bar::with(bar, talk, None)
+        Bar::with(bar, talk, None, None)
     }
 
-    fn with(bar: ProgressBar, talk: Talk, runs: Option<usize>) -> Bar {
-        let state = State { bar, runs, ended: Arc::default(), why: String::new() };
+    fn with(bar: ProgressBar, talk: Talk, runs: Option<usize>, remaining: Option<Arc<Remaining>>) -> Bar {
+        let state = State { bar, remaining, runs, ended: Arc::default(), why: String::new() };
         let lines = talk != Talk::Quiet && !std::io::stderr().is_terminal();
         state.bar.set_message(state.message());
         Bar { _lines: lines.then(|| state.clone().lines()), state, talk }
@@ -128,10 +160,16 @@ impl Bar {
 
 impl Watch for Bar {
     fn advanced(&self, thousandths: u64) {
+        if let Some(remaining) = &self.state.remaining {
+            remaining.advanced(thousandths);
+        }
         self.state.bar.inc(thousandths);
     }
 
     fn ended(&self, labels: &BTreeMap<String, String>, reused: bool) {
+        if let Some(remaining) = &self.state.remaining {
+            remaining.ended(labels, reused);
+        }
         self.state.ended.fetch_add(1, Ordering::Relaxed);
         self.state.bar.set_message(self.state.message());
         if self.talk == Talk::Verbose {
@@ -153,11 +191,14 @@ mod tests {
 
     #[test]
     fn a_line_tells_how_far_the_runs_are() {
-        let bar = Bar::with(ProgressBar::hidden(), Talk::Quiet, Some(4));
+        let bar = Bar::with(ProgressBar::hidden(), Talk::Quiet, Some(4), None);
         bar.advanced(1000);
         bar.ended(&BTreeMap::new(), false);
         bar.advanced(500);
         assert_eq!(bar.state.line(), "1 of 4 runs, 37 %");
-        assert_eq!(Bar::with(ProgressBar::hidden(), Talk::Quiet, None).state.line(), "calibrating: 0 trials");
+        let remaining = Remaining::half_done_after(Duration::from_secs(40));
+        let of_several = Bar::with(ProgressBar::hidden(), Talk::Quiet, Some(4), Some(remaining));
+        assert_eq!(of_several.state.line(), "0 of 4 runs, 0 %, about 50 s left in all");
+        assert_eq!(Bar::with(ProgressBar::hidden(), Talk::Quiet, None, None).state.line(), "calibrating: 0 trials");
     }
 }

@@ -1,7 +1,7 @@
 //! `reproduce`: published values beside measured ones.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use aqmkit_experiment::{Catalogues, Experiment, Overrides, Scale, catalogue};
 use aqmkit_report::terminal::{Screen, scoreboard, verdicts};
@@ -14,8 +14,9 @@ use super::fail::{Failure, wrong};
 use super::library;
 use super::live;
 use super::null_test;
-use super::perform::{self, Performed, failures, perform};
+use super::perform::{self, Performed, Where, failures, perform};
 use super::progress::Talk;
+use super::remaining::Remaining;
 use super::say;
 
 /// The directory of the published distributions of `http-unc`, for experiments that name none.
@@ -70,9 +71,13 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
         return null_test::reproduce(&experiments, args, catalogues, talk);
     }
     announce(&experiments, args, talk)?;
+    let dirs: Vec<PathBuf> = experiments.iter().map(|exp| args.out.join(&exp.id)).collect();
+    let each: Vec<(&Experiment, &Path)> = experiments.iter().zip(dirs.iter().map(PathBuf::as_path)).collect();
+    let (jobs, remaining) = (perform::jobs(args.jobs), &Remaining::of(&each));
     let mut done = Vec::new();
-    for exp in &experiments {
-        let performed = perform(exp, &args.out.join(&exp.id), perform::jobs(args.jobs), talk)?;
+    for (exp, dir) in each {
+        remaining.next_experiment();
+        let performed = perform(exp, Where { dir, jobs, talk, remaining })?;
         if !args.json {
             say::print(&one(&performed.results))?;
         }
@@ -88,7 +93,7 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
 fn unc_data() -> Result<Option<String>, Failure> {
     let Some(named) = std::env::var_os(UNC_DATA).filter(|named| !named.is_empty()) else { return Ok(None) };
     let found = std::fs::canonicalize(&named).ok().filter(|path| path.is_dir());
-    match found.as_deref().map(std::path::Path::to_str) {
+    match found.as_deref().map(Path::to_str) {
         Some(Some(directory)) => Ok(Some(directory.to_owned())),
         Some(None) => wrong(format!("${UNC_DATA} is not UTF-8"), "rename the directory"),
         None => wrong(

@@ -16,6 +16,7 @@ use super::live;
 use super::perform::{Shown, Where, directory, jobs, perform_with_page, show};
 use super::places::Place;
 use super::progress::Talk;
+use super::remaining::Remaining;
 use super::rounds::perform_rounds;
 use super::say;
 use super::stop::{listen, stopping};
@@ -41,9 +42,9 @@ pub(super) fn run(args: &args::Run, catalogues: &Catalogues, talk: Talk) -> Resu
         write_pcap(&exp, file, talk)?;
     }
     let dir = directory(args.how.out.as_deref(), &exp.id);
-    let at = Where { dir: &dir, jobs: jobs(args.how.jobs), talk };
+    let at = Where { dir: &dir, jobs: jobs(args.how.jobs), talk, remaining: &Remaining::of_one() };
     let performed = match args.precision {
-        None => perform_with_page(&exp, at.dir, at.jobs, talk)?,
+        None => perform_with_page(&exp, at)?,
         Some(_) => {
             let read = |repeat, _| {
                 let overrides = Overrides { repeat: Some(repeat), ..overrides.clone() };
