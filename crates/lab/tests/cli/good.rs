@@ -286,7 +286,7 @@ fn reproduce_takes_published_web_users() {
     let results = std::fs::read_dir(desk.path().join("r")).unwrap().map(|e| e.unwrap().path().join("results.json"));
     let text: String = results.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
     assert!(text.contains("with the distributions in /") && text.contains("/unc"), "{text}");
-    desk.write("out/verdicts.csv", "");
+    desk.write("out/published.csv", "id,source,where,what,unit,low,high,kind\n");
     let (recorded, refusal) = reproduce("-q reproduce web.toml --out r --record out", "unc");
     assert!(recorded != Some(0) && refusal.contains("cannot be recorded"), "{refusal}");
 }
