@@ -6,7 +6,6 @@ import { defineConfig, type Plugin } from "vite";
 import { sourcesHash } from "./sources";
 import { split } from "./split";
 import { instantiate } from "./src/simulator/module";
-import { join, separate } from "./src/simulator/streams";
 
 /** The simulator module; make play builds it. */
 const MODULE = process.env.AQMKIT_WASM ?? "../target/wasm32-unknown-unknown/wasm/aqmkit_play.wasm";
@@ -48,26 +47,18 @@ function block(id: string, content: Uint8Array | string, before: number): string
   return `<script id="${id}" type="application/x-xz">${xz(content, before).toString("base64url")}</script>`;
 }
 
-/** The module as streams, each of which holds one kind of what instructions consist of. */
-function streams(module: Uint8Array): Uint8Array {
-  const separated = separate(module);
-  if (!WebAssembly.validate(join(separated)))
-    throw new Error("the module is not valid after it was taken apart");
-  return separated;
-}
-
 /**
- * The blocks of the simulator: what a first look runs, and the rest, or all of it in one where the tool to divide it is missing. The rest is
- * not taken apart, because a site has it as a file of its own.
+ * The blocks of the simulator: what a first look runs, and the rest, or all of it in one where the tool to divide it is missing. A site
+ * has the rest as a file of its own.
  */
 async function simulator(): Promise<string> {
   if (!existsSync(MODULE)) throw new Error(`${MODULE} is missing: make web builds it, or set AQMKIT_WASM`);
   const parts = await split(MODULE);
   if (parts === null) {
     console.warn("wasm-split is missing (Debian package binaryen): the simulator is in one piece");
-    return block("simulator", streams(readFileSync(MODULE)), 2);
+    return block("simulator", readFileSync(MODULE), 3);
   }
-  return `${block("simulator", streams(parts.first), 2)}\n    ${block("rest", parts.rest, 2)}`;
+  return `${block("simulator", parts.first, 3)}\n    ${block("rest", parts.rest, 3)}`;
 }
 
 /** What the module says of itself (version, simulator and hash of its catalogue), and the hash of the other sources. A test of crates/play

@@ -2,7 +2,6 @@ import { XzReadableStream } from "xz-decompress";
 import { fromBase64Url } from "../share";
 import type { LibraryExperiment } from "./contract";
 import type { Program } from "./module";
-import { join } from "./streams";
 
 /** What a data block of the page holds: compressed with xz, in base64. */
 function unpacked(id: string): Response {
@@ -15,10 +14,9 @@ function unpacked(id: string): Response {
 
 /** The part of the simulator inside the page that a first look runs. A site has the rest in a file beside the page, which names it. */
 export async function embedded(): Promise<Program> {
-  const streams = new Uint8Array(await unpacked("simulator").arrayBuffer());
   const beside = document.getElementById("rest")?.dataset.src;
   return {
-    first: await WebAssembly.compile(join(streams)),
+    first: await WebAssembly.compile(await unpacked("simulator").arrayBuffer()),
     rest: beside ? new URL(beside, document.baseURI).href : null,
   };
 }

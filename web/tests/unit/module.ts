@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { XzReadableStream } from "xz-decompress";
 import { instantiate, type Simulator } from "../../src/simulator/module";
-import { join } from "../../src/simulator/streams";
 
 /** The module of a build, or else the one inside the committed page. */
 const BUILT = process.env.AQMKIT_WASM;
@@ -18,7 +17,7 @@ async function block(id: string): Promise<Uint8Array<ArrayBuffer> | null> {
 /** The first of the page's modules, or the only one. */
 export async function bytes(): Promise<Uint8Array<ArrayBuffer>> {
   if (BUILT && existsSync(BUILT)) return new Uint8Array(readFileSync(BUILT));
-  return join((await block("simulator")) ?? new Uint8Array());
+  return (await block("simulator")) ?? new Uint8Array();
 }
 
 /** The simulator as the page has it. */
