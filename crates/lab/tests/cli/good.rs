@@ -219,7 +219,8 @@ fn reproduce_judges_what_was_published() {
     assert!(out.contains("p/tiny: Tiny") && out.contains("39.07") && out.contains("fifo > red"), "{out}");
     let json: Value = serde_json::from_str(&desk.run("reproduce p/tiny --json").good()).unwrap();
     let passes: Vec<_> = json[0]["expectations"].as_array().unwrap().iter().map(|e| e["pass"].clone()).collect();
-    assert_eq!(passes, [true, true, true]);
+    // Two runs do not tell which of the two carries more.
+    assert_eq!(passes, [Value::Bool(true), Value::Bool(true), Value::Null]);
     desk.write("experiments/p/tiny.toml", &format!("{TINY}{}", CLAIMS.replace("fifo > red", "red >> fifo")));
     let told = desk.run("reproduce p/tiny");
     assert_eq!((told.code, told.err.as_str()), (1, ""), "{told:?}");

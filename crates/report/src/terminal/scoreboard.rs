@@ -34,16 +34,21 @@ pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String
     let heads = there.iter().map(|standing| head(stacked(*standing), CellAlignment::Right));
     table.set_header(std::iter::once(head("source", CellAlignment::Left)).chain(heads));
     for line in &shown {
-        let cells = there.iter().map(|standing| number(met_of(line.tally(*standing))));
+        let cells = there.iter().map(|standing| number(met_of(line.tally(*standing)).replacen(", ", "\n", 1)));
         table.add_row(std::iter::once(Cell::new(&line.source)).chain(cells));
     }
     let notes = notes(&all).map_or_else(String::new, |text| format!("{text}\n"));
     format!("{}\n{}\n{notes}{}{}", drawn(table), legend(screen), skill(&shown, screen), summary(experiments, screen))
 }
 
-/// The heading of a column, in two lines if it is long.
+/// The heading of a column in short lines: all columns together fit a terminal of 100 characters.
 fn stacked(standing: Standing) -> String {
-    standing.words().replacen(" discriminate", "\ndiscriminate", 1).replacen("not null", "not\nnull", 1)
+    let breaks = [
+        ("does not discriminate", "does not\ndiscrim-\ninate"),
+        ("not null-tested", "not null-\ntested"),
+        ("calculation", "calcu-\nlation"),
+    ];
+    breaks.into_iter().fold(standing.words().to_owned(), |words, (whole, broken)| words.replacen(whole, broken, 1))
 }
 
 /// The legend, wrapped to the width.
