@@ -96,6 +96,8 @@ def test_the_guide_runs_as_it_is_printed() -> None:
     }
     for long, short in shorter.items():
         code = code.replace(long, short)
+    # Comparisons have their seeds, under which short runs are enough.
+    begin = "import functools, aqmkit\naqmkit.compare = functools.partial(aqmkit.compare, duration='6s')\n"
     check = """
 rows = {}
 for row in results.runs.drop_columns([c for c in results.runs.column_names if ".drops." in c or ".aqm." in c]).to_pylist():
@@ -105,7 +107,7 @@ assert built_in == written != codel, "drop by drop"
 assert len(codel) >= 10
 assert duckdb.sql("select count(*) from exchanges").fetchall()[0][0] > 0
 """
-    done = subprocess.run([sys.executable, "-c", code + check], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", begin + code + check], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "fq-codel" in done.stdout
 
