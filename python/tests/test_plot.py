@@ -35,6 +35,12 @@ def test_every_figure_goes_into_every_file(five: aqmkit.Results, name: str, form
         assert "fifo" in re.sub(r"<[^>]*>", " ", file.read_text()), "text stays text"
 
 
+def test_seeds_of_all_64_bits_are_drawn() -> None:
+    results = aqmkit.compare("fifo", rate="2mbit", bulk=1, duration="1s", warmup="1s", repeat=10, progress=False)
+    assert max(results.runs["seed"].to_pylist()) > 2**63
+    assert len(plot.cdf(results, "classes.tcp.queue_delay_ms").axes[0].lines) == 1
+
+
 def test_the_lines_are_the_numbers(five: aqmkit.Results) -> None:
     figure = plot.series(five, ["classes.tcp.throughput_bps"], where={"repeat": 1})
     series = five.series.to_pandas()

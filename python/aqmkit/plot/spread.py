@@ -19,7 +19,8 @@ def _pooled(rows: pa.Table, factor: float) -> tuple[Floats, Floats]:
 
     Runs weigh the same: at each value stands the mean of their shares.
     """
-    runs = [rows.filter(pc.equal(rows.column("seed"), seed)) for seed in pc.unique(rows.column("seed")).to_pylist()]
+    # As numbers of Arrow: a number of Python above 2^63 is none of its whole numbers.
+    runs = [rows.filter(pc.equal(rows.column("seed"), seed)) for seed in pc.unique(rows.column("seed"))]
     points = np.unique(values(rows, "value"))
     shares = [_step(values(run, "value"), values(run, "share"), points) for run in runs]
     return points * factor, np.mean(shares, axis=0)
