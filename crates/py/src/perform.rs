@@ -17,7 +17,7 @@ use aqmkit_runs::run::{Outcome as Ended, RunOptions, Stop, Work};
 use aqmkit_runs::store::Store;
 use aqmkit_sim::{Control as Next, Error, Output, Progress};
 use aqmkit_study::null_test::Outcomes;
-use aqmkit_study::rounds::{Aim, Options, Ran, Rules};
+use aqmkit_study::rounds::{Aim, Options, Ran, Rules, warmup};
 use aqmkit_study::run_all;
 use aqmkit_study::verdict::Published;
 
@@ -117,7 +117,13 @@ pub(crate) fn until_known(
 ) -> Result<Outcome, Failure> {
     let first = read(1, None)?;
     let cost = |discipline: &str| if discipline == custom::NAME { PYTHON } else { 1.0 };
-    let rules = Rules { aim: Aim::of(&first, asked, cost), lengthen, judge: least_known, options: OPTIONS };
+    let rules = Rules {
+        aim: Aim::of(&first, asked, cost),
+        warmup: warmup(&first),
+        lengthen,
+        judge: least_known,
+        options: OPTIONS,
+    };
     let session = Session::of(&first, place)?;
     let rounds = rules.run(|round, _| session.run(&read(round.seeds, round.warmup)?, round.why))?;
     session.finish(rounds.last)

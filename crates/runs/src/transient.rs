@@ -23,9 +23,9 @@ pub struct Unsettled {
     pub run: String,
     /// The quantity: `bottleneck queue delay`.
     pub what: String,
-    /// When the transient ends, in seconds of the run's time. Where the series is too short to tell, the end of its first
-    /// half.
-    pub until_s: f64,
+    /// The seconds of the measured time after which the transient has ended. Where the series is too short to tell, half of
+    /// them.
+    pub first_s: f64,
 }
 
 /// The transient that reaches furthest into the measurement; `None` if none does, or if there are fewer than two seeds or
@@ -40,7 +40,7 @@ pub fn unsettled(done: &[Done], share: f64) -> Option<Unsettled> {
         let run = labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ");
         columns(runs).into_iter().filter_map(move |column| of_column(runs, &column, share, &run))
     });
-    all.max_by(|a, b| a.until_s.total_cmp(&b.until_s))
+    all.max_by(|a, b| a.first_s.total_cmp(&b.first_s))
 }
 
 /// The columns that show whether a link has settled.
@@ -78,7 +78,7 @@ fn of_column(runs: &[&Output], column: &str, share: f64, run: &str) -> Option<Un
     (matters && difference.is_certain()).then(|| Unsettled {
         run: run.to_owned(),
         what: metric.words(column.strip_suffix(".mean").unwrap_or(column)),
-        until_s: window.from_s + cut as f64 * runs[0].series.interval_s,
+        first_s: cut as f64 * runs[0].series.interval_s,
     })
 }
 
@@ -114,7 +114,7 @@ mod tests {
         let filling = |seed: u32| run(seed, move |t| t.min(30.0) + noise(seed, t));
         let found = unsettled(&[filling(1), filling(2), filling(3)], 0.05).unwrap();
         assert_eq!((found.run.as_str(), found.what.as_str()), ("aqm=fifo", "b queue delay"));
-        assert!((25.0..=35.0).contains(&found.until_s), "{found:?}");
+        assert!((15.0..=25.0).contains(&found.first_s), "{found:?}");
         assert_eq!(unsettled(&[filling(1)], 0.05), None, "one seed does not tell a transient from chance");
     }
 

@@ -3,7 +3,7 @@
 use aqmkit_base::Duration;
 use aqmkit_experiment::Experiment;
 use aqmkit_report::precision::least_known;
-use aqmkit_study::rounds::{Aim, Options, Ran, Rules, percent};
+use aqmkit_study::rounds::{Aim, Options, Ran, Rules, percent, warmup};
 
 use super::fail::Failure;
 use super::perform::{Performed, Prepared, Where};
@@ -40,8 +40,9 @@ pub(super) fn perform_rounds(
     lengthen: bool,
     place: Where<'_>,
 ) -> Result<Repeated, Failure> {
-    let aim = Aim::of(&read(1, None)?, asked, |_| 1.0);
-    let rules = Rules { aim, lengthen, judge: least_known, options: OPTIONS };
+    let first = read(1, None)?;
+    let aim = Aim::of(&first, asked, |_| 1.0);
+    let rules = Rules { aim, warmup: warmup(&first), lengthen, judge: least_known, options: OPTIONS };
     let rounds = rules.run(|round, before: Option<Prepared<'_>>| {
         let exp = read(round.seeds, round.warmup)?;
         let prepared = match before {

@@ -12,6 +12,7 @@ mod tests;
 mod words;
 
 use aqmkit_base::Duration;
+use aqmkit_experiment::Experiment;
 use aqmkit_results::{Known, Results};
 use aqmkit_runs::run::Outcome;
 use aqmkit_runs::tails::few_responses;
@@ -47,12 +48,20 @@ pub struct Ran<E> {
 pub struct Rules {
     /// How well the means are to be known.
     pub aim: Aim,
+    /// The warm-up of the experiment.
+    pub warmup: Duration,
     /// Whether a warm-up in which the links had not settled is lengthened, once.
     pub lengthen: bool,
     /// The means to judge, the least well known first, given the share of a mean that is aimed at.
     pub judge: fn(&Results, f64) -> Vec<Known>,
     /// How the notes spell the options that they name.
     pub options: Options,
+}
+
+/// The warm-up of an experiment, as its first run has it.
+#[must_use]
+pub fn warmup(experiment: &Experiment) -> Duration {
+    experiment.plan().first().map_or(Duration::ZERO, |run| run.outline().warmup)
 }
 
 /// What the rounds came to.
@@ -82,7 +91,7 @@ impl Rules {
         let mut last = perform(Round { seeds, warmup, why: "" }, None)?;
         let mut found = unsettled(&last.outcome.done, share);
         if let Some(unsettled) = found.as_ref().filter(|_| self.lengthen) {
-            warmup = Some(Duration::from_secs(unsettled.until_s.ceil() as u64));
+            warmup = Some(self.warmup + Duration::from_secs(unsettled.first_s.ceil() as u64));
             last = perform(Round { seeds, warmup, why: "with a longer warm-up, " }, Some(last.experiment))?;
         }
         while let Some(widest) = (self.judge)(&last.results, share).into_iter().next() {

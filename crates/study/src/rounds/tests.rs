@@ -34,10 +34,16 @@ fn known(row: &str, column: &str, excess: f64) -> Known {
 }
 
 fn rules(judge: fn(&Results, f64) -> Vec<Known>, lengthen: bool) -> Rules {
-    Rules { aim: Aim { share: 0.05, seeds: (5, 40) }, lengthen, judge, options: OPTIONS }
+    Rules {
+        aim: Aim { share: 0.05, seeds: (5, 40) },
+        warmup: Duration::from_secs(10),
+        lengthen,
+        judge,
+        options: OPTIONS,
+    }
 }
 
-/// A queue that fills until `settled` seconds after the start, and the rounds that were asked for.
+/// A queue that fills until `settled` seconds after the start of the run, and the rounds that were asked for.
 struct Fake {
     settled: f64,
     asked: Vec<(u32, Option<Duration>, String)>,
@@ -116,7 +122,7 @@ fn a_warm_up_that_the_user_set_is_only_told_of() {
     let rounds = run(rules(from_sixteen, false), &mut fake);
     assert!(rounds.warmup.is_none() && fake.asked.iter().all(|(_, warmup, _)| warmup.is_none()), "{:?}", fake.asked);
     let said = &rounds.last.results.notes[0];
-    assert!(said.starts_with("The b queue delay of aqm=fifo still settles in the measured time, until"), "{said}");
+    assert!(said.starts_with("The b queue delay of aqm=fifo still settles in the first "), "{said}");
     assert!(said.ends_with("A longer --warmup or --duration helps."), "{said}");
 }
 

@@ -39,9 +39,9 @@ pub(super) fn on_warmup(found: Option<&Unsettled>, lengthened: Option<Duration>,
         .collect();
     said.extend(found.map(|found| {
         format!(
-            "The {} of {} still settles in the measured time, until {:.0} s after the start: its mean includes the start-up. A \
+            "The {} of {} still settles in the first {:.0} s of the measured time: its mean includes the start-up. A \
              longer {} or {} helps.",
-            found.what, found.run, found.until_s, options.warmup, options.duration
+            found.what, found.run, found.first_s, options.warmup, options.duration
         )
     }));
     said
