@@ -124,7 +124,7 @@ impl Problem {
         self
     }
 
-    /// What would be right, and where in a sweep it is wrong.
+    /// The remedy, and the place in a sweep where the value is wrong.
     fn hints(&self) -> Vec<String> {
         let labels: Vec<String> = self.0.occurs.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
         let occurs = (!labels.is_empty()).then(|| format!("this occurs where {}", labels.join(", ")));

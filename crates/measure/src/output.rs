@@ -328,7 +328,7 @@ impl Distribution {
     pub fn points(steps: u32, values: impl Iterator<Item = f64>, most: f64) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = values.zip(Distribution::shares(steps)).collect();
         points.push((most, 1.0));
-        // Of several shares at the same value, the largest is the CDF there.
+        // Where several shares have the same value, the CDF is the largest of them.
         points.dedup_by(|later, kept| {
             later.0 == kept.0 && {
                 kept.1 = later.1;

@@ -87,7 +87,7 @@ pub struct Where<'a> {
     pub jobs: usize,
     /// How much progress is printed.
     pub talk: Talk,
-    /// What is left to do for the command.
+    /// The runs that the command has still to make.
     pub remaining: &'a Arc<Remaining>,
 }
 

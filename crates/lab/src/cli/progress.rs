@@ -42,7 +42,7 @@ const BETWEEN_LINES: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 struct State {
     bar: ProgressBar,
-    /// What is left to do, if it is known.
+    /// The remaining work, if it is known.
     remaining: Option<Arc<Remaining>>,
     /// The number of runs, if it is known.
     runs: Option<usize>,

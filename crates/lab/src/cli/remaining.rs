@@ -15,13 +15,13 @@ use super::estimate::{about, packets_left};
 /// There is no estimate before this.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
-/// What follows the time that several experiments take.
+/// Estimates the time left of a command with several experiments.
 const IN_ALL: &str = "left in all";
 
 /// The work of the runs of a command, as [`Work::weight`] counts it. Runs in a store are no work.
 pub struct Remaining {
     began: Instant,
-    /// What follows the time.
+    /// Estimates the time left.
     left: &'static str,
     runs: Mutex<Runs>,
     /// When the last line on the progress was written, or the command began.
@@ -99,7 +99,7 @@ impl Remaining {
     }
 }
 
-/// What is done of the runs.
+/// The runs that are finished.
 #[derive(Debug, Default)]
 struct Runs {
     /// The work of each experiment that has not begun.

@@ -16,7 +16,7 @@ use crate::tun::Tun;
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What was checked.
+    /// The requirement that was checked.
     pub name: &'static str,
     /// What was found, or what is missing.
     pub what: Result<String, String>,
@@ -90,7 +90,7 @@ fn queue_discipline() -> Found {
     Found { name: "kernel queue", what, right }
 }
 
-/// What the kernel lacks for BPF qdiscs, if anything, judging by its BTF.
+/// The feature that the kernel lacks for BPF qdiscs, if any, judging by its BTF.
 #[must_use]
 pub fn lacks_queues() -> Option<String> {
     let name = [b"\0", WRAPPER.as_bytes(), b"\0"].concat();

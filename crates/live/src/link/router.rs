@@ -45,7 +45,7 @@ pub(super) fn addresses(number: u8) -> [IpAddr; 2] {
     addresses_of(number, ROUTER)
 }
 
-/// What to install in the kernel for a direction.
+/// The discipline and parameters to install in the kernel for a direction.
 ///
 /// # Errors
 /// When the discipline or a parameter has no in-kernel equivalent, or the direction has features `tbf` lacks.
