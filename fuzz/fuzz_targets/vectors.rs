@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../crates/lab/tests/readers/readers.rs"]
+#[path = "../../crates/aqmkit/tests/readers/readers.rs"]
 mod readers;
 
 use libfuzzer_sys::fuzz_target;

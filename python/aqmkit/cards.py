@@ -267,16 +267,15 @@ def advise(
     check_whole(1, 2**32 - 1, budget=budget)
     check_whole(2, 1000, fresh=fresh)
     options: dict[str, object] = {
-        "want": want, "rate": rate, "rtt": rtt, "preset": preset, "cc": None if cc is None else _joined(cc),
+        "rate": rate, "rtt": rtt, "preset": preset, "cc": None if cc is None else _joined(cc),
         "transport": transport, "among": None if among is None else _joined(among), "budget": budget, "fresh": fresh,
         "limit": limit, "duration": duration, "warmup": warmup, "seed": seed, "out": None if out is None else os.fspath(out),
-        "jobs": jobs, **(traffic or {}),
+        **(traffic or {}),
     }  # fmt: skip
-    words = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    words += [f"--{name}" for name, given in {"alone": alone, "ecn": ecn}.items() if given]
+    given = [(name, str(value)) for name, value in options.items() if value is not None]
     # What the command takes where these are left out.
     with Bar((budget or 600) + 14 * (fresh or 12), progress) as bar:
-        data, text, page, failed = _aqmkit.advise(words, bar.at)
+        data, text, page, failed = _aqmkit.advise(want, given, alone=alone, ecn=ecn, jobs=jobs, progress=bar.at)
     if failed:
         raise RunError("\n".join(failed))
     return Advice(data, text, page)

@@ -340,12 +340,10 @@ def comparison(
         "cc": None if cc is None else _joined(cc), "duration": duration, "warmup": warmup, "limit": limit,
         "transport": transport,
     }  # fmt: skip
-    words = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    words += [f"--sweep={what}={_joined(values)}" for what, values in (sweep or {}).items()]
-    if ecn:
-        words.append("--ecn")
-    # Without a name the command does not write an experiment; the entry of this one is replaced below.
-    text = _aqmkit.comparison([*words, "--", *(named or ["fifo"])])
+    given = [(name, str(value)) for name, value in options.items() if value is not None]
+    swept = [f"{what}={_joined(values)}" for what, values in (sweep or {}).items()]
+    # A comparison needs a name; the entry of this one is replaced below.
+    text = _aqmkit.comparison(named or ["fifo"], given, swept, ecn)
     aqms: dict[str, Aqm] = {}
     if len(named) < len(wanted):
         keys = tomllib.loads(text)

@@ -108,7 +108,7 @@ fn a_report_offers_no_run_that_the_page_refuses() {
     if page().is_none() {
         return;
     }
-    let [report, share] = ["crates/lab/src/cli/play/links.rs", "web/src/share.ts"];
+    let [report, share] = ["crates/lab/src/player.rs", "web/src/share.ts"];
     for name in ["LONGEST", "MOST_SETTINGS"] {
         assert_eq!(constant(report, name), constant(share, name), "{name} of {report} and of {share}");
     }

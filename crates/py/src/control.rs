@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use aqmkit_lab::{Begun, Progress as Runs};
 use aqmkit_runs::run::Watch;
 use pyo3::prelude::*;
 
@@ -76,6 +77,17 @@ impl Control {
     /// What the user should be warned of.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Runs for Control {
+    fn trials(&self) -> Box<dyn Watch + '_> {
+        Box::new(self)
+    }
+
+    fn runs(&self, plan: &Begun<'_>) -> Box<dyn Watch + '_> {
+        self.begin(plan.runs, plan.why);
+        Box::new(self)
     }
 }
 

@@ -6,16 +6,14 @@ use std::sync::Arc;
 use aqmkit_characterize::contestant::{Contestant, with_references};
 use aqmkit_characterize::plan::experiments;
 use aqmkit_experiment::Problem;
-use aqmkit_lab::cli::args::{Advise, Cli, Command};
-use aqmkit_lab::cli::progress::Talk;
-use aqmkit_lab::cli::{advise, characterize};
+use aqmkit_lab::advise::{Inquiry, Request};
+use aqmkit_lab::characterize;
 use aqmkit_report::terminal::{self, Screen};
-use clap::Parser as _;
 use pyo3::prelude::*;
 
 use crate::control::Control;
 use crate::plan::supervised;
-use crate::problem::{exception, failure, usage};
+use crate::problem::{exception, failure};
 
 /// How wide text is.
 const WIDTH: usize = 100;
@@ -70,25 +68,15 @@ pub(crate) fn card(
     Ok((json, terminal::card(&card, Screen::from(WIDTH))))
 }
 
-/// The arguments of `aqmkit advise`.
-pub(crate) fn asked(args: Vec<String>) -> PyResult<Advise> {
-    let words = ["aqmkit", "advise"].into_iter().map(str::to_owned).chain(args);
-    let cli = Cli::try_parse_from(words).map_err(|e| usage(&e))?;
-    match cli.command {
-        Command::Advise(args) => Ok(*args),
-        _ => Err(exception(&Problem::new("these are not the arguments of advise"))),
-    }
-}
-
-/// The advice on these arguments, how it reads, the page, and the runs that failed.
+/// The advice on these arguments: as JSON, as text, its page, and the runs that failed.
 pub(crate) fn advice(
     py: Python<'_>,
-    args: &Advise,
+    asked: &Request,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<(String, String, PathBuf, Vec<String>)> {
     let control = Arc::new(Control::default());
-    let work = || advise::advised(args, Talk::Quiet, &*control, &control.stop);
-    control.begin(advise::most_runs(args), "");
+    let work = || Inquiry::of(asked)?.advise(&*control, &control.stop);
+    control.begin(asked.most_runs(), "");
     let advised = supervised(py, &control, progress, work)?;
     let json = serde_json::to_string(&advised.advice).map_err(|e| failure(e.into()))?;
     Ok((json, terminal::advice(&advised.advice, Screen::from(WIDTH)), advised.page, advised.failed))

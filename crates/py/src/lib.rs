@@ -12,6 +12,7 @@
 //! | `table` | tables in Arrow's C interface |
 //! | `discipline` | a discipline that is written in Python |
 //! | `evaluate` | report cards and advice |
+//! | `options` | arguments that are named like options of the command |
 //! | `problem` | errors as exceptions |
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python arrive by value")]
@@ -20,6 +21,7 @@
 mod control;
 mod discipline;
 mod evaluate;
+mod options;
 mod outcome;
 mod perform;
 mod plan;
@@ -35,7 +37,7 @@ mod _aqmkit {
     use std::path::PathBuf;
 
     use aqmkit_aqm::registry;
-    use aqmkit_lab::cli::{self, args, compare};
+    use aqmkit_lab::compare;
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -56,7 +58,7 @@ mod _aqmkit {
     /// Runs the command `aqmkit` with these arguments, its own name first, and gives its exit code.
     #[pyfunction]
     fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
-        py.detach(|| cli::run(args))
+        py.detach(|| aqmkit::run(args))
     }
 
     /// The name under which an experiment is found, by its id or the path of its file, and its text.
@@ -83,13 +85,16 @@ mod _aqmkit {
         registry::page(name)
     }
 
-    /// The experiment that `aqmkit compare` makes of these arguments, as the text of its file.
+    /// The experiment of a comparison, as the text of its file. `options` are the arguments by name, as texts.
     #[pyfunction]
-    fn comparison(args: Vec<String>) -> PyResult<String> {
-        let words = ["aqmkit", "compare"].into_iter().map(str::to_owned).chain(args);
-        let cli = <args::Cli as clap::Parser>::try_parse_from(words).map_err(|e| super::problem::usage(&e))?;
-        let args::Command::Compare(asked) = cli.command else { return Ok(String::new()) };
-        let file = compare::experiment(&asked, &aqmkit_experiment::Catalogues::default());
+    fn comparison(
+        disciplines: Vec<String>,
+        options: Vec<(String, String)>,
+        sweep: Vec<String>,
+        ecn: bool,
+    ) -> PyResult<String> {
+        let asked = super::options::comparison(disciplines, &options, sweep, ecn)?;
+        let file = asked.experiment(&aqmkit_experiment::Catalogues::default());
         file.map(|file| file.to_string()).map_err(super::problem::failure)
     }
 
@@ -121,14 +126,20 @@ mod _aqmkit {
         super::evaluate::card(py, &disciplines, &names, &dir, &file)
     }
 
-    /// What `aqmkit advise` answers to these arguments: JSON, text, the page, the runs that failed. `progress` is called as by `Plan.run`.
+    /// The advice on a wish: JSON, text, the page, the runs that failed. `options` are the arguments by name, as texts; `progress` is called as by
+    /// `Plan.run`.
     #[pyfunction]
-    #[pyo3(signature = (args, progress = None))]
+    #[pyo3(signature = (want, options, *, alone, ecn, jobs = None, progress = None))]
     fn advise(
         py: Python<'_>,
-        args: Vec<String>,
+        want: &str,
+        options: Vec<(String, String)>,
+        alone: bool,
+        ecn: bool,
+        jobs: Option<u16>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, String, PathBuf, Vec<String>)> {
-        super::evaluate::advice(py, &super::evaluate::asked(args)?, progress.as_ref())
+        let asked = super::options::request(want, &options, alone, ecn, super::plan::all_cores(jobs))?;
+        super::evaluate::advice(py, &asked, progress.as_ref())
     }
 }

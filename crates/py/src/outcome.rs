@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use aqmkit_lab::cli::fail::Failure;
+use aqmkit_lab::LabError;
 use aqmkit_report::terminal::{self, summary, verdicts};
 use aqmkit_results::{Entry, Results, RunData};
 use aqmkit_runs::export::{self, Kind};
@@ -47,7 +47,7 @@ impl Outcome {
         Outcome { failed, warnings, ..self }
     }
 
-    fn read_dir(dir: &Path) -> Result<Outcome, Failure> {
+    fn read_dir(dir: &Path) -> Result<Outcome, LabError> {
         let store = Store::existing(dir)?;
         let stored = store.results()?;
         // A directory may have been copied without the runs; the other results come from its other files.

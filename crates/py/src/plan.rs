@@ -9,8 +9,7 @@ use std::time::Duration;
 use aqmkit_aqm::custom::Customs;
 use aqmkit_base::units::parse_share;
 use aqmkit_experiment::{Experiment, Overrides, Problem, Scale};
-use aqmkit_lab::cli::fail::Failure;
-use aqmkit_lab::cli::perform::jobs as all_cores;
+use aqmkit_lab::{LabError, Workspace, calibrate};
 use aqmkit_runs::run::{self, Done, RunOptions, Stop};
 use aqmkit_runs::store::{Kept, Store};
 use pyo3::exceptions::PyIndexError;
@@ -19,8 +18,13 @@ use pyo3::prelude::*;
 use crate::control::{Cancel, Control, Progress};
 use crate::discipline::Prototype;
 use crate::outcome::Outcome;
-use crate::perform::{Job, Place, perform, settled, until_known};
+use crate::perform::{Job, Session};
 use crate::problem::{Interrupted, RunError, exception, failure};
+
+/// The number of parallel runs: that of the cores, unless another is asked for.
+pub(crate) fn all_cores(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
 
 /// How often the thread that waits for runs checks for signals and reports progress.
 const LOOK: Duration = Duration::from_millis(20);
@@ -48,7 +52,7 @@ impl Plan {
     }
 
     /// The experiment with this number of repeats, and with another warm-up if one is given.
-    fn repeated(&self, repeat: u32, warmup: Option<aqmkit_base::Duration>) -> Result<Experiment, Failure> {
+    fn repeated(&self, repeat: u32, warmup: Option<aqmkit_base::Duration>) -> Result<Experiment, LabError> {
         let mut overrides = Overrides { repeat: Some(repeat), ..self.overrides.clone() };
         overrides.set.extend(warmup.map(|longer| format!("warmup=\"{longer}\"")));
         Ok(Experiment::parse(&self.file, &self.text, &overrides)?)
@@ -61,12 +65,12 @@ impl Plan {
         dir: &Path,
         jobs: Option<u16>,
         progress: Option<&Py<PyAny>>,
-        work: impl FnOnce(Place<'_>) -> Result<Outcome, Failure> + Send,
+        work: impl FnOnce(Session<'_>) -> Result<Outcome, LabError> + Send,
     ) -> PyResult<Outcome> {
         let control = Arc::new(Control::default());
         let customs = self.customs(py, &control);
-        let place = Place { dir, jobs: all_cores(jobs), customs: &customs, control: &control };
-        supervised(py, &control, progress, || work(place))
+        let session = Session { dir, jobs: all_cores(jobs), customs: &customs, control: &control };
+        supervised(py, &control, progress, || work(session))
     }
 
     /// One run of the plan, unless the store has it; and whether it had.
@@ -77,28 +81,29 @@ impl Plan {
         customs: &Customs,
         control: &Control,
         cancel: &AtomicBool,
-    ) -> Result<(Done, bool), Failure> {
+    ) -> Result<(Done, bool), LabError> {
         let store = Store::open(dir)?;
-        let how = RunOptions { jobs: 1, store: &store, watch: control, cancel };
-        let Some(spec) = settled(&self.experiment, how)?.plan().into_iter().nth(index) else {
+        let session = Session { dir, jobs: 1, customs, control };
+        let (experiment, _) = calibrate(&self.experiment, &store, Workspace { cancel, ..session.workspace() })?;
+        let Some(spec) = experiment.plan().into_iter().nth(index) else {
             return Err(Problem::new(format!("the plan has no run {index}")).into());
         };
         let kept = matches!(store.load(&spec.hash), Kept::Found(_));
         let job = Job { spec, customs, control };
-        match run::one(&job, how) {
+        match run::one(&job, RunOptions { jobs: 1, store: &store, watch: control, cancel }) {
             Ok(output) => Ok((Done { labels: job.spec.labels, output }, kept)),
-            Err(Stop::Cancelled) => Err(Failure::Stopped("Stopped.".to_owned())),
+            Err(Stop::Cancelled) => Err(LabError::Stopped("Stopped".to_owned())),
             Err(Stop::Full(why)) => Err(std::io::Error::new(std::io::ErrorKind::StorageFull, why).into()),
             Err(Stop::Failed(why)) => {
                 control.fail(RunError::new_err(format!("{}: {why}", run::name(&job.spec.labels))));
-                Err(Failure::Missed)
+                Err(LabError::Environment("the run failed".to_owned()))
             }
         }
     }
 }
 
 /// The exception that a discipline in Python raised, if one did; else what the runs gave.
-fn settle<T>(control: &Control, result: Result<T, Failure>) -> PyResult<T> {
+fn settle<T>(control: &Control, result: Result<T, LabError>) -> PyResult<T> {
     control.fault().map_or_else(|| result.map_err(failure), Err)
 }
 
@@ -107,7 +112,7 @@ pub(crate) fn supervised<T: Send>(
     py: Python<'_>,
     control: &Control,
     progress: Option<&Py<PyAny>>,
-    work: impl FnOnce() -> Result<T, Failure> + Send,
+    work: impl FnOnce() -> Result<T, LabError> + Send,
 ) -> PyResult<T> {
     let result = thread::scope(|scope| {
         let worker = scope.spawn(work);
@@ -128,10 +133,10 @@ pub(crate) fn supervised<T: Send>(
             }
         }
     });
-    let result = result.unwrap_or_else(|_| Err(Failure::Environment("the thread of the runs panicked".to_owned())));
+    let result = result.unwrap_or_else(|_| Err(LabError::Environment("the thread of the runs panicked".to_owned())));
     match control.fault() {
         Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => match result {
-            Err(Failure::Stopped(text)) => Err(Interrupted::new_err(text)),
+            Err(LabError::Stopped(text)) => Err(Interrupted::new_err(text)),
             Err(other) => Err(failure(other)),
             // It was over before it could be stopped.
             Ok(_) => Err(error),
@@ -223,7 +228,7 @@ impl Plan {
     /// are for: empty, or it ends with a comma and a space.
     #[pyo3(signature = (dir, jobs, progress))]
     fn run(&self, py: Python<'_>, dir: PathBuf, jobs: Option<u16>, progress: Option<Py<PyAny>>) -> PyResult<Outcome> {
-        self.supervise(py, &dir, jobs, progress.as_ref(), |place| perform(&self.experiment, place))
+        self.supervise(py, &dir, jobs, progress.as_ref(), |session| session.perform(&self.experiment))
     }
 
     /// As `run`, under as many seeds as the means need: until they are known to `precision`, a share such as 0.02 or 2%, or to the
@@ -242,16 +247,15 @@ impl Plan {
         let asked =
             asked.map_err(|e| exception(&Problem::new(format!("precision cannot be {:?}", e.got)).right(e.hint)))?;
         let read = |repeat, warmup| self.repeated(repeat, warmup);
-        self.supervise(py, &dir, jobs, progress.as_ref(), |place| until_known(&read, asked, lengthen, place))
+        self.supervise(py, &dir, jobs, progress.as_ref(), |session| session.until_known(read, asked, lengthen))
     }
 
     /// Finds the populations of loads, unless the directory has the trials.
     fn calibrate(&self, py: Python<'_>, dir: PathBuf) -> PyResult<()> {
         let control = Control::default();
         py.detach(|| {
-            let store = Store::open(&dir)?;
-            let how = RunOptions { jobs: all_cores(None), store: &store, watch: &control, cancel: &control.stop };
-            settled(&self.experiment, how).map(|_| ())
+            let session = Session { dir: &dir, jobs: all_cores(None), customs: &Customs::default(), control: &control };
+            calibrate(&self.experiment, &Store::open(&dir)?, session.workspace()).map(|_| ())
         })
         .map_err(failure)
     }

@@ -1,10 +1,7 @@
 //! Errors as exceptions of `aqmkit.errors`.
 
-use std::error::Error as _;
-
 use aqmkit_experiment::Problem;
-use aqmkit_lab::cli::fail::Failure;
-use clap::error::ContextKind;
+use aqmkit_lab::LabError;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -40,26 +37,11 @@ fn spoken(text: &str) -> String {
     options.iter().fold(plain, |told, option| told.replace(&format!("--{option}"), option))
 }
 
-/// An argument that the command would not take: `rate cannot be "10mb"`, and why.
-pub(crate) fn usage(error: &clap::Error) -> PyErr {
-    let context = |kind| error.get(kind).map(ToString::to_string);
-    let why = error.source().map(ToString::to_string);
-    match (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue), why) {
-        (Some(option), Some(value), Some(why)) => {
-            // `--rate <RATE>`
-            let name = option.trim_start_matches('-').split(' ').next().unwrap_or_default().to_owned();
-            exception(&Problem::new(format!("{name} cannot be {value:?}")).right(why))
-        }
-        _ => exception(&Problem::new(error.kind().to_string())),
-    }
-}
-
-/// Why the command would have ended.
-pub(crate) fn failure(failure: Failure) -> PyErr {
-    match failure {
-        Failure::Problem(problem) => exception(&problem),
-        Failure::Missed | Failure::Command(_) => RunError::new_err("a run failed"),
-        Failure::Environment(text) => PyOSError::new_err(text),
-        Failure::Stopped(text) => Interrupted::new_err(text),
+/// Why work could not be done.
+pub(crate) fn failure(error: LabError) -> PyErr {
+    match error {
+        LabError::Problem(problem) => exception(&problem),
+        LabError::Environment(text) => PyOSError::new_err(text),
+        LabError::Stopped(text) => Interrupted::new_err(format!("{text}; the same call resumes.")),
     }
 }

@@ -79,6 +79,20 @@ pub trait Watch: Sync {
     fn note(&self, text: &str);
 }
 
+impl<W: Watch + ?Sized> Watch for &W {
+    fn advanced(&self, thousandths: u64) {
+        (**self).advanced(thousandths);
+    }
+
+    fn ended(&self, labels: &BTreeMap<String, String>, reused: bool) {
+        (**self).ended(labels, reused);
+    }
+
+    fn note(&self, text: &str) {
+        (**self).note(text);
+    }
+}
+
 /// Settings of the execution of a plan.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {

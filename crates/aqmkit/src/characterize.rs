@@ -1,0 +1,165 @@
+//! `characterize`: a report card by RFC 7928.
+
+use std::path::{Path, PathBuf};
+
+use aqmkit_aqm::registry;
+use aqmkit_characterize::contestant::{Contestant, with_references};
+use aqmkit_characterize::plan::{Planned, experiments};
+use aqmkit_experiment::{Experiment, Overrides, Problem, Scale};
+use aqmkit_lab::characterize::{compose, directory, one};
+use aqmkit_lab::estimate::{Effort, about};
+use aqmkit_report::terminal;
+use aqmkit_report::terminal::Screen;
+
+use super::args;
+use super::fail::{Failure, wrong};
+use super::perform::{Bars, failures, jobs, perform};
+use super::progress::Talk;
+use super::remaining::Remaining;
+use super::say;
+
+/// The name for every discipline that needs no parameters.
+const ALL: &str = "all";
+
+/// `aqmkit characterize`.
+///
+/// # Errors
+/// When a discipline is wrong, a run failed, or Ctrl-C was pressed.
+pub(super) fn characterize(args: &args::Characterize, talk: Talk) -> Result<(), Failure> {
+    let subjects = subjects(&args.disciplines, talk)?;
+    let count = subjects.len();
+    let contestants = with_references(subjects).map_err(|e| Problem::new(e.to_string()))?;
+    let plan = experiments(&contestants)?;
+    let dir = args.how.out.clone().unwrap_or_else(|| directory(&contestants[..count], args.quick));
+    let scale = if args.quick { Scale::Quick } else { Scale::Full };
+    let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, scale, ..Overrides::default() };
+    let failed = run(&plan, &overrides, &dir, jobs(args.how.jobs), talk)?;
+    let names: Vec<String> = plan.into_iter().map(|planned| planned.name).collect();
+    let file = args.card.clone().unwrap_or_else(|| dir.join("card.html"));
+    let card = compose(&contestants, count, &names, &dir, &file)?;
+    if args.how.json {
+        say::print(&serde_json::to_string_pretty(&card)?)?;
+    } else {
+        say::print(&format!("{}\nCard: {}", terminal::card(&card, Screen::of_stdout()), file.display()))?;
+    }
+    failures(&failed)
+}
+
+/// The disciplines under study, each once.
+fn subjects(texts: &[String], talk: Talk) -> Result<Vec<Contestant>, Failure> {
+    let mut all: Vec<Contestant> = Vec::new();
+    for text in texts {
+        if Path::new(text).extension().is_some_and(|extension| extension == "py") {
+            return wrong(
+                format!("{text} is a discipline written in Python, which this program cannot run"),
+                "install the Python package (pip install .) and use its command aqmkit, or aqmkit.characterize()",
+            );
+        }
+        let found = if text == ALL { every(talk) } else { vec![one(text)?] };
+        for contestant in found {
+            if !all.iter().any(|c| c.label() == contestant.label()) {
+                all.push(contestant);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Every discipline that needs no parameters; the others are named in a message.
+fn every(talk: Talk) -> Vec<Contestant> {
+    let mut left_out = Vec::new();
+    let mut of = |entry: &registry::Entry| {
+        let contestant = Contestant::named(entry.name).ok();
+        left_out.extend(contestant.is_none().then_some(entry.name));
+        contestant
+    };
+    let all = registry::ALL.iter().filter_map(&mut of).collect();
+    if talk != Talk::Quiet && !left_out.is_empty() {
+        say::tell(&format!("left out, because they need parameters: {}", left_out.join(", ")));
+    }
+    all
+}
+
+/// Runs the experiments of a card, each in its directory below `dir`; returns the failed runs.
+fn run(plan: &[Planned], overrides: &Overrides, dir: &Path, jobs: usize, talk: Talk) -> Result<Vec<String>, Failure> {
+    let all: Vec<Experiment> = plan.iter().map(|planned| planned.experiment(overrides)).collect::<Result<_, _>>()?;
+    let dirs: Vec<PathBuf> = plan.iter().map(|planned| dir.join(&planned.name)).collect();
+    let tell = |text: &str| {
+        if talk != Talk::Quiet {
+            say::tell(text);
+        }
+    };
+    let each: Vec<_> = all.iter().zip(dirs.iter().map(PathBuf::as_path)).collect();
+    let left = Effort::of(&each, jobs)?;
+    if left.runs > 0 {
+        tell(&format!(
+            "{} experiments, {} runs to do: {}, {jobs} at a time. Finished runs are stored: after Ctrl-C, repeat the command to resume.",
+            all.len(),
+            left.runs,
+            about(left.seconds(jobs))
+        ));
+    }
+    let bars = Bars { talk, remaining: Remaining::of(&each) };
+    let mut failed = Vec::new();
+    for (i, (planned, (experiment, place))) in plan.iter().zip(each).enumerate() {
+        bars.remaining.next_experiment();
+        let performed = perform(experiment, bars.workspace(place, jobs), talk)?;
+        failed.extend(performed.failed);
+        tell(&format!("{:>2} of {}  section {:6} {}", i + 1, plan.len(), planned.number, experiment.title));
+    }
+    Ok(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_results::card::Verdict;
+
+    use super::*;
+
+    /// Every rule of every section finds its number in runs of some seconds, and the page shows all of them.
+    #[test]
+    fn a_card_has_a_number_for_every_rule() {
+        let contestants = with_references(vec![one("pie:target=10ms").unwrap()]).unwrap();
+        let mut plan = experiments(&contestants).unwrap();
+        // Its windows are those of its phases.
+        let phases = plan.iter().position(|planned| planned.name == "varying-congestion").unwrap();
+        plan[phases].text = plan[phases].text.replace("\"100s\"", "\"10s\"");
+        for (second, place) in ["5", "20", "25", "40", "45", "60", "65", "80", "85"].iter().zip(1..) {
+            plan[phases].text = plan[phases].text.replace(&format!("\"{second}s\""), &format!("\"{place}s\""));
+        }
+        let set = vec!["duration=10s".to_owned(), "warmup=14s".to_owned()];
+        let overrides = Overrides { set, repeat: Some(1), ..Overrides::default() };
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(run(&plan, &overrides, dir.path(), 2, Talk::Quiet).unwrap(), Vec::<String>::new());
+        let names: Vec<String> = plan.iter().map(|planned| planned.name.clone()).collect();
+        let file = dir.path().join("card.html");
+        let card = compose(&contestants, 1, &names, dir.path(), &file).unwrap();
+        assert_eq!(card.disciplines, ["pie:target=10ms", "fifo", "fq-codel"]);
+        for section in &card.sections {
+            let row = &section.rows[0];
+            let measured = row.cells.iter().all(|cell| cell.value.is_some() && cell.holds.is_some());
+            assert!(measured, "{} {}: {row:?}", section.number, section.title);
+            assert!(section.picture.is_some() || section.number == "12", "{}", section.number);
+        }
+        let verdict = |number: &str, place: usize| {
+            card.sections.iter().find(|section| section.number == number).map(|section| section.rows[place].verdict)
+        };
+        assert_eq!(verdict("4.5", 1), Some(Verdict::NotApplicable), "fifo does not mark");
+        assert_eq!(verdict("12", 1), Some(Verdict::NotApplicable), "fifo has no parameters");
+        let page = std::fs::read_to_string(file).unwrap();
+        assert!(card.sections.iter().all(|section| page.contains(&section.title)));
+        assert_eq!(page.matches("<figure").count(), card.sections.len() - 1);
+    }
+
+    #[test]
+    fn all_stands_for_those_that_need_no_parameters() {
+        let all = subjects(&["all".to_owned(), "red".to_owned()], Talk::Quiet).unwrap();
+        let labels: Vec<&str> = all.iter().map(Contestant::label).collect();
+        assert!(labels.contains(&"fifo") && labels.contains(&"dualpi2"), "{labels:?}");
+        assert_eq!(labels.iter().filter(|label| **label == "red").count(), 1);
+        assert!(experiments(&all).unwrap().len() > 40, "each with parameters has an experiment of its own");
+        for wrong in ["redd", "red:mxa=3", "red:min=-1", "mine.py"] {
+            assert!(subjects(&[wrong.to_owned()], Talk::Quiet).is_err(), "{wrong}");
+        }
+    }
+}

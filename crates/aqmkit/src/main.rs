@@ -1,0 +1,7 @@
+//! The command `aqmkit`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    aqmkit::main()
+}

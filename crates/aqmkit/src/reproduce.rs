@@ -1,0 +1,203 @@
+//! `reproduce`: published values beside measured ones.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Scale, catalogue};
+use aqmkit_lab::estimate::{Effort, about};
+use aqmkit_lab::{Performed, library};
+use aqmkit_report::terminal::{Screen, scoreboard, verdicts};
+use aqmkit_results::Results;
+use serde_json::json;
+
+use super::args;
+use super::fail::{Failure, wrong};
+use super::live;
+use super::null_test;
+use super::perform::{Bars, failures, jobs, perform};
+use super::progress::Talk;
+use super::remaining::Remaining;
+use super::say;
+
+/// The directory of the published distributions of `http-unc`, for experiments that name none.
+const UNC_DATA: &str = "AQMKIT_UNC_DATA";
+/// The prefix of experiments for `--live`.
+const LIVE: &str = "live/";
+/// The one whose disciplines all run inside the kernel, for `--kernel`.
+const KERNEL: &str = "live/kernel";
+
+/// Shorter durations are not announced.
+const WORTH_SAYING_S: f64 = 30.0;
+/// For this number of experiments, no note on the estimate is shown.
+const FEW: usize = 5;
+
+/// `aqmkit reproduce`.
+///
+/// # Errors
+/// When an experiment is wrong, a published value was missed, or a run failed.
+pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
+    let all: Vec<String> = catalogue().into_iter().map(|e| e.id).collect();
+    if all.is_empty() && args.ids.is_empty() {
+        return wrong("no experiments found", "give a file, or set AQMKIT_EXPERIMENTS to a directory of experiments");
+    }
+    let live = args.real.any();
+    let ids = match (args.ids.is_empty(), args.real) {
+        (false, _) => named(&args.ids, &all),
+        (true, args::Real { kernel: true, .. }) => vec![KERNEL.to_owned()],
+        (true, args::Real { live: true, .. }) => all.into_iter().filter(|id| id.starts_with(LIVE)).collect(),
+        (true, _) => all,
+    };
+    let record = args.record.as_deref().map(library::Directory::open).transpose()?;
+    let shortened = if args.ids.is_empty() || args.null { Scale::Quick } else { Scale::Full };
+    let scale = args.scale.map_or(shortened, Scale::from);
+    // All experiments are read before any is run, so that errors are reported at once.
+    let overrides = Overrides { scale, unc_data: unc_data()?, ..Overrides::default() };
+    if overrides.unc_data.is_some() && args.record.is_some() {
+        return wrong(
+            format!("verdicts on the users of ${UNC_DATA} cannot be recorded"),
+            "recorded verdicts are those of the built-in users: unset it",
+        );
+    }
+    let read = |id: &String| Experiment::load_with(id, &overrides, catalogues);
+    let mut experiments = ids.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    if args.ids.is_empty() && !live {
+        // Without names: all experiments that claim published values.
+        experiments.retain(|experiment| !experiment.expects.is_empty());
+    }
+    if live {
+        return live::reproduce(&experiments, args, talk);
+    }
+    if args.null {
+        return null_test::reproduce(&experiments, args, catalogues, talk);
+    }
+    announce(&experiments, args, talk)?;
+    let dirs: Vec<PathBuf> = experiments.iter().map(|exp| args.out.join(&exp.id)).collect();
+    let each: Vec<(&Experiment, &Path)> = experiments.iter().zip(dirs.iter().map(PathBuf::as_path)).collect();
+    let bars = Bars { talk, remaining: Remaining::of(&each) };
+    let mut done = Vec::new();
+    for (exp, dir) in each {
+        bars.remaining.next_experiment();
+        let performed = perform(exp, bars.workspace(dir, jobs(args.jobs)), talk)?;
+        if !args.json {
+            say::print(&one(&performed.results))?;
+        }
+        if let Some(directory) = &record {
+            directory.record(&performed.results)?;
+        }
+        done.push(performed);
+    }
+    finish(args, done, talk)
+}
+
+/// The directory in the environment, as an absolute path: data files are searched beside the experiment otherwise.
+fn unc_data() -> Result<Option<String>, Failure> {
+    let Some(named) = std::env::var_os(UNC_DATA).filter(|named| !named.is_empty()) else { return Ok(None) };
+    let found = std::fs::canonicalize(&named).ok().filter(|path| path.is_dir());
+    match found.as_deref().map(Path::to_str) {
+        Some(Some(directory)) => Ok(Some(directory.to_owned())),
+        Some(None) => wrong(format!("${UNC_DATA} is not UTF-8"), "rename the directory"),
+        None => wrong(
+            format!("${UNC_DATA} = {} is not a directory", named.display()),
+            "set it to the directory with the six files (aqmkit describe http-unc), or unset it",
+        ),
+    }
+}
+
+/// The CPU time of runs as measured when each was run.
+fn took(runs: usize, cpu_s: f64) -> String {
+    let (runs, time) = (number(runs, "run"), about(cpu_s));
+    format!("{runs}: {time} of CPU time, counting calibration and runs that were stored before.")
+}
+
+/// A number of things.
+fn number(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// The experiments with these names, each once. The name of a study, such as `dualq`, selects all its experiments.
+fn named(names: &[String], all: &[String]) -> Vec<String> {
+    let mut ids = Vec::new();
+    for name in names {
+        let study = format!("{}/", name.trim_end_matches('/'));
+        let below: Vec<_> = all.iter().filter(|id| id.starts_with(&study)).cloned().collect();
+        ids.extend(if below.is_empty() { vec![name.clone()] } else { below });
+    }
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    ids
+}
+
+/// Prints the expected duration, if it is long.
+fn announce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+    if talk == Talk::Quiet || experiments.iter().all(|exp| exp.scale == Scale::Quick) {
+        return Ok(());
+    }
+    if experiments.len() > FEW {
+        say::tell("estimating the run time …");
+    }
+    let jobs = jobs(args.jobs);
+    let dirs: Vec<_> = experiments.iter().map(|exp| args.out.join(&exp.id)).collect();
+    let each: Vec<_> = experiments.iter().zip(dirs.iter().map(PathBuf::as_path)).collect();
+    let left = Effort::of(&each, jobs)?;
+    if left.seconds(jobs) < WORTH_SAYING_S {
+        return Ok(());
+    }
+    let loads = match left.loads {
+        0 => String::new(),
+        n => format!(", {} to calibrate", number(n, "load")),
+    };
+    say::tell(&format!(
+        "{}, {}{loads}: {}, {jobs} at a time. Finished runs are stored: after Ctrl-C, repeat the command to resume.",
+        number(experiments.len(), "experiment"),
+        number(left.runs, "run"),
+        about(left.seconds(jobs))
+    ));
+    Ok(())
+}
+
+/// The verdicts on one experiment.
+fn one(results: &Results) -> String {
+    let title = say::bold(&format!("{}: {}", results.experiment, results.title));
+    let body = if results.expectations.is_empty() {
+        "It claims no published values.\n".to_owned()
+    } else {
+        verdicts(results, Screen::of_stdout())
+    };
+    format!("{title}\n{body}")
+}
+
+fn finish(args: &args::Reproduce, done: Vec<Performed>, talk: Talk) -> Result<(), Failure> {
+    let runs = done.iter().map(|performed| performed.done.len()).sum();
+    let cpu_s = done.iter().map(|performed| performed.cpu_s).sum();
+    let (mut results, mut failed) = (Vec::new(), Vec::new());
+    for performed in done {
+        results.push(performed.results);
+        failed.extend(performed.failed);
+    }
+    if args.json {
+        let list = results
+            .iter()
+            .map(|r| json!({ "experiment": r.experiment, "scale": r.scale, "expectations": r.expectations }));
+        say::print(&serde_json::to_string_pretty(&list.collect::<Vec<_>>())?)?;
+    } else {
+        say::print(&scoreboard(&results.iter().collect::<Vec<_>>(), Screen::of_stdout()))?;
+    }
+    if talk != Talk::Quiet && cpu_s >= WORTH_SAYING_S {
+        say::tell(&took(runs, cpu_s));
+    }
+    failures(&failed)?;
+    let missed = results.iter().flat_map(|r| &r.expectations).any(|e| e.pass == Some(false));
+    if missed { Err(Failure::Missed) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_runs_is_told() {
+        let rest = "of CPU time, counting calibration and runs that were stored before.";
+        assert_eq!(took(1, 40.0), format!("1 run: about 40 s {rest}"));
+        assert_eq!(took(90, 7200.0), format!("90 runs: about 2.0 h {rest}"));
+    }
+}

@@ -1,0 +1,344 @@
+//! Advice: which discipline serves a wish on a link best.
+
+mod request;
+mod setting;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use aqmkit_advise::advice::{Contender, REFERENCES, Words, advise as compose, contenders, elsewhere, ordered};
+use aqmkit_advise::goals::Goals;
+use aqmkit_advise::install::is_in_linux;
+use aqmkit_advise::search::{Found, Measure as _, Sample, least_budget, search};
+use aqmkit_advise::space::{Candidate, Space};
+use aqmkit_advise::trials::{TrialError, Trials, with_candidates};
+use aqmkit_advise::wish::Wish;
+use aqmkit_aqm::registry::{self, runs_in_kernel};
+use aqmkit_base::near::suggest;
+use aqmkit_base::rng::derive_seed;
+use aqmkit_experiment::{Catalogues, Experiment, Overrides};
+use aqmkit_files::put;
+use aqmkit_report::write_advice;
+use aqmkit_results::advice::{Advice, Role};
+use aqmkit_runs::run::Watch;
+use aqmkit_runs::store::Store;
+use toml::Table;
+
+use crate::compare::LIMIT;
+use crate::error::{LabError, wrong};
+use crate::estimate::Effort;
+pub use request::{BUDGET, FRESH, Request};
+use setting::Setting;
+
+/// An advice, and where its files are.
+pub struct Advised {
+    /// The advice.
+    pub advice: Advice,
+    /// The page.
+    pub page: PathBuf,
+    /// Runs that failed, in words.
+    pub failed: Vec<String>,
+}
+
+/// The seed of the search unless another is given.
+const SEED: u64 = 1;
+
+/// Links on which the advice is tried too: the factor of their rates, and how a sentence about them begins.
+const OTHER_LINKS: [(f64, &str); 2] =
+    [(0.7, "On a link 30 % slower than said"), (1.3, "On a link 30 % faster than said")];
+
+/// The disciplines whose defaults are run there beside the advised candidate.
+const BESIDE: [&str; 2] = ["fq-codel", "cake"];
+
+/// The share of the budget for disciplines that `tc` does not have, where those are tried at all.
+const SHARE_BEYOND: f64 = 0.3;
+
+/// The outcome of the searches.
+struct Searched {
+    /// Among the disciplines to choose from.
+    best: Found,
+    /// The best candidate of those that `tc` does not have.
+    beyond: Option<Candidate>,
+}
+
+/// A question that was understood: the disciplines to search, and what they are judged by.
+pub struct Inquiry<'a> {
+    asked: &'a Request,
+    setting: Setting,
+    goals: Goals,
+    /// The limit of every queue.
+    limit: String,
+    /// The disciplines to choose from, with the ranges of their parameters.
+    spaces: Vec<Space>,
+    /// The directory of the results.
+    dir: PathBuf,
+}
+
+impl<'a> Inquiry<'a> {
+    /// Reads the wish, the link and the traffic.
+    ///
+    /// # Errors
+    /// When one of them is wrong, or the budget is too small for the disciplines.
+    pub fn of(asked: &'a Request) -> Result<Inquiry<'a>, LabError> {
+        let wish = match Wish::read(&asked.want) {
+            Ok(wish) => wish,
+            Err(error) => return wrong(format!("--want: {}", error.what), error.right),
+        };
+        let setting = Setting::of(asked, &wish)?;
+        let goals = match Goals::of(&wish, &setting.groups) {
+            Ok(goals) => goals,
+            Err(kind) => {
+                return wrong(
+                    format!("--want: there is no {} on the link", kind.name),
+                    format!("name it in the wish, or add it: --{} 1", kind.name),
+                );
+            }
+        };
+        let dir = asked.out.clone().unwrap_or_else(|| directory(asked, &setting));
+        let limit = asked.limit.unwrap_or(LIMIT).to_string();
+        let mut inquiry = Inquiry { asked, setting, goals, limit, spaces: Vec::new(), dir };
+        let usual = ["linux".to_owned()];
+        let names = among(asked.among.as_deref().unwrap_or(&usual))?;
+        inquiry.spaces = names.into_iter().filter_map(|name| inquiry.space(name)).collect();
+        let least = least_budget(inquiry.spaces.len());
+        if asked.budget < least {
+            return wrong(
+                format!("--budget {} is too small for {} disciplines", asked.budget, inquiry.spaces.len()),
+                format!("give at least {least}, or choose among fewer: --among linux"),
+            );
+        }
+        Ok(inquiry)
+    }
+
+    /// The number of disciplines to choose from.
+    #[must_use]
+    pub fn disciplines(&self) -> usize {
+        self.spaces.len()
+    }
+
+    /// The estimated time of all runs, in seconds.
+    ///
+    /// # Errors
+    /// When the experiment of the setting is wrong, or threads cannot be started.
+    pub fn seconds(&self) -> Result<f64, LabError> {
+        let candidates: Vec<Candidate> = self.spaces.iter().map(Space::defaults).collect();
+        let file = with_candidates(&self.setting.experiment, &candidates);
+        let experiment = Experiment::from_table("advise", &file, &Overrides::default(), &Catalogues::default())?;
+        // Of a directory without runs, so that the time of a whole search comes out.
+        let one_of_each = Effort::of(&[(&experiment, &self.dir.join("none"))], self.asked.jobs)?;
+        let runs = self.asked.most_runs();
+        Ok(one_of_each.seconds(self.asked.jobs) / candidates.len().max(1) as f64 * runs as f64)
+    }
+
+    /// Searches, and runs the best candidates under fresh seeds; writes the page and the experiment of the last runs. `cancel` stops it.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or it was stopped.
+    pub fn advise(&self, watch: &dyn Watch, cancel: &AtomicBool) -> Result<Advised, LabError> {
+        let store = Store::open(&self.dir)?;
+        let seed = self.asked.seed.unwrap_or(SEED);
+        let own = &self.setting.experiment;
+        let mut searching = self.trials(own, seed, &store, watch, cancel);
+        let found = self.search(&mut searching, seed).map_err(|error| self.failure(error))?;
+        let fresh = derive_seed(seed, "fresh");
+        let mut comparing = self.trials(own, fresh, &store, watch, cancel);
+        let (contenders, samples) = self.compared(&found, &mut comparing).map_err(|error| self.failure(error))?;
+        let mut others = Vec::new();
+        for (factor, link) in OTHER_LINKS {
+            let scaled = self.setting.scaled(factor);
+            let mut there = self.trials(&scaled, fresh, &store, watch, cancel);
+            let choice = contenders.first().map(|first| &first.candidate);
+            others.push(self.on_another_link(link, choice, &mut there).map_err(|error| self.failure(error))?);
+            comparing.failed.extend(there.failed);
+            comparing.cpu_s += there.cpu_s;
+        }
+        let candidates: Vec<Candidate> = contenders.iter().map(|contender| contender.candidate.clone()).collect();
+        self.save(&candidates, fresh)?;
+        let words = self.words(others, seed, searching.cpu_s + comparing.cpu_s);
+        let advice = compose(words, &self.goals, &contenders, &samples, &found.best, self.setting.rates);
+        let page = self.write(&advice)?;
+        let failed = searching.failed.into_iter().chain(comparing.failed).collect();
+        Ok(Advised { advice, page, failed })
+    }
+
+    /// Runs of candidates on the link and with the traffic of a setting, under seeds that are derived from this one.
+    fn trials<'t>(
+        &'t self,
+        setting: &'t Table,
+        seed: u64,
+        store: &'t Store,
+        watch: &'t dyn Watch,
+        cancel: &'t AtomicBool,
+    ) -> Trials<'t> {
+        let (goals, jobs) = (&self.goals, self.asked.jobs);
+        Trials { setting, goals, seed, jobs, store, watch, cancel, failed: Vec::new(), cpu_s: 0.0 }
+    }
+
+    /// The best of the disciplines to choose from, and of those that `tc` does not have.
+    fn search(&self, trials: &mut Trials<'_>, seed: u64) -> Result<Searched, TrialError> {
+        let beyond = self.beyond();
+        let budget_beyond = if beyond.is_empty() { 0 } else { self.budget_beyond(beyond.len()) };
+        let best = search(self.spaces.clone(), &self.goals, self.asked.budget - budget_beyond, seed, trials)?;
+        let best_beyond = if beyond.is_empty() {
+            None
+        } else {
+            search(beyond, &self.goals, budget_beyond, seed, trials)?.finalists.into_iter().next()
+        };
+        Ok(Searched { best, beyond: best_beyond })
+    }
+
+    /// The contenders and their samples under fresh seeds, the advised one first.
+    fn compared(
+        &self,
+        found: &Searched,
+        trials: &mut Trials<'_>,
+    ) -> Result<(Vec<Contender>, Vec<Vec<Sample>>), TrialError> {
+        let contenders = contenders(&found.best, &self.spaces, &self.references(), found.beyond.as_ref());
+        let seeds = || (1..=self.asked.fresh).collect();
+        let asked = contenders.iter().map(|contender| (contender.candidate.clone(), seeds())).collect();
+        let samples = trials.measure(&asked)?;
+        Ok(advised_first(&contenders, &samples, &self.goals))
+    }
+
+    /// A discipline with the ranges of its parameters on this link, if it can be searched.
+    fn space(&self, name: &str) -> Option<Space> {
+        Space::of(name, &self.limit, self.asked.mix.ecn, &self.setting.both())
+    }
+
+    /// The disciplines that are always in the table.
+    fn references(&self) -> Vec<Space> {
+        REFERENCES.iter().filter_map(|name| self.space(name)).collect()
+    }
+
+    /// The disciplines that `tc` does not have, where the user leaves the choice open and the budget has room for them.
+    fn beyond(&self) -> Vec<Space> {
+        if self.asked.among.is_some() {
+            return Vec::new();
+        }
+        let all = registry::ALL.iter().map(|entry| entry.name).filter(|name| !is_in_linux(name));
+        let beyond: Vec<Space> = all.filter_map(|name| self.space(name)).collect();
+        let room = self.asked.budget >= least_budget(self.spaces.len()) + self.budget_beyond(beyond.len());
+        if room { beyond } else { Vec::new() }
+    }
+
+    /// The runs for this number of disciplines that `tc` does not have.
+    fn budget_beyond(&self, disciplines: usize) -> usize {
+        least_budget(disciplines).max((SHARE_BEYOND * self.asked.budget as f64) as usize)
+    }
+
+    /// A sentence that `link` begins: what the advised candidate achieves on another link, beside the disciplines of [`BESIDE`].
+    fn on_another_link(
+        &self,
+        link: &str,
+        choice: Option<&Candidate>,
+        there: &mut Trials<'_>,
+    ) -> Result<String, TrialError> {
+        let defaults: Vec<Candidate> = self.references().iter().map(Space::defaults).collect();
+        let Some(choice) = choice.or(defaults.first()) else { return Ok(String::new()) };
+        let beside = defaults.iter().filter(|other| BESIDE.contains(&other.label.as_str()) && *other != choice);
+        let all: Vec<Candidate> = std::iter::once(choice).chain(beside).cloned().collect();
+        // Only those beside the choice are named.
+        let names: Vec<String> = all.iter().map(|one| format!("{} with its defaults", one.label)).collect();
+        let asked = all.into_iter().map(|candidate| (candidate, (1..=self.asked.fresh).collect())).collect();
+        Ok(elsewhere(link, &self.goals, &names, &there.measure(&asked)?))
+    }
+
+    /// The link, the traffic, the wish, and how the advice was found, in words.
+    fn words(&self, elsewhere: Vec<String>, seed: u64, cpu_s: f64) -> Words {
+        let mut facts = self.setting.facts(self.asked, self.spaces.len(), seed);
+        facts.push(("CPU time".to_owned(), format!("{cpu_s:.0} s")));
+        let last = format!("aqmkit run {}", self.dir.join("finalists.toml").display());
+        facts.push(("runs of the last comparison".to_owned(), last));
+        Words {
+            link: self.setting.link_words(),
+            traffic: self.setting.traffic_words(),
+            wish: self.asked.want.trim().to_owned(),
+            elsewhere,
+            facts,
+        }
+    }
+
+    /// Writes the advice; the file of its page.
+    fn write(&self, advice: &Advice) -> Result<PathBuf, LabError> {
+        let page = self.asked.page.clone().unwrap_or_else(|| self.dir.join("advice.html"));
+        write_advice(&page, advice)?;
+        put(&self.dir.join("advice.json"), &serde_json::to_string_pretty(advice)?)?;
+        Ok(page)
+    }
+
+    /// Writes the experiment of the last runs, which `aqmkit run` repeats with the report of any other.
+    fn save(&self, candidates: &[Candidate], seed: u64) -> Result<(), LabError> {
+        let mut file = with_candidates(&self.setting.experiment, candidates);
+        // TOML has signed numbers.
+        if let Ok(seed) = i64::try_from(seed) {
+            file.insert("seed".to_owned(), toml::Value::Integer(seed));
+        }
+        file.insert("repeat".to_owned(), toml::Value::Integer(self.asked.fresh.into()));
+        Ok(put(&self.dir.join("finalists.toml"), &file.to_string())?)
+    }
+
+    fn failure(&self, error: TrialError) -> LabError {
+        match error {
+            TrialError::Problem(problem) => LabError::Problem(problem.without_place("")),
+            TrialError::Io(error) => error.into(),
+            TrialError::Stopped => {
+                LabError::Stopped(format!("Stopped. Finished runs are stored in {}", self.dir.display()))
+            }
+        }
+    }
+}
+
+/// Contenders and their samples, the advised one first.
+fn advised_first(
+    contenders: &[Contender],
+    samples: &[Vec<Sample>],
+    goals: &Goals,
+) -> (Vec<Contender>, Vec<Vec<Sample>>) {
+    let order = ordered(contenders, samples, goals);
+    let of = |(place, i): (usize, &usize)| {
+        let mut contender = contenders[*i].clone();
+        contender.role = match (place, contender.role) {
+            (0, _) => Role::Choice,
+            (_, Role::Choice) => Role::RunnerUp,
+            (_, role) => role,
+        };
+        (contender, samples[*i].clone())
+    };
+    order.iter().enumerate().map(of).unzip()
+}
+
+/// The disciplines to choose from, each once.
+fn among(names: &[String]) -> Result<Vec<&'static str>, LabError> {
+    let mut all: Vec<&'static str> = Vec::new();
+    for name in names.iter().map(|name| name.trim()) {
+        let every = registry::ALL.iter().map(|entry| entry.name);
+        let found: Vec<&'static str> = match name {
+            "all" => every.collect(),
+            "linux" => every.filter(|one| is_in_linux(one)).collect(),
+            "kernel" => every.filter(|one| is_in_linux(one) || runs_in_kernel(one).is_ok()).collect(),
+            _ => match registry::find(name) {
+                Some(entry) => vec![entry.name],
+                None => {
+                    let known = ["all", "linux", "kernel"].into_iter().chain(every);
+                    return wrong(format!("--among: there is no discipline {name:?}"), suggest(name, known));
+                }
+            },
+        };
+        all.extend(found.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>());
+    }
+    Ok(all)
+}
+
+/// Where the results of an advice go: the same command finds its finished runs there.
+fn directory(asked: &Request, setting: &Setting) -> PathBuf {
+    let limit = asked.limit.map(|limit| limit.to_string()).unwrap_or_default();
+    let text = format!(
+        "{} {} {} {limit} {}",
+        setting.experiment,
+        asked.want,
+        asked.among.as_deref().unwrap_or_default().join(","),
+        asked.mix.ecn
+    );
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    Path::new("results/advise").join(format!("{}-{}", setting.short(), &hash[..6]))
+}

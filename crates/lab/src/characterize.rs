@@ -1,0 +1,71 @@
+//! Report cards of disciplines by RFC 7928, composed of experiments that were run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use aqmkit_aqm::Catalogue;
+use aqmkit_characterize::card::{Finished, card};
+use aqmkit_characterize::contestant::Contestant;
+use aqmkit_experiment::Problem;
+use aqmkit_report::write_card;
+use aqmkit_results::card::Card;
+
+use crate::bench::speed;
+use crate::error::LabError;
+use crate::parameters::{known, written};
+
+/// The numbers of packets and flows in the benchmark of a discipline.
+const BENCHMARK: (u64, u64) = (400_000, 1000);
+
+/// `pie:target=5ms` as a discipline of a card.
+///
+/// # Errors
+/// When there is no such discipline, or a parameter is wrong or missing.
+pub fn one(text: &str) -> Result<Contestant, LabError> {
+    let (name, parameters) = written(text, &Catalogue::default())?;
+    known(name, &Catalogue::default())?;
+    Contestant::new(text, name, &parameters).map_err(|e| {
+        Problem::new(format!("{text}: {e}")).right(format!("aqmkit describe {name} lists its parameters")).into()
+    })
+}
+
+/// The default directory of a card's results; the same command finds its finished runs there.
+#[must_use]
+pub fn directory(subjects: &[Contestant], quick: bool) -> PathBuf {
+    let names: Vec<String> = subjects.iter().map(|c| c.label().to_owned()).collect();
+    let all = names.join("-");
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let short: String = match names.first() {
+        Some(first) if all.len() > 40 => format!("{first}-and-{}-more", names.len() - 1),
+        _ => all.clone(),
+    };
+    let hash = blake3::hash(all.as_bytes()).to_hex();
+    let scale = if quick { "quick" } else { "full" };
+    let short: String = short.chars().map(plain).collect();
+    Path::new("results/characterize").join(format!("{short}-{}-{scale}", &hash[..6]))
+}
+
+/// Builds the card of finished experiments and writes it to `file`.
+///
+/// # Errors
+/// When results are missing, or the file cannot be written.
+pub fn compose(
+    contestants: &[Contestant],
+    subjects: usize,
+    names: &[String],
+    dir: &Path,
+    file: &Path,
+) -> Result<Card, LabError> {
+    let finished = Finished::read(dir, names, costs(contestants))?;
+    let card = card(contestants, subjects, &finished);
+    write_card(file, &card)?;
+    Ok(card)
+}
+
+/// The time per packet of each discipline of the catalogue, with its defaults.
+fn costs(contestants: &[Contestant]) -> BTreeMap<String, f64> {
+    let (packets, flows) = BENCHMARK;
+    // The smallest of three measurements is the one with the least interference.
+    let least = |name: &str| (0..3).filter_map(|_| speed(name, packets, flows).ok()).reduce(f64::min);
+    contestants.iter().filter_map(|c| Some((c.label().to_owned(), least(c.spec()?.name())?))).collect()
+}

@@ -1,0 +1,85 @@
+//! Why work could not be done.
+
+use std::path::Path;
+
+use aqmkit_experiment::Problem;
+use aqmkit_files::{ExportError, full};
+use aqmkit_runs::store::StoreError;
+
+/// Why work could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// An experiment, a value or a file is wrong: what, where, and what would be right.
+    #[error("{}", .0.in_one_line())]
+    Problem(Problem),
+    /// The machine cannot do it: a full disk, a thread that does not start.
+    #[error("{0}")]
+    Environment(String),
+    /// The caller stopped it; where its finished runs are, without a full stop.
+    #[error("{0}")]
+    Stopped(String),
+}
+
+impl LabError {
+    /// A file that does not fit on its disk, with advice.
+    #[must_use]
+    pub fn without_room(path: &Path, why: &str, right: &str) -> LabError {
+        LabError::Environment(format!("{} cannot be written: {why}\n  {right}", path.display()))
+    }
+
+    /// A file that cannot be written, with advice if the disk is full and otherwise.
+    #[must_use]
+    pub fn unwritten(error: &ExportError, if_full: &str, right: &str) -> LabError {
+        let (path, why) = (&error.path, full::reason(&error.cause));
+        if error.is_for_want_of_room() {
+            return LabError::without_room(path, &why, if_full);
+        }
+        LabError::Problem(Problem::new(format!("{} cannot be written: {why}", path.display())).right(right))
+    }
+}
+
+/// A wrong value: the error, and what would be right.
+pub(crate) fn wrong<T>(what: impl Into<String>, right: impl Into<String>) -> Result<T, LabError> {
+    Err(LabError::Problem(Problem::new(what).right(right)))
+}
+
+impl From<Problem> for LabError {
+    fn from(problem: Problem) -> Self {
+        LabError::Problem(problem)
+    }
+}
+
+impl From<StoreError> for LabError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unwritable { dir, cause } if full::is(&cause) => {
+                LabError::without_room(&dir, &full::reason(&cause), full::RESULTS)
+            }
+            StoreError::Unwritable { .. } => {
+                LabError::Problem(Problem::new(error.to_string()).right("choose another directory with --out"))
+            }
+            StoreError::Unreadable(unread) => {
+                LabError::Problem(Problem::from(unread).right("give a directory with results of aqmkit"))
+            }
+        }
+    }
+}
+
+impl From<ExportError> for LabError {
+    fn from(error: ExportError) -> Self {
+        LabError::unwritten(&error, full::RESULTS, "choose another directory with --out")
+    }
+}
+
+impl From<std::io::Error> for LabError {
+    fn from(error: std::io::Error) -> Self {
+        let why = full::reason(&error);
+        LabError::Environment(if full::is(&error) { format!("{why}\n  {}", full::AGAIN) } else { why })
+    }
+}
+
+impl From<serde_json::Error> for LabError {
+    fn from(error: serde_json::Error) -> Self {
+        LabError::Environment(error.to_string())
+    }
+}

@@ -1,0 +1,213 @@
+//! Parameters of disciplines as people write them: `red:min=5,max=40`, `min=5`.
+
+use aqmkit_aqm::Catalogue;
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::ParamError;
+use aqmkit_base::near::suggest;
+use aqmkit_base::read::Value;
+use aqmkit_experiment::Problem;
+use serde::Deserialize as _;
+use toml::Table;
+
+use crate::error::{LabError, wrong};
+
+/// Assignments such as `min=5`, as a table.
+///
+/// # Errors
+/// When one has no value.
+pub fn settings(set: &[String]) -> Result<Table, LabError> {
+    let mut table = Table::new();
+    for text in set {
+        let Some((name, value)) = text.split_once('=') else {
+            return wrong(format!("{text:?} has no value"), "give a name and a value, for example min=5");
+        };
+        table.insert(name.trim().to_owned(), literal(value.trim()));
+    }
+    Ok(table)
+}
+
+/// A TOML value; text that is not valid TOML is a string.
+#[must_use]
+pub fn literal(text: &str) -> toml::Value {
+    let parsed = format!("x = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("x"));
+    parsed.unwrap_or_else(|| toml::Value::String(text.to_owned()))
+}
+
+/// Checks that a discipline has this name.
+///
+/// # Errors
+/// When none has it; with the closest name.
+pub fn known(name: &str, disciplines: &Catalogue) -> Result<(), LabError> {
+    if disciplines.has(name) {
+        return Ok(());
+    }
+    let parts: Vec<&str> = name.split(',').map(str::trim).collect();
+    if parts.len() > 1 && parts.iter().all(|part| disciplines.has(part)) {
+        return wrong(format!("there is no discipline {name:?}"), format!("write {}, with spaces", parts.join(" ")));
+    }
+    wrong(format!("there is no discipline {name:?}"), suggest(name, disciplines.names()))
+}
+
+/// Splits `red:min=5,max=40` into the name of a discipline, which is not checked, and its parameters. Words of `tc` without
+/// a value stand for what they mean there: `ecn`, `noecn`, `besteffort`; and `pfifo` is `fifo`.
+///
+/// # Errors
+/// When a parameter has no value and is no such word, or `bfifo` has no limit.
+pub fn written<'a>(text: &'a str, disciplines: &Catalogue) -> Result<(&'a str, Table), LabError> {
+    let (named, parameters) = text.split_once(':').unwrap_or((text, ""));
+    let name = if ["pfifo", "bfifo"].contains(&named) { "fifo" } else { named };
+    let mut entry = Table::new();
+    for parameter in split(parameters) {
+        let (key, value) = match parameter.split_once('=') {
+            Some((key, value)) => (key.trim().to_owned(), literal(value.trim())),
+            None => match word(name, parameter.trim(), disciplines) {
+                Some(set) => set,
+                None => {
+                    let help = format!("for example {name}:limit=100");
+                    return wrong(format!("{parameter:?} in {text:?} has no value"), help);
+                }
+            },
+        };
+        entry.insert(key, value);
+    }
+    if named == "bfifo" {
+        in_bytes(&mut entry)?;
+    }
+    Ok((name, entry))
+}
+
+/// The limit of `bfifo`, which counts bytes without saying so.
+fn in_bytes(entry: &mut Table) -> Result<(), LabError> {
+    match entry.get("limit") {
+        Some(toml::Value::Integer(bytes)) => {
+            let bytes = toml::Value::String(format!("{bytes}b"));
+            entry.insert("limit".to_owned(), bytes);
+            Ok(())
+        }
+        Some(_) => Ok(()),
+        None => wrong("bfifo has no limit", "give its room in bytes: fifo:limit=90kb"),
+    }
+}
+
+/// The parameter of a discipline that a word of `tc` without a value sets: a switch, `no` before a switch, or the only parameter
+/// that takes it as its value.
+fn word(name: &str, word: &str, disciplines: &Catalogue) -> Option<(String, toml::Value)> {
+    let accepts = |key: &str, value: toml::Value| {
+        let table = Table::from_iter([(key.to_owned(), value.clone())]);
+        let read = Value::deserialize(table).is_ok_and(|table| disciplines.spec(name, table).is_ok());
+        read.then(|| (key.to_owned(), value))
+    };
+    let switched = |key: &str, on: bool| accepts(key, toml::Value::Boolean(on));
+    let chosen = || {
+        let defaults = Value::deserialize(Table::new()).ok()?;
+        let all = Table::try_from(&disciplines.spec(name, defaults).ok()?).ok()?;
+        let texts = all.iter().filter(|(_, value)| value.as_str().is_some());
+        let mut taking = texts.filter_map(|(key, _)| accepts(key, toml::Value::String(word.to_owned())));
+        let only = taking.next()?;
+        taking.next().is_none().then_some(only)
+    };
+    switched(word, true).or_else(|| switched(word.strip_prefix("no")?, false)).or_else(chosen)
+}
+
+/// Splits at commas that are not inside brackets or quotes.
+fn split(text: &str) -> Vec<String> {
+    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.retain(|p| !p.trim().is_empty());
+    parts
+}
+
+/// The parameters of the discipline `name` in a table.
+///
+/// # Errors
+/// When a key or a value is wrong, with the same messages as in experiment files.
+pub fn parameters(name: &str, table: &Table, disciplines: &Catalogue) -> Result<Spec, Problem> {
+    let table = value(table)?;
+    disciplines.spec(name, table.clone()).map_err(|e| Problem::from(e.as_written(&table).of(name)))
+}
+
+fn value(table: &Table) -> Result<Value, Problem> {
+    Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))
+}
+
+/// The error for a parameter that is invalid on the link; `table` has the parameters as the user wrote them.
+#[must_use]
+pub fn misfit(discipline: &str, table: &Table, error: ParamError) -> LabError {
+    match value(table) {
+        Ok(table) => LabError::Problem(error.as_written(&table).of(discipline).into()),
+        Err(problem) => LabError::Problem(problem),
+    }
+}
+
+/// A TOML value, with numbers rounded to eight significant digits: 0.15, not 0.14999999999999997.
+#[must_use]
+pub fn rounded(value: &toml::Value) -> toml::Value {
+    match value {
+        toml::Value::Float(number) => {
+            format!("{number:.7e}").parse().map_or_else(|_| value.clone(), toml::Value::Float)
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_toml_or_text() {
+        let table = settings(&["min=5".into(), "limit=90kb".into(), "gentle = true".into()]).unwrap();
+        assert_eq!(table["min"], toml::Value::Integer(5));
+        assert_eq!(table["limit"], toml::Value::String("90kb".into()));
+        assert_eq!(table["gentle"], toml::Value::Boolean(true));
+        assert!(settings(&["min".into()]).is_err());
+    }
+
+    fn parameters_of(text: &str) -> (String, String) {
+        let (name, table) = written(text, &Catalogue::default()).unwrap();
+        (name.to_owned(), table.to_string().replace('\n', " ").trim().to_owned())
+    }
+
+    #[test]
+    fn words_of_tc_mean_what_they_mean_there() {
+        for (text, name, table) in [
+            ("red:ecn", "red", "ecn = true"),
+            ("codel:noecn,target=5msec", "codel", "ecn = false target = \"5msec\""),
+            ("cake:besteffort", "cake", "diffserv = \"besteffort\""),
+            ("pfifo:limit=50", "fifo", "limit = 50"),
+            ("bfifo:limit=90000", "fifo", "limit = \"90000b\""),
+        ] {
+            assert_eq!(parameters_of(text), (name.to_owned(), table.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_mean_nothing_are_refused_with_a_line_that_works() {
+        let told = |text: &str| written(text, &Catalogue::default()).unwrap_err().to_string();
+        assert!(told("red:fast").contains("\"fast\" in \"red:fast\" has no value"), "{}", told("red:fast"));
+        assert!(told("bfifo").contains("fifo:limit=90kb"));
+        assert_eq!(parameters_of("fifo:limit=90kb").0, "fifo");
+        let joined = known("fifo,red", &Catalogue::default()).unwrap_err().to_string();
+        assert!(joined.contains("write fifo red, with spaces"), "{joined}");
+    }
+
+    #[test]
+    fn parameters_may_hold_commas() {
+        assert_eq!(split("a=1,b=[1, 2],c={ x = \"y,z\" }"), ["a=1", "b=[1, 2]", "c={ x = \"y,z\" }"]);
+        assert!(split("").is_empty());
+    }
+}
