@@ -152,7 +152,7 @@ def test_ctrl_c_keeps_finished_runs() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press, daemon=True).start()
-    with pytest.raises(aqmkit.Interrupted, match="kept in out"):
+    with pytest.raises(aqmkit.Interrupted, match="stored in out; the same call resumes"):
         experiment.run("out", progress=False)
     before = {file.name: file.stat().st_mtime_ns for file in kept.glob("*.zst")}
     assert 2 <= len(before) < len(experiment.plan)

@@ -67,7 +67,7 @@ fn announce(request: &Request, inquiry: &Inquiry<'_>, talk: Talk) -> Result<(), 
         return Ok(());
     }
     say::tell(&format!(
-        "{} disciplines, at most {} runs of the search and at most {} under fresh seeds: {}, {} at a time. Finished runs are kept: after Ctrl-C the same command resumes.",
+        "{} disciplines, at most {} runs of the search and at most {} under fresh seeds: {}, {} at a time. Finished runs are stored: after Ctrl-C, repeat the command to resume.",
         inquiry.disciplines(),
         request.budget,
         request.fresh_runs(),

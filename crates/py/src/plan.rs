@@ -19,7 +19,7 @@ use crate::control::{Cancel, Control, Progress};
 use crate::discipline::Prototype;
 use crate::outcome::Outcome;
 use crate::perform::{Job, Session};
-use crate::problem::{Interrupted, RunError, exception, failure};
+use crate::problem::{RunError, exception, failure};
 
 /// The number of parallel runs: that of the cores, unless another is asked for.
 pub(crate) fn all_cores(asked: Option<u16>) -> usize {
@@ -136,7 +136,6 @@ pub(crate) fn supervised<T: Send>(
     let result = result.unwrap_or_else(|_| Err(LabError::Environment("the thread of the runs panicked".to_owned())));
     match control.fault() {
         Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => match result {
-            Err(LabError::Stopped(text)) => Err(Interrupted::new_err(text)),
             Err(other) => Err(failure(other)),
             // It was over before it could be stopped.
             Ok(_) => Err(error),
