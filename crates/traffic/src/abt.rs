@@ -88,9 +88,9 @@ use mix::{Mix, Tables};
 use replay::{Host, Script, Source};
 use vector::Vectors;
 
-/// The shortest block.
+/// Shorter blocks are refused.
 const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
-/// More blocks are taken for a mistake.
+/// A file with more blocks is refused: `block` is probably in the wrong unit.
 const MAX_BLOCKS: u64 = 1_000_000;
 
 /// The parameters of connection vectors as a user writes them.
@@ -100,34 +100,34 @@ pub struct Params {
     /// A file of connection vectors; `None` for the built-in mix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors: Option<String>,
-    /// The factor of start times.
+    /// Start times are multiplied by this factor; a larger one lowers the load.
     pub scale: f64,
-    /// The length of the blocks of the file, if their order is to change.
+    /// If set, the file is played in blocks of this length, in another order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Duration>,
-    /// How blocks are chosen.
+    /// How the order of the blocks is drawn.
     pub order: Order,
-    /// Selects the order.
+    /// Seed of the block order; the same for all runs.
     pub shuffle: u64,
     /// Mean time between connections of the mix.
     pub interval: Duration,
-    /// The number of hosts among which connections are assigned in turn.
+    /// The connections are assigned in turn to this number of hosts.
     pub hosts: usize,
 }
 
-/// How the blocks of a file are chosen.
+/// How the order of a file's blocks is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Each once.
+    /// A permutation: each block is played once, so that the load is that of the file.
     #[default]
     Shuffled,
-    /// The same number, each drawn from all blocks.
+    /// As many blocks as the file has, drawn with replacement.
     Drawn,
 }
 
 impl Params {
-    /// The connections of the file, in the chosen order.
+    /// Parses the file and arranges its connections in the chosen order.
     fn read(&self, file: &str, text: &str) -> Result<Vectors, ParamError> {
         let vectors = cvec::parse(file, text)?;
         let Some(block) = self.block else { return Ok(vectors) };
@@ -183,22 +183,22 @@ impl Model for Params {
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         let texts = texts(data, self.files().len())?;
         self.check()?;
-        let what = match (&self.vectors, texts.first()) {
-            (Some(file), Some(text)) => What::File(Arc::new(self.read(file, text)?)),
-            _ => What::Mix(Arc::new(Tables::new())),
+        let connections = match (&self.vectors, texts.first()) {
+            (Some(file), Some(text)) => Connections::File(Arc::new(self.read(file, text)?)),
+            _ => Connections::Mix(Arc::new(Tables::new())),
         };
-        Ok(Box::new(Hosts { params: self.clone(), what }))
+        Ok(Box::new(Hosts { params: self.clone(), connections }))
     }
 }
 
-enum What {
+enum Connections {
     File(Arc<Vectors>),
     Mix(Arc<Tables>),
 }
 
 struct Hosts {
     params: Params,
-    what: What,
+    connections: Connections,
 }
 
 impl Population for Hosts {
@@ -208,9 +208,11 @@ impl Population for Hosts {
 
     fn make(&self, index: usize, _rng: &mut Rng) -> Box<dyn Application> {
         let Params { scale, interval, hosts, .. } = self.params;
-        let source: Box<dyn Source> = match &self.what {
-            What::File(vectors) => Box::new(Part { vectors: Arc::clone(vectors), next: index, step: hosts, scale }),
-            What::Mix(tables) => {
+        let source: Box<dyn Source> = match &self.connections {
+            Connections::File(vectors) => {
+                Box::new(Part { vectors: Arc::clone(vectors), next: index, step: hosts, scale })
+            }
+            Connections::Mix(tables) => {
                 let interval = interval.as_secs_f64() * hosts as f64 * scale;
                 Box::new(Mix { tables: Arc::clone(tables), interval, elapsed: 0.0 })
             }

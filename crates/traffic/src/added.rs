@@ -1,4 +1,4 @@
-//! Traffic models of other crates, without their types.
+//! Type-erased traffic models that other crates add.
 
 use std::any::Any;
 use std::fmt;
@@ -8,14 +8,14 @@ use serde::{Serialize, Serializer};
 
 use super::model::{Data, Format, Knob, Model, ParamError, Population};
 
-/// The parameters of an added model, without their type.
-trait Held: fmt::Debug + Send + Sync {
+/// The parameters of an added model, type-erased.
+trait ErasedModel: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
-    fn boxed_clone(&self) -> Box<dyn Held>;
+    fn boxed_clone(&self) -> Box<dyn ErasedModel>;
     fn as_any(&self) -> &dyn Any;
     fn is(&self, other: &dyn Any) -> bool;
     fn serialized(&self) -> &dyn erased_serde::Serialize;
-    fn read(&self, table: &Value) -> Result<Box<dyn Held>, ParamError>;
+    fn read(&self, table: &Value) -> Result<Box<dyn ErasedModel>, ParamError>;
     fn check(&self) -> Result<(), ParamError>;
     fn files(&self) -> Vec<String>;
     fn format(&self) -> Format;
@@ -24,12 +24,12 @@ trait Held: fmt::Debug + Send + Sync {
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError>;
 }
 
-impl<M: Model> Held for M {
+impl<M: Model> ErasedModel for M {
     fn name(&self) -> &'static str {
         M::NAME
     }
 
-    fn boxed_clone(&self) -> Box<dyn Held> {
+    fn boxed_clone(&self) -> Box<dyn ErasedModel> {
         Box::new(self.clone())
     }
 
@@ -45,8 +45,8 @@ impl<M: Model> Held for M {
         self
     }
 
-    fn read(&self, table: &Value) -> Result<Box<dyn Held>, ParamError> {
-        table.read().map(|params: M| Box::new(params) as Box<dyn Held>)
+    fn read(&self, table: &Value) -> Result<Box<dyn ErasedModel>, ParamError> {
+        table.read().map(|params: M| Box::new(params) as Box<dyn ErasedModel>)
     }
 
     fn check(&self) -> Result<(), ParamError> {
@@ -77,7 +77,7 @@ impl<M: Model> Held for M {
 /// The parameters of a traffic model that a program has added to the catalogue.
 #[derive(Debug)]
 pub struct Added {
-    model: Box<dyn Held>,
+    model: Box<dyn ErasedModel>,
     version: u32,
 }
 
@@ -100,7 +100,7 @@ impl Serialize for Added {
 }
 
 impl Added {
-    /// The parameters, to be written in any format.
+    /// Type-erased parameters, for a serializer of any format.
     pub(crate) fn serialized(&self) -> &dyn erased_serde::Serialize {
         self.model.serialized()
     }
@@ -110,7 +110,7 @@ impl Added {
         Added { model: Box::new(M::default()), version }
     }
 
-    /// The version that the program gave it ([`crate::catalogue::Addition::of`]).
+    /// The version that the program passed to [`crate::catalogue::Addition::of`].
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version

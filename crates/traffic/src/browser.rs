@@ -1,5 +1,5 @@
-//! A web user: pages, the files of a page, stays at a server, and think times between pages. The models of web users
-//! differ in their distributions and protocols.
+//! A web user: requests pages and their files, stays at a server for several pages, and thinks between pages. The
+//! models of web users differ in their distributions and protocols.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const KINDS: &[&str] = &["request", "page"];
 const REQUEST: u8 = 0;
 const PAGE: u8 = 1;
 
-/// The largest number of connections, including closing ones; above it, a user waits until one has closed.
+/// Upper limit of a user's connections, closing ones included; at the limit a request waits until one has closed.
 const MAX_CONNS: usize = 256;
 
 /// The sizes of one kind of object in bytes.
@@ -24,23 +24,23 @@ pub(crate) struct Object {
     pub(crate) reply: Empirical,
 }
 
-/// The distributions that users draw from.
+/// Distributions of a user's behaviour.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Distributions {
     /// The first object of a page.
     pub(crate) top: Object,
     /// The other objects of a page.
     pub(crate) embedded: Object,
-    /// Objects of a page, the top-level one among them.
+    /// Objects of a page, including the top-level one.
     pub(crate) files: Empirical,
-    /// Pages in a row from one server.
+    /// Number of consecutive pages from one server.
     pub(crate) stay: Empirical,
     /// Seconds from the end of a page to the next request.
     pub(crate) think: Empirical,
 }
 
 impl From<MahTables> for Distributions {
-    /// The same sizes for both kinds of objects, which mah97 does not separate.
+    /// Uses the same sizes for both kinds of objects, which mah97 does not separate.
     fn from(mah: MahTables) -> Self {
         let object = Object { request: mah.request, reply: mah.reply };
         Distributions { top: object.clone(), embedded: object, files: mah.files, stay: mah.stay, think: mah.think }
@@ -50,26 +50,25 @@ impl From<MahTables> for Distributions {
 /// The parameters that all users of a population share.
 #[derive(Clone, Debug)]
 pub(crate) struct Habits {
-    /// The distributions.
     pub(crate) tables: Distributions,
-    /// The number of parallel connections, with one file each.
+    /// Number of parallel connections, each with one file at a time.
     pub(crate) parallel: usize,
-    /// The probability that a stay at a server uses persistent connections.
+    /// Probability that a stay at a server uses persistent connections.
     pub(crate) persistent: f64,
     /// The number of parallel connections on such a stay.
     pub(crate) persistent_parallel: usize,
 }
 
-/// The state of a connection number.
+/// State of a connection, by its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slot {
     /// Unused.
     Free,
-    /// A connection that waits for a reply.
-    Asked { at: Instant, reply: u64 },
-    /// A persistent connection that is idle.
+    /// Waits for a response.
+    Waiting { at: Instant, reply: u64 },
+    /// Persistent, without an outstanding request.
     Idle,
-    /// A connection that is being closed.
+    /// Being closed.
     Closing,
 }
 
@@ -77,11 +76,11 @@ enum Slot {
 #[derive(Clone, Copy, Debug)]
 struct Page {
     started: Instant,
-    /// Files that are not yet requested.
+    /// Files that have not been requested.
     left: u64,
-    /// Requested files that have not arrived.
+    /// Files requested but not yet received.
     awaited: usize,
-    /// Whether the main document has arrived, so that the other files are known.
+    /// Whether the main document has arrived; only then are the other files known.
     main: bool,
     failed: bool,
     bytes: u64,
@@ -92,13 +91,13 @@ pub(crate) struct User {
     habits: Arc<Habits>,
     /// Whether the connections of this stay are persistent.
     persistent: bool,
-    /// The server, from the first page on.
+    /// The current server; `None` before the first page.
     server: Option<u32>,
-    /// Documents that are still to be requested from it.
+    /// Pages still to request from this server.
     stay: u64,
     page: Option<Page>,
     conns: Vec<Slot>,
-    /// Pages, files, bytes received, failures.
+    /// Pages, files, bytes received, failures: in the order of the counters.
     counted: [u64; 4],
     over: bool,
 }
@@ -117,12 +116,13 @@ impl User {
         }
     }
 
-    /// The residual think time of a user who is observed at a random time: a think time drawn in proportion to its
-    /// length, and a uniform part of it.
+    /// Residual think time of a user observed at a random moment: a uniform part of a think time that is drawn with a
+    /// probability proportional to its length.
     fn residual_think(&self, rng: &mut Rng) -> f64 {
         let (think, max) = (&self.habits.tables.think, self.habits.tables.think.max());
         let mut time = think.draw(rng);
-        // The probability to continue is below 1 - mean / max, so a thousand iterations are never needed.
+        // Each draw is rejected with a probability of less than 1 - mean / max, so that 1000 draws practically never
+        // fail.
         for _ in 0..1000 {
             if rng.uniform() * max < time {
                 break;
@@ -136,7 +136,7 @@ impl User {
         cx.want(Action::WakeAt(cx.now + Duration::from_secs_f64(secs)));
     }
 
-    /// Starts a page, at another server if the stay is over.
+    /// Starts a page; moves to another server if the stay is over.
     fn begin(&mut self, cx: &mut Cx<'_>) {
         if self.stay == 0 {
             self.leave(cx);
@@ -150,7 +150,7 @@ impl User {
         self.fetch(cx);
     }
 
-    /// Closes the connections to the server.
+    /// Closes the idle connections to the server.
     fn leave(&mut self, cx: &mut Cx<'_>) {
         for (i, slot) in self.conns.iter_mut().enumerate().filter(|(_, s)| **s == Slot::Idle) {
             *slot = Slot::Closing;
@@ -158,21 +158,21 @@ impl User {
         }
     }
 
-    /// Whether a file of the page may be requested now.
-    fn may_ask(&self) -> bool {
+    /// Whether another file of the page may be requested now.
+    fn may_request(&self) -> bool {
         let parallel = if self.persistent { self.habits.persistent_parallel } else { self.habits.parallel };
         self.page.is_some_and(|p| p.left > 0 && p.awaited < if p.main { parallel } else { 1 })
     }
 
-    /// Requests as many files as possible.
+    /// Requests as many files as the limits allow.
     fn fetch(&mut self, cx: &mut Cx<'_>) {
-        while self.may_ask() {
+        while self.may_request() {
             let Some(conn) = self.connection(cx) else { return };
             let tables = &self.habits.tables;
             let object = if self.page.is_some_and(|p| p.main) { &tables.embedded } else { &tables.top };
             let request = whole(object.request.draw(cx.rng));
             let reply = whole(object.reply.draw(cx.rng));
-            self.conns[usize::from(conn.0)] = Slot::Asked { at: cx.now, reply };
+            self.conns[usize::from(conn.0)] = Slot::Waiting { at: cx.now, reply };
             let close = !self.persistent;
             cx.want(Action::Request { conn, request, response: reply, think: Duration::ZERO, close });
             if let Some(page) = self.page.as_mut() {
@@ -182,7 +182,7 @@ impl User {
         }
     }
 
-    /// An idle connection, or a new one.
+    /// Returns an idle connection, or opens a new one.
     fn connection(&mut self, cx: &mut Cx<'_>) -> Option<Conn> {
         if let Some(i) = self.conns.iter().position(|s| *s == Slot::Idle) {
             return Some(number(i));
@@ -197,9 +197,9 @@ impl User {
     }
 
     /// A file has arrived.
-    fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+    fn on_response(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some(slot) = self.conns.get_mut(usize::from(conn.0)) else { return };
-        let Slot::Asked { at, reply } = *slot else { return };
+        let Slot::Waiting { at, reply } = *slot else { return };
         *slot = if self.persistent { Slot::Idle } else { Slot::Closing };
         cx.want(Action::Done(Exchange { kind: REQUEST, started: at, bytes: reply }));
         self.counted[1] += 1;
@@ -209,13 +209,13 @@ impl User {
             page.awaited -= 1;
             page.bytes += reply;
         }
-        self.go_on(cx);
+        self.continue_page(cx);
     }
 
     /// A connection has closed; a file awaited on it has failed.
-    fn gone(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+    fn on_close(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some(slot) = self.conns.get_mut(usize::from(conn.0)) else { return };
-        let awaited = matches!(*slot, Slot::Asked { .. });
+        let awaited = matches!(*slot, Slot::Waiting { .. });
         *slot = Slot::Free;
         if let Some(page) = self.page.as_mut().filter(|_| awaited) {
             self.counted[3] += 1;
@@ -225,11 +225,11 @@ impl User {
                 page.left = 0;
             }
         }
-        self.go_on(cx);
+        self.continue_page(cx);
     }
 
     /// Requests the next files, or ends the page.
-    fn go_on(&mut self, cx: &mut Cx<'_>) {
+    fn continue_page(&mut self, cx: &mut Cx<'_>) {
         let Some(page) = self.page else { return };
         if page.left > 0 || page.awaited > 0 {
             return self.fetch(cx);
@@ -255,8 +255,8 @@ impl Application for User {
             }
             Event::Wake if self.page.is_none() => self.begin(cx),
             Event::Wake | Event::Opened(_) => {}
-            Event::Response(conn) => self.came(conn, cx),
-            Event::Closed(conn) | Event::Failed(conn) => self.gone(conn, cx),
+            Event::Response(conn) => self.on_response(conn, cx),
+            Event::Closed(conn) | Event::Failed(conn) => self.on_close(conn, cx),
         }
     }
 
@@ -284,7 +284,7 @@ fn another(now: Option<u32>, servers: u32, rng: &mut Rng) -> u32 {
     }
 }
 
-/// A drawn length or number as a whole number of at least 1.
+/// Rounds a drawn length or number to an integer of at least 1.
 fn whole(drawn: f64) -> u64 {
     ((drawn + 0.5) as u64).max(1)
 }

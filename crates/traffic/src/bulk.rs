@@ -44,9 +44,9 @@ use serde::{Deserialize, Serialize};
 use super::model::{Data, Model, ParamError, Population, count_or_none, texts};
 use super::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange};
 
-/// Bytes of the request.
+/// Size of the request in bytes.
 const REQUEST: u64 = 64;
-/// The delay before a failed connection is opened again.
+/// Delay before a failed connection is reopened.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The parameters of bulk transfers as a user writes them.
@@ -58,7 +58,7 @@ pub struct Params {
     /// Bytes to transfer; `None` for endless transfers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Start times are uniform on this span.
+    /// Start times are uniform on [0, `stagger`].
     pub stagger: Duration,
 }
 
@@ -119,13 +119,12 @@ impl Population for Flows {
 /// One transfer.
 struct Flow {
     index: usize,
-    /// Bytes to transfer.
     response: u64,
     /// The start of this flow, relative to the start of the traffic.
     delay: Duration,
     /// The time of the request.
     started: Instant,
-    /// Whether the transfer or the run has ended.
+    /// Set when the transfer is complete or the run has ended.
     over: bool,
 }
 

@@ -137,20 +137,20 @@ pub struct Params {
     pub calls: usize,
     /// Frames in a second.
     pub fps: f64,
-    /// What sets the rate.
+    /// The congestion control.
     pub control: Algorithm,
-    /// The codepoint of packets.
+    /// ECN codepoint of the packets.
     pub ecn: Codepoint,
-    /// The weight of the flow beside others.
+    /// Weight of the flow beside others (PRIO of RFC 8698).
     pub priority: f64,
-    /// The rate at first; by the control where absent.
+    /// Initial rate; the default depends on `control`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_rate: Option<BitRate>,
     /// The lowest rate.
     pub min_rate: BitRate,
     /// The highest rate.
     pub max_rate: BitRate,
-    /// Time from report to report.
+    /// Interval of the receiver's reports.
     pub feedback: Duration,
 }
 
@@ -172,7 +172,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The rate at first.
+    /// The initial rate.
     fn start(&self) -> BitRate {
         let usual = match self.control {
             Algorithm::Gcc => BitRate::from_bps(300_000),
@@ -181,7 +181,7 @@ impl Params {
         self.start_rate.unwrap_or(usual.clamp(self.min_rate, self.max_rate))
     }
 
-    /// The control of one call.
+    /// Creates the controller of one call.
     fn control(&self) -> Control {
         let bps = |rate: BitRate| rate.as_bps() as f64;
         let (start, bounds) = (bps(self.start()), Bounds { least: bps(self.min_rate), most: bps(self.max_rate) });
@@ -245,7 +245,7 @@ impl Population for Calls {
         Box::new(Call::new(self.0.clone()))
     }
 
-    /// It sends datagrams, whose size follows the rate.
+    /// It sends datagrams and tolerates their loss, but the default cannot tell: their size follows the rate.
     fn bears_loss(&self) -> bool {
         true
     }

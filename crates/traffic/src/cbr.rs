@@ -47,24 +47,24 @@ use super::Application;
 use super::datagrams::{Flow, Out, Sender, payload_of};
 use super::model::{Data, Knob, Model, ParamError, Population, count, in_range, texts};
 
-/// The rate of the UDP blast: 1270 packets of 1075 bytes in a second.
+/// Rate of the UDP blast: 1270 packets of 1075 bytes per second.
 const BLAST: BitRate = BitRate::from_bps(1270 * 1075 * 8);
 
 /// The parameters of constant bit rate as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many flows, each with this rate.
+    /// Number of flows, each with this rate.
     pub flows: usize,
     /// Size of the IP packet.
     pub packet: Bytes,
     /// Rate of a flow with IP and UDP headers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
-    /// Time from packet to packet.
+    /// Time between packets; not together with `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// Gaps vary by this share.
+    /// Relative jitter: gaps are uniform on 1 - `jitter` to 1 + `jitter` times the mean.
     pub jitter: f64,
 }
 
@@ -107,7 +107,7 @@ impl Model for Params {
     }
 }
 
-/// The time from packet to packet.
+/// How the time to the next packet is determined.
 #[derive(Clone, Copy)]
 enum Gap {
     Every(Duration),

@@ -95,9 +95,9 @@ use viewer::Viewer;
 
 /// The fixed ladder of aaron15, in kbit/s.
 const LADDER: [u64; 10] = [235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800];
-/// The most rates that a ladder may have.
+/// Upper limit for the length of a ladder.
 const MOST_RATES: usize = 100;
-/// The largest buffer, and the longest segment.
+/// Upper limit for the buffer and for a segment.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// The parameters of adaptive streaming as a user writes them.
@@ -108,18 +108,18 @@ pub struct Params {
     pub viewers: usize,
     /// The rule that chooses the bit rate.
     pub player: Rule,
-    /// The bit rates, rising.
+    /// The available bit rates, rising.
     pub ladder: Vec<BitRate>,
-    /// Video in a segment.
+    /// Duration of a segment.
     pub segment: Duration,
-    /// The most video that is buffered; absent for the default of the rule.
+    /// Maximum of buffered video; the default depends on the player.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Duration>,
-    /// Video below which the buffer rule plays the lowest rate.
+    /// Buffer level below which BBA-0 plays the lowest rate (reservoir).
     pub reservoir: Duration,
-    /// Video over which the buffer rule rises to the highest rate.
+    /// Range of buffer levels over which BBA-0 rises to the highest rate (cushion).
     pub cushion: Duration,
-    /// Video that is buffered before playing begins.
+    /// Buffered video at which playback starts.
     pub startup: Duration,
 }
 
@@ -139,7 +139,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The most video that is buffered.
+    /// Maximum of buffered video: as given, or the player's default.
     #[must_use]
     pub fn most_buffered(&self) -> Duration {
         let default = match self.player {

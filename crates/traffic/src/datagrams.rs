@@ -40,14 +40,14 @@ impl Received {
     }
 }
 
-/// The output of a flow's sender.
+/// The interface through which a sender acts.
 pub(crate) struct Out<'a, 'c> {
     pub(crate) cx: &'a mut Cx<'c>,
     sent: &'a mut u64,
 }
 
 impl Out<'_, '_> {
-    /// Sends a datagram with this payload.
+    /// Sends a datagram with this number of payload bytes.
     pub(crate) fn send(&mut self, len: u32, ecn: Ecn) {
         self.cx.want(Action::Datagram { len, tag: *self.sent, ecn });
         *self.sent += 1;
@@ -64,7 +64,7 @@ impl Out<'_, '_> {
     }
 }
 
-/// Decides when a flow of datagrams sends, and how much.
+/// Decides when a flow sends datagrams, and how large they are.
 pub(crate) trait Sender: Send {
     /// The flow begins.
     fn start(&mut self, out: &mut Out<'_, '_>);
@@ -73,7 +73,8 @@ pub(crate) trait Sender: Send {
     fn wake(&mut self, out: &mut Out<'_, '_>);
 }
 
-/// A flow of datagrams without frames: it sends until it is stopped, and counts sent and received datagrams.
+/// A flow of datagrams that are independent of each other. It sends until it is stopped, and counts sent and received
+/// datagrams.
 pub(crate) struct Flow<S> {
     sender: S,
     sent: u64,
@@ -82,7 +83,7 @@ pub(crate) struct Flow<S> {
 }
 
 impl<S: Sender + 'static> Flow<S> {
-    /// The flow of this sender.
+    /// A flow with this sender.
     pub(crate) fn of(sender: S) -> Box<dyn Application> {
         Box::new(Flow { sender, sent: 0, received: Received::default(), over: false })
     }
@@ -113,7 +114,7 @@ impl<S: Sender> Application for Flow<S> {
     }
 }
 
-/// The payload of an IP packet of this size.
+/// Payload in bytes of an IP packet of this size.
 pub(crate) fn payload_of(field: &str, packet: Bytes) -> Result<u32, ParamError> {
     let payload = packet.0.saturating_sub(u64::from(UDP_HEADERS));
     if (1..=MAX_PAYLOAD).contains(&payload) {

@@ -4,22 +4,22 @@ use aqmkit_base::{Duration, Instant};
 
 use super::{Action, Conn, Cx};
 
-/// The largest number of connections, including closing ones, above which a download is refused: a connection's number
-/// has 16 bits.
+/// Maximum number of connections, closing ones included: connection numbers have 16 bits. Downloads beyond it are
+/// refused.
 const MAX_CONNS: usize = 1 << 16;
 
 /// A download in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Download<T> {
-    /// The time of its request.
+    /// When it was requested.
     pub(crate) started: Instant,
     /// Bytes of the response.
     pub(crate) bytes: u64,
-    /// The model's identification of it.
+    /// The model's data about the download.
     pub(crate) of: T,
 }
 
-/// The state of a connection number.
+/// State of a connection, by its number.
 #[derive(Clone, Copy, Debug)]
 enum Slot<T> {
     Free,
@@ -32,7 +32,7 @@ enum Slot<T> {
 pub(crate) struct Downloads<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u16>,
-    asked: u64,
+    requested: u64,
     completed: u64,
     received: u64,
     failures: u64,
@@ -43,13 +43,13 @@ impl<T: Copy> Downloads<T> {
     pub(crate) const COUNTERS: &[&str] = &["requests", "completed", "bytes_received", "failures"];
 
     pub(crate) fn new() -> Self {
-        Downloads { slots: Vec::new(), free: Vec::new(), asked: 0, completed: 0, received: 0, failures: 0 }
+        Downloads { slots: Vec::new(), free: Vec::new(), requested: 0, completed: 0, received: 0, failures: 0 }
     }
 
-    /// Opens a connection to a server and requests `response` bytes, after which the server closes. False if no
+    /// Opens a connection to a server and requests `response` bytes, after which the server closes. Returns false if no
     /// connection number is free; the download then counts as failed.
     pub(crate) fn begin(&mut self, server: u32, request: u64, response: u64, of: T, cx: &mut Cx<'_>) -> bool {
-        self.asked += 1;
+        self.requested += 1;
         let Some(conn) = self.number() else {
             self.failures += 1;
             return false;
@@ -70,7 +70,7 @@ impl<T: Copy> Downloads<T> {
     }
 
     /// A response has arrived.
-    pub(crate) fn came(&mut self, conn: Conn) -> Option<Download<T>> {
+    pub(crate) fn on_response(&mut self, conn: Conn) -> Option<Download<T>> {
         let slot = self.slots.get_mut(usize::from(conn.0))?;
         let Slot::Awaited(done) = *slot else { return None };
         *slot = Slot::Closing;
@@ -79,8 +79,8 @@ impl<T: Copy> Downloads<T> {
         Some(done)
     }
 
-    /// A connection has closed; a download awaited on it has failed.
-    pub(crate) fn gone(&mut self, conn: Conn) -> Option<Download<T>> {
+    /// A connection has closed; if its download was incomplete, it has failed.
+    pub(crate) fn on_close(&mut self, conn: Conn) -> Option<Download<T>> {
         let slot = self.slots.get_mut(usize::from(conn.0))?;
         let was = std::mem::replace(slot, Slot::Free);
         if !matches!(was, Slot::Free) {
@@ -93,7 +93,7 @@ impl<T: Copy> Downloads<T> {
 
     /// The value of the counter at `index` of [`Downloads::COUNTERS`].
     pub(crate) fn counter(&self, index: usize) -> f64 {
-        let values = [self.asked, self.completed, self.received, self.failures];
+        let values = [self.requested, self.completed, self.received, self.failures];
         values.get(index).map_or(0.0, |&n| n as f64)
     }
 }
@@ -110,11 +110,11 @@ mod tests {
         let mut downloads = Downloads::new();
         assert!((0..MAX_CONNS).all(|i| downloads.begin(0, 1, 1, i, &mut cx)));
         assert!(!downloads.begin(0, 1, 1, 0, &mut cx), "all numbers are taken");
-        assert_eq!(downloads.came(Conn(7)).map(|d| d.of), Some(7));
-        assert_eq!(downloads.came(Conn(7)), None, "it came already");
-        assert_eq!(downloads.gone(Conn(7)), None, "nothing was lost");
-        assert_eq!(downloads.gone(Conn(8)).map(|d| d.of), Some(8));
-        assert_eq!(downloads.gone(Conn(8)), None, "it is gone already");
+        assert_eq!(downloads.on_response(Conn(7)).map(|d| d.of), Some(7));
+        assert_eq!(downloads.on_response(Conn(7)), None, "it came already");
+        assert_eq!(downloads.on_close(Conn(7)), None, "nothing was lost");
+        assert_eq!(downloads.on_close(Conn(8)).map(|d| d.of), Some(8));
+        assert_eq!(downloads.on_close(Conn(8)), None, "it is gone already");
         assert!((0..2).all(|i| downloads.begin(0, 1, 1, i, &mut cx)));
         assert!(!downloads.begin(0, 1, 1, 0, &mut cx));
         assert_eq!([0, 1, 2, 3, 4].map(|i| downloads.counter(i)), [65_540.0, 1.0, 1.0, 3.0, 0.0]);

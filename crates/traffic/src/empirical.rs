@@ -1,13 +1,13 @@
-//! Empirical distributions: from quantiles, or from a table of values and their counts.
+//! Empirical distributions: from quantiles, or from a table of values and counts.
 
 use aqmkit_base::Rng;
 
 use super::model::ParamError;
 
-/// The interpolation between two points of the table.
+/// Interpolation between two points of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Between {
-    /// The upper point: the table lists every value.
+    /// No interpolation, the upper point: the table lists every value.
     Step,
     /// Linear in the logarithm of the value.
     LogLinear,
@@ -19,7 +19,7 @@ pub struct Empirical {
     /// Cumulative probability and value, both rising.
     points: Vec<(f64, f64)>,
     between: Between,
-    /// A Pareto piece after the last point, cut at a maximum.
+    /// A Pareto tail after the last point, cut at a maximum.
     tail: Option<Tail>,
 }
 
@@ -41,32 +41,32 @@ impl Tail {
         a / (a - 1.0) * (l - h * ratio) / (1.0 - ratio)
     }
 
-    /// The value below which the share `u` lies.
+    /// The quantile function.
     fn quantile(self, u: f64) -> f64 {
         let cut = 1.0 - libm::pow(self.low / self.high, self.shape);
         self.low * libm::pow(1.0 - u * cut, -1.0 / self.shape)
     }
 }
 
-/// The largest count of a value.
+/// Upper limit for the count of a value.
 const MOST_COUNTED: f64 = 1e15;
 
 impl Empirical {
-    /// The distribution with these quantiles (cumulative probability, value), log-linear between them. The
-    /// first probability is 0, the last 1; both columns rise and values are above zero.
+    /// A distribution with these quantiles (cumulative probability, value), log-linear in between. The probabilities
+    /// rise from 0 to 1; values are positive and rise.
     #[must_use]
     pub fn from_quantiles(points: &[(f64, f64)]) -> Self {
         Empirical { points: points.to_vec(), between: Between::LogLinear, tail: None }
     }
 
-    /// The distribution with these quantiles, the last below probability 1, and above them a Pareto piece
-    /// up to `max`, with the tail exponent that gives the whole this mean.
+    /// A distribution with these quantiles, the last below probability 1, and above them a Pareto tail up to `max`,
+    /// whose exponent gives the whole distribution the mean `mean`.
     #[must_use]
     pub fn with_tail(points: &[(f64, f64)], max: f64, mean: f64) -> Self {
         let mut body = Empirical::from_quantiles(points);
         let (p, low) = points.last().copied().unwrap_or((0.0, 1.0));
         let wanted = (mean - body.mean()) / (1.0 - p);
-        // The mean of the tail falls as its exponent rises.
+        // The mean falls as the tail exponent rises: bisection.
         let (mut heavy, mut light) = (1e-3, 20.0);
         for _ in 0..100 {
             let shape = f64::midpoint(heavy, light);
@@ -76,7 +76,7 @@ impl Empirical {
         body
     }
 
-    /// The distribution with these quantiles, the last below probability 1, and above them a Pareto piece with this tail
+    /// A distribution with these quantiles, the last below probability 1, and above them a Pareto tail with this
     /// exponent, cut at `max`.
     #[must_use]
     pub fn with_tail_shape(points: &[(f64, f64)], max: f64, shape: f64) -> Self {
@@ -84,7 +84,7 @@ impl Empirical {
         Empirical { tail: Some(Tail { low, high: max, shape }), ..Empirical::from_quantiles(points) }
     }
 
-    /// The distribution of these values with their counts.
+    /// A discrete distribution: values and their counts.
     #[must_use]
     pub fn from_counts(counts: &[(f64, f64)]) -> Self {
         let total: f64 = counts.iter().map(|c| c.1).sum();
@@ -96,12 +96,12 @@ impl Empirical {
         Empirical { points: points.collect(), between: Between::Step, tail: None }
     }
 
-    /// Reads lines `value count cumulative-probability`, as Mah's distributions were published with
-    /// ns-2: values rise, up to `most`, so do the probabilities, up to 1. Empty lines and lines with `#` are skipped. `file` is the
-    /// name for messages.
+    /// Parses lines `value count cumulative-probability`, the format in which Mah's distributions were published with
+    /// ns-2. Values rise to at most `most`, probabilities rise to 1. Empty lines and lines with `#` are skipped. `file`
+    /// is the name in messages.
     ///
     /// # Errors
-    /// When a line is something else, with its number.
+    /// When a line cannot be parsed, with its number.
     pub fn parse(file: &str, text: &str, most: f64) -> Result<Self, ParamError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l)) {
@@ -128,11 +128,12 @@ impl Empirical {
         Self::listed(file, points)
     }
 
-    /// Reads lines `value cumulative-probability`. Neither falls from line to line; values are at most `most`, the last probability is 1. Lines of equal
-    /// probability are a measurement that was rounded. Empty lines and lines with `#` are skipped. Values are multiplied by `unit`.
+    /// Parses lines `value cumulative-probability`. Neither column falls; values are at most `most`, and the last
+    /// probability is 1. Equal probabilities are accepted: published ones are rounded. Empty lines and lines with `#`
+    /// are skipped. Values are multiplied by `unit`.
     ///
     /// # Errors
-    /// When a line is something else, with its number.
+    /// When a line cannot be parsed, with its number.
     pub fn parse_cumulative(file: &str, text: &str, most: f64, unit: f64) -> Result<Self, ParamError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l)) {
@@ -160,7 +161,7 @@ impl Empirical {
         Self::listed(file, points)
     }
 
-    /// The distribution whose values are all listed, with their cumulative probabilities.
+    /// A discrete distribution of values with their cumulative probabilities.
     fn listed(file: &str, points: Vec<(f64, f64)>) -> Result<Self, ParamError> {
         match points.last() {
             Some(&(p, _)) if (p - 1.0).abs() < 1e-3 => Ok(Empirical { points, between: Between::Step, tail: None }),
@@ -169,7 +170,7 @@ impl Empirical {
         }
     }
 
-    /// The value below which the share `u` lies.
+    /// The quantile function: the value below which the share `u` lies.
     #[must_use]
     pub fn quantile(&self, u: f64) -> f64 {
         let i = self.points.partition_point(|&(p, _)| p < u);
@@ -187,24 +188,24 @@ impl Empirical {
         self.tail.map_or(last, |t| t.quantile((u - p) / (1.0 - p)))
     }
 
-    /// A draw.
+    /// A random value.
     pub fn draw(&self, rng: &mut Rng) -> f64 {
         self.quantile(rng.uniform())
     }
 
-    /// The largest value.
+    /// The largest possible value.
     #[must_use]
     pub fn max(&self) -> f64 {
         self.tail.map_or_else(|| self.points.last().map_or(0.0, |p| p.1), |t| t.high)
     }
 
-    /// The tail exponent of the Pareto piece, if there is one.
+    /// The exponent of the Pareto tail, if there is one.
     #[must_use]
     pub fn tail_shape(&self) -> Option<f64> {
         self.tail.map(|t| t.shape)
     }
 
-    /// The mean.
+    /// The expected value.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let first = self.points.first().map_or(0.0, |&(p, v)| p * v);
@@ -213,7 +214,7 @@ impl Empirical {
         first + body + self.tail.map_or(0.0, |t| (1.0 - last) * t.mean())
     }
 
-    /// The mean of the values between two neighbouring points.
+    /// Mean of the values between two adjacent points.
     fn mean_between(&self, v0: f64, v1: f64) -> f64 {
         match self.between {
             Between::LogLinear if v1 > v0 => (v1 - v0) / libm::log(v1 / v0),
@@ -221,7 +222,7 @@ impl Empirical {
         }
     }
 
-    /// The distribution truncated at `max`, as if values above it were drawn again; `None` if nothing remains.
+    /// The distribution truncated at `max`, as if larger values were drawn again; `None` if nothing remains.
     #[must_use]
     pub fn truncated(&self, max: f64) -> Option<Empirical> {
         if max >= self.max() {
@@ -241,7 +242,7 @@ impl Empirical {
         (kept > 0.0).then_some(Empirical { points, between: self.between, tail: None })
     }
 
-    /// The same with its Pareto piece cut at `max`, which is inside the piece.
+    /// The distribution with its Pareto tail cut at `max`, which lies in the tail.
     fn with_cut_tail(&self, max: f64) -> Empirical {
         let mut cut = self.clone();
         let p = self.points.last().map_or(0.0, |p| p.0);
@@ -258,7 +259,7 @@ impl Empirical {
     }
 }
 
-/// Whether a line of a data file has no data.
+/// Whether a line of a data file is empty or a comment.
 pub(crate) fn skipped(line: &str) -> bool {
     let line = line.trim();
     line.is_empty() || line.starts_with('#')
@@ -299,7 +300,8 @@ mod tests {
         assert_eq!(Empirical::from_counts(&[(5.0, 1.0)]).truncated(4.0), None);
     }
 
-    /// The means of a Pareto piece by their integrals: of exponent 1 `ln (h / l)` over `1 / l - 1 / h`, of exponent 2 that of `2 x^-2`.
+    /// The means of a cut Pareto distribution by integration: for exponent 1 `ln(h / l) / (1 / l - 1 / h)`, for
+    /// exponent 2 likewise from the density `2 x^-3`.
     #[test]
     fn a_cut_pareto_piece_has_its_mean() {
         let mean = |shape: f64| Tail { low: 2.0, high: 32.0, shape }.mean();
@@ -346,8 +348,11 @@ mod tests {
         assert!(fails("1 3 0.75").contains("end at 1"));
         assert!(fails("").contains("at least one line"));
         assert!(fails("NaN 1 0.5").contains("line 1"));
-        let told = fails("1 3 0.75\n1e300 1 1\n");
-        assert!(told.starts_with("x.cdf line 2") && told.ends_with("a value must be at most 1000000"), "{told}");
+        let message = fails("1 3 0.75\n1e300 1 1\n");
+        assert!(
+            message.starts_with("x.cdf line 2") && message.ends_with("a value must be at most 1000000"),
+            "{message}"
+        );
         for count in ["-1", "NaN", "inf", "1e300"] {
             let counted = fails(&format!("1 3 0.75\n\n2 {count} 1\n"));
             assert!(counted.starts_with("x.cdf line 3") && counted.contains("the count in the middle"), "{counted}");
@@ -358,7 +363,8 @@ mod tests {
     fn cumulative_tables_are_read_line_by_line() {
         let read = |text: &str| Empirical::parse_cumulative("x.cdf", text, 1e6, 0.001);
         let fails = |text: &str| read(text).unwrap_err().to_string();
-        // A quarter at 2 s, half at 4 s; what is measured beyond the printed digits is never drawn.
+        // A quarter at 2 s, half at 4 s. The last line has a probability that rounding made equal to 1: its value is
+        // never drawn.
         let table = read("# milliseconds \u{a9}\n\n2000 0.25\n 4000\t0.75 \n8000 1\n9000 1.0\n").unwrap();
         assert_eq!([0.0, 0.25, 0.26, 0.75, 0.76, 1.0].map(|u| table.quantile(u)), [2.0, 2.0, 4.0, 4.0, 8.0, 8.0]);
         // 0.25 x 2 + 0.5 x 4 + 0.25 x 8.
@@ -377,7 +383,7 @@ mod tests {
     }
 
     proptest! {
-        /// Cut at a quantile, a distribution has the quantiles below it, spread over all shares.
+        /// A truncated distribution has the quantiles of the original, conditional on values below the cut.
         #[test]
         fn truncation_is_conditioning(
             ratios in proptest::collection::vec(1.1..9.0_f64, 1..5), tail in 0.5..3.0_f64, kept in 0.05..0.99_f64, u in 0.0..1.0_f64,

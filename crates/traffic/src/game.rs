@@ -60,17 +60,17 @@ use serde::{Deserialize, Serialize};
 use super::model::{Data, Knob, Model, ParamError, Population, count_or_none, texts};
 use super::{Action, Application, Arrival, Cx, Event, Exchange, Side};
 
-/// Scale over location of the distributions: time and size of updates, size of commands (r1-070674).
+/// Scale divided by location of each distribution: time and size of updates, size of commands (r1-070674).
 const UPDATE_TIME: f64 = 6.0 / 55.0;
 const UPDATE_SIZE: f64 = 36.0 / 120.0;
 const COMMAND_SIZE: f64 = 5.7 / 45.0;
-/// Within which each direction begins (r1-070674).
+/// Each direction starts uniformly within this time (r1-070674).
 const BEGIN: Duration = Duration::from_millis(40);
-/// The largest payload that needs no fragments.
+/// Largest payload without fragmentation.
 const LARGEST: f64 = 1472.0;
-/// The mean of the largest extreme value distribution in scales above its location: Euler's constant.
+/// The mean of the largest extreme value distribution exceeds its location by this number of scales: Euler's constant.
 const EULER: f64 = 0.577_215_664_901_532_9;
-/// A packet that arrives later has missed its deadline.
+/// A packet that arrives later than this has missed its deadline.
 const LATEST: Duration = Duration::from_secs(1);
 
 /// Kinds of [`Exchange`].
@@ -85,15 +85,15 @@ const COUNTERS: &[&str] =
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many, each with packets both ways; 0 for none.
+    /// Number of players, each with packets in both directions; 0 for none.
     pub players: usize,
-    /// Location of the time from update to update.
+    /// Location parameter of the time between updates.
     pub update: Duration,
-    /// Location of the payload of an update.
+    /// Location parameter of the payload of an update.
     pub update_size: Bytes,
-    /// Time from command to command.
+    /// Time between commands.
     pub command: Duration,
-    /// Location of the payload of a command.
+    /// Location parameter of the payload of a command.
     pub command_size: Bytes,
 }
 
@@ -154,25 +154,25 @@ impl Population for Players {
     }
 }
 
-/// A draw from the largest extreme value distribution.
+/// Draws from the largest extreme value distribution.
 fn extreme(rng: &mut Rng, location: f64, scale: f64) -> f64 {
-    // An open interval at both ends: the draw is never 1, as the second logarithm would be infinite.
+    // The argument must be below 1: the second logarithm would be infinite.
     let u = rng.uniform_open().min(1.0 - f64::EPSILON);
     location - scale * libm::log(-libm::log(u))
 }
 
-/// A payload drawn with this location and this scale in locations.
+/// Draws a payload; `scale` is relative to the location `size`.
 fn payload(rng: &mut Rng, size: Bytes, scale: f64) -> u32 {
     extreme(rng, size.as_f64(), scale * size.as_f64()).clamp(1.0, LARGEST) as u32
 }
 
-/// The packets of one direction.
+/// One direction of a player's traffic.
 #[derive(Clone, Debug, Default)]
 struct Way {
-    /// When the next packet leaves.
+    /// Departure time of the next packet.
     next: Instant,
     sent: u64,
-    /// Packets of the last second: when they left, and whether they have come.
+    /// Packets of the last second: departure time, and whether each has arrived.
     recent: VecDeque<(Instant, bool)>,
     due: u64,
     missed: u64,
@@ -180,8 +180,8 @@ struct Way {
 }
 
 impl Way {
-    /// A packet leaves. Returns its tag.
-    fn leaves(&mut self, now: Instant, gap: Duration) -> u64 {
+    /// Records a departure. Returns the packet's tag.
+    fn depart(&mut self, now: Instant, gap: Duration) -> u64 {
         let number = self.sent;
         self.sent += 1;
         self.recent.push_back((now, false));
@@ -189,7 +189,7 @@ impl Way {
         number
     }
 
-    fn arrives(&mut self, number: u64) {
+    fn arrive(&mut self, number: u64) {
         self.came += 1;
         let place = number.checked_sub(self.due).and_then(|place| self.recent.get_mut(place as usize));
         if let Some((_, came)) = place {
@@ -197,8 +197,8 @@ impl Way {
         }
     }
 
-    /// Counts the packets that can no longer come in time.
-    fn settle(&mut self, now: Instant) {
+    /// Removes packets that are past their deadline from `recent`, and counts those that have not arrived.
+    fn expire(&mut self, now: Instant) {
         while let Some(&(_, came)) = self.recent.front().filter(|(left, _)| now.since(*left) >= LATEST) {
             self.recent.pop_front();
             self.due += 1;
@@ -210,9 +210,9 @@ impl Way {
 /// A player and the server.
 struct Player {
     params: Params,
-    /// Updates and commands.
+    /// Updates, commands.
     ways: [Way; 2],
-    /// Bytes of updates.
+    /// Received bytes of updates.
     received: u64,
     over: bool,
 }
@@ -224,15 +224,15 @@ impl Player {
             let len = payload(cx.rng, p.update_size, UPDATE_SIZE);
             let secs = p.update.as_secs_f64();
             let gap = Duration::from_secs_f64(extreme(cx.rng, secs, UPDATE_TIME * secs).max(1e-4));
-            let tag = self.ways[UPDATE].leaves(now, gap);
+            let tag = self.ways[UPDATE].depart(now, gap);
             cx.want(Action::Datagram { len, tag, ecn });
         }
         if self.ways[COMMAND].next <= now {
             let len = payload(cx.rng, p.command_size, COMMAND_SIZE);
-            let tag = self.ways[COMMAND].leaves(now, p.command);
+            let tag = self.ways[COMMAND].depart(now, p.command);
             cx.want(Action::Reply { len, tag, ecn });
         }
-        self.ways.iter_mut().for_each(|way| way.settle(now));
+        self.ways.iter_mut().for_each(|way| way.expire(now));
         cx.want(Action::WakeAt(self.ways[UPDATE].next.min(self.ways[COMMAND].next)));
     }
 }
@@ -259,7 +259,7 @@ impl Application for Player {
             Side::Server => COMMAND,
         };
         self.received += if kind == UPDATE { u64::from(arrival.len) } else { 0 };
-        self.ways[kind].arrives(arrival.tag);
+        self.ways[kind].arrive(arrival.tag);
         if !self.over {
             let (started, bytes) = (arrival.sent, u64::from(arrival.len));
             cx.want(Action::Done(Exchange { kind: kind as u8, started, bytes }));
@@ -292,17 +292,17 @@ impl Application for Player {
 mod tests {
     use super::*;
 
-    /// A packet has a second to come, and no longer.
+    /// A packet that arrives after exactly a second is in time, a later one is not.
     #[test]
     fn a_packet_has_missed_after_a_second() {
         let (mut way, start) = (Way::default(), Instant::ZERO);
-        let number = way.leaves(start, Duration::from_millis(40));
+        let number = way.depart(start, Duration::from_millis(40));
         assert_eq!((number, way.next), (0, start + Duration::from_millis(40)));
-        way.settle(start + Duration::from_millis(999));
+        way.expire(start + Duration::from_millis(999));
         assert_eq!((way.due, way.missed), (0, 0));
-        way.settle(start + Duration::from_secs(1));
+        way.expire(start + Duration::from_secs(1));
         assert_eq!((way.due, way.missed), (1, 1));
-        way.arrives(0);
+        way.arrive(0);
         assert_eq!((way.came, way.missed), (1, 1), "too late");
     }
 }

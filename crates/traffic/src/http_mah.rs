@@ -79,19 +79,19 @@ use super::browser::{Habits, User};
 use super::mah_tables::{FILES, MahTables};
 use super::model::{Data, Knob, Model, ParamError, Population, count, texts};
 
-/// The parameters of Mah's web users as an experiment has them.
+/// The parameters of Mah's web users as they are in an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// How many people browse.
     pub users: usize,
-    /// Connections at a time of one user.
+    /// Maximum number of parallel connections of a user.
     pub parallel: usize,
-    /// One connection for each server, not for each file.
+    /// Whether one connection serves all files of a server (HTTP/1.1), or each file has its own (HTTP/1.0).
     pub persistent: bool,
-    /// The longest think time.
+    /// Think times above this are drawn again.
     pub think_max: Duration,
-    /// The directory of Mah's tables; the built-in ones where absent.
+    /// Directory of Mah's tables; `None` for the built-in ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
 }
@@ -103,10 +103,10 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The users, with these distributions.
+    /// Creates the population with these distributions.
     ///
     /// # Errors
-    /// When a parameter cannot be used.
+    /// When a parameter is invalid.
     pub fn users_with(&self, tables: &MahTables) -> Result<Users, ParamError> {
         self.check()?;
         let max = self.think_max.as_secs_f64();
@@ -154,28 +154,28 @@ impl Model for Params {
     }
 }
 
-/// Users who are ready to be made.
+/// A checked population of web users.
 pub struct Users {
     users: usize,
-    /// With think times that are cut already.
+    /// Think times are truncated already.
     habits: Arc<Habits>,
 }
 
 impl Users {
-    /// Mean seconds of thinking before a page.
+    /// Mean think time in seconds.
     #[must_use]
     pub fn mean_think(&self) -> f64 {
         self.habits.tables.think.mean()
     }
 
-    /// Mean bytes of replies for a page.
+    /// Mean bytes of the replies of a page.
     #[must_use]
     pub fn mean_page(&self) -> f64 {
         self.habits.tables.files.mean() * self.habits.tables.top.reply.mean()
     }
 
-    /// Bytes per second of replies that one user asks for, on a network where a page takes `page_secs`
-    /// seconds to come. Without headers.
+    /// Bytes per second of replies that one user requests on a network where a page takes `page_secs` seconds. Without
+    /// headers.
     #[must_use]
     pub fn load_per_user(&self, page_secs: f64) -> f64 {
         self.mean_page() / (self.mean_think() + page_secs)

@@ -107,30 +107,30 @@ use super::Application;
 use super::browser::{Habits, User};
 use super::model::{Data, Format, Knob, Model, ParamError, Population, count, in_range, texts};
 
-/// The parameters of the web users as an experiment has them.
+/// The parameters of the web users as they are in an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// How many people browse.
     pub users: usize,
-    /// Connections at a time of one user.
+    /// Maximum number of parallel connections of a user.
     pub parallel: usize,
     /// Share of the stays with HTTP/1.1.
     pub persistent: f64,
-    /// The directory of the published distributions; the built-in ones where absent.
+    /// Directory of the published distributions; `None` for the built-in ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// The file of top-level responses in it.
+    /// File of top-level response sizes in `data`.
     pub top_responses: String,
-    /// The file of embedded responses.
+    /// File of embedded response sizes.
     pub embedded_responses: String,
-    /// The file of top-level requests.
+    /// File of top-level request sizes.
     pub top_requests: String,
-    /// The file of embedded requests.
+    /// File of embedded request sizes.
     pub embedded_requests: String,
-    /// The file of objects of a page.
+    /// File of the numbers of objects per page.
     pub objects: String,
-    /// The file of think times.
+    /// File of the think times.
     pub think_times: String,
 }
 
@@ -152,7 +152,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The parameters that name files, and the names.
+    /// The parameters that name files, with their values.
     fn names(&self) -> [(&'static str, &String); 6] {
         [
             ("top_responses", &self.top_responses),

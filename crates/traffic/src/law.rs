@@ -1,4 +1,4 @@
-//! The distributions that users of a model can choose, by mean and shape, as in ns-2's random variables.
+//! Distributions that a model's parameters can select, by mean and shape, like the random variables of ns-2.
 
 use aqmkit_base::{Rng, dist};
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ pub enum Law {
     Constant,
     /// Exponential.
     Exponential,
-    /// Pareto of the first kind: from `mean (shape - 1) / shape` on.
+    /// Pareto of the first kind; its minimum is `mean (shape - 1) / shape`.
     Pareto,
-    /// Pareto of the second kind (Lomax): from zero on.
+    /// Pareto of the second kind (Lomax); its minimum is zero.
     #[serde(rename = "pareto-ii")]
     ParetoII,
 }
@@ -31,7 +31,7 @@ impl Law {
     }
 }
 
-/// Checks that a Pareto distribution with this tail exponent has a mean and a heavy tail.
+/// Checks that a Pareto tail exponent gives a finite mean and a heavy tail.
 pub(crate) fn check_shape(field: &str, shape: f64) -> Result<(), ParamError> {
     in_range(field, shape, 1.01, 100.0)
 }

@@ -1,4 +1,4 @@
-//! Traffic models: the demands of applications on the network, without I/O.
+//! Traffic models: what applications send and when. No I/O.
 //!
 //! An [`Application`] is one user or one flow. It receives events ([`Event`]) and returns actions
 //! ([`Action`]). A traffic model (`http-mah`, `mpeg` …) creates the applications of an experiment: its
@@ -56,32 +56,33 @@ pub struct Conn(pub u16);
 pub enum Action {
     /// Open a connection to this server (an index below [`Cx::servers`]).
     Open {
-        /// The number that the application gives the connection; free to use again after `Closed` or `Failed`.
+        /// The application's number for the connection; it can be reused after `Closed` or `Failed`.
         conn: Conn,
         /// The index of the server.
         server: u32,
     },
     /// Send a request on a connection that is open or being opened; when the server has received all of it, it waits
     /// for `think` and sends the response. On an open connection either may be empty: with an empty request the server
-    /// sends unasked; with an empty response, [`Event::Response`] reports that the server has received the request.
+    /// sends without being asked; with an empty response, [`Event::Response`] reports that the server has received the
+    /// request.
     Request {
         /// The connection.
         conn: Conn,
         /// Bytes of the request.
         request: u64,
-        /// Bytes of the response; [`ENDLESS`] for as long as the connection lives.
+        /// Bytes of the response; [`ENDLESS`] to send until the connection closes.
         response: u64,
         /// The server's processing time.
         think: Duration,
         /// Whether the server closes the connection after the response.
         close: bool,
     },
-    /// Send bytes from the server's side now, on an open connection, independent of requests. Such a connection has no
-    /// other responses.
+    /// Send bytes from the server's side now, on an open connection, independently of requests. A connection with
+    /// pushes has no responses.
     Push {
         /// The connection.
         conn: Conn,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
     /// Close the connection from the client's side.
@@ -93,47 +94,48 @@ pub enum Action {
     Datagram {
         /// Bytes of payload.
         len: u32,
-        /// Data about it for the receiving half of the model.
+        /// Passed to the model's receiving half.
         tag: u64,
-        /// The ECN codepoint that it is sent with.
+        /// ECN codepoint of the packet.
         ecn: Ecn,
     },
-    /// Send a datagram from the client's side now: a report, a player's command. The network treats it like a request;
-    /// it counts as a packet of the application, but not as received data.
+    /// Send a datagram from the client's side now: a report, or a player's command. The network treats it like a
+    /// request; it counts as a packet of the application, but not as received data.
     Reply {
         /// Bytes of payload.
         len: u32,
-        /// Data about it for the sending half of the model.
+        /// Passed to the model's sending half.
         tag: u64,
-        /// The ECN codepoint that it is sent with.
+        /// ECN codepoint of the packet.
         ecn: Ecn,
     },
-    /// Call the application again at this time with [`Event::Wake`]. Replaces an earlier request.
+    /// Call the application at this time with [`Event::Wake`]. Replaces an earlier `WakeAt`.
     WakeAt(Instant),
     /// An exchange has finished; for statistics.
     Done(Exchange),
 }
 
-/// A response with no end.
+/// The response size of an endless transfer.
 pub const ENDLESS: u64 = u64::MAX;
 
 /// A finished request and its response, or a finished page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its kind, as an index into [`Application::exchange_kinds`].
+    /// Index into [`Application::exchange_kinds`].
     pub kind: u8,
-    /// The time of the request.
+    /// When it was requested.
     pub started: Instant,
-    /// The number of bytes received.
+    /// Received bytes.
     pub bytes: u64,
 }
 
-/// An event of an application.
+/// An event that an application is informed of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The run has reached the application's start time.
     Start,
-    /// The run has reached the application's stop time: it must request nothing more. Its open connections are closed.
+    /// The run has reached the application's stop time: it must not request anything more. The host closes its open
+    /// connections.
     Stop,
     /// The time requested with [`Action::WakeAt`].
     Wake,
@@ -156,18 +158,18 @@ pub enum Side {
     Server,
 }
 
-/// A datagram that has arrived.
+/// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// The side where it arrived.
     pub to: Side,
     /// Its tag.
     pub tag: u64,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub len: u32,
-    /// The time of transmission.
+    /// When it was sent.
     pub sent: Instant,
-    /// Its ECN codepoint: `Ce` where a queue has marked it. Live hosts do not read it, and say `NotEct`.
+    /// ECN codepoint at arrival: `Ce` if a queue has marked it. Live hosts do not read it; there it is `NotEct`.
     pub ecn: Ecn,
 }
 
@@ -179,12 +181,12 @@ pub struct Cx<'a> {
     pub servers: u32,
     /// The application's own random stream.
     pub rng: &'a mut Rng,
-    /// The requested actions, in order.
+    /// Requested actions, in order.
     pub actions: &'a mut Vec<Action>,
 }
 
 impl Cx<'_> {
-    /// Adds an action.
+    /// Requests an action.
     pub fn want(&mut self, action: Action) {
         self.actions.push(action);
     }
@@ -192,21 +194,21 @@ impl Cx<'_> {
 
 /// One user or one flow.
 pub trait Application: Send {
-    /// An event has occurred.
+    /// Handles an event.
     fn on_event(&mut self, event: Event, cx: &mut Cx<'_>);
 
-    /// The receiving half: a datagram of this application has arrived.
+    /// Handles a datagram that has arrived at the client.
     fn on_datagram(&mut self, _tag: u64, _len: u32, _sent: Instant, _now: Instant) {}
 
-    /// A datagram of this application has arrived at either side, for applications that answer it or report its delay.
-    /// By default, [`Application::on_datagram`] is called for the client's side.
+    /// Handles a datagram that has arrived at either side; for applications that answer datagrams or report their
+    /// delay. The default passes those that arrive at the client to [`Application::on_datagram`].
     fn on_arrival(&mut self, arrival: Arrival, cx: &mut Cx<'_>) {
         if arrival.to == Side::Client {
             self.on_datagram(arrival.tag, arrival.len, arrival.sent, cx.now);
         }
     }
 
-    /// Whether it reacts to [`Arrival::ecn`], which only simulated hosts report.
+    /// Whether it uses [`Arrival::ecn`], which only simulated hosts report.
     fn reads_marks(&self) -> bool {
         false
     }
@@ -216,8 +218,8 @@ pub trait Application: Send {
         &[]
     }
 
-    /// Counters since the start, by name, such as received and playable frames. Results report their increase over a
-    /// second or a window.
+    /// Names of counters since the start, such as received and playable frames. Results report their increase per
+    /// second or over a window.
     fn counters(&self) -> &'static [&'static str] {
         &[]
     }

@@ -3,33 +3,33 @@
 use super::empirical::Empirical;
 use super::model::ParamError;
 
-/// The five distributions of the model.
+/// The five distributions of the model `http-mah`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MahTables {
     /// Bytes of a request.
     pub request: Empirical,
     /// Bytes of a reply.
     pub reply: Empirical,
-    /// Files of a page, the main document among them.
+    /// Files of a page, including the main document.
     pub files: Empirical,
-    /// Documents in a row from one server.
+    /// Consecutive documents from one server.
     pub stay: Empirical,
     /// Seconds from the end of a page to the next request.
     pub think: Empirical,
 }
 
-/// The files in which the distributions were published, in the order of [`MahTables::parse`].
+/// The names of the published files, in the order of [`MahTables::parse`].
 pub const FILES: [&str; 5] =
     ["HttpRequestLength.cdf", "HttpReplyLength.cdf", "HttpConnections.cdf", "HttpServerStay.cdf", "HttpThinkTime.cdf"];
 
-/// The largest values of [`FILES`]: a tebibyte, a million files or documents, and 30 years.
+/// Upper limits for the values in [`FILES`]: a tebibyte, a million files or documents, 30 years.
 const MOST: [f64; 5] = [1_099_511_627_776.0, 1_099_511_627_776.0, 1e6, 1e6, 1e9];
 
 impl MahTables {
-    /// The distributions from the texts of [`FILES`].
+    /// Parses the texts of [`FILES`].
     ///
     /// # Errors
-    /// When a text is missing or is not a table, with the file and the line.
+    /// When a text is missing or cannot be parsed, with file and line.
     pub fn parse(texts: &[&str]) -> Result<Self, ParamError> {
         let table = |i: usize| {
             let text =
@@ -63,7 +63,7 @@ const REQUEST: &[(f64, f64)] = &[
     (0.98, 1122.0), (0.99, 1134.0), (0.995, 1147.0), (0.999, 1190.0), (1.0, 1373.0),
 ];
 
-/// Reply length in bytes (4100 samples, mean 7231, largest 1 636 039). The Pareto piece begins at the last.
+/// Reply length in bytes (4100 samples, mean 7231, largest 1 636 039). The Pareto tail begins at the last quantile.
 #[rustfmt::skip]
 const REPLY: &[(f64, f64)] = &[
     (0.0, 62.0), (0.01, 83.0), (0.02, 90.0), (0.05, 103.0), (0.10, 110.0), (0.15, 306.0), (0.20, 412.0),
@@ -73,7 +73,7 @@ const REPLY: &[(f64, f64)] = &[
     (0.95, 23332.0), (0.96, 29273.0), (0.97, 33537.0), (0.98, 47758.0), (0.985, 53998.0), (0.99, 67379.0),
 ];
 
-/// Files of a page, and how many of 1444 pages had so many.
+/// Files per page, with counts out of 1444 pages.
 #[rustfmt::skip]
 const FILES_PER_PAGE: &[(f64, f64)] = &[
     (1.0, 739.0), (2.0, 302.0), (3.0, 108.0), (4.0, 53.0), (5.0, 72.0), (6.0, 36.0), (7.0, 24.0), (8.0, 22.0),
@@ -82,7 +82,7 @@ const FILES_PER_PAGE: &[(f64, f64)] = &[
     (63.0, 1.0), (65.0, 1.0),
 ];
 
-/// Documents in a row from one server, and how many of 498 stays were so long.
+/// Consecutive documents from one server, with counts out of 498 stays.
 #[rustfmt::skip]
 const DOCS_PER_SERVER: &[(f64, f64)] = &[
     (1.0, 178.0), (2.0, 83.0), (3.0, 52.0), (4.0, 45.0), (5.0, 30.0), (6.0, 23.0), (7.0, 12.0), (8.0, 22.0),
@@ -90,7 +90,7 @@ const DOCS_PER_SERVER: &[(f64, f64)] = &[
     (18.0, 1.0), (19.0, 3.0), (21.0, 1.0), (23.0, 1.0), (28.0, 1.0), (50.0, 1.0), (54.0, 1.0),
 ];
 
-/// Think time in seconds (1314 samples, mean 1804: the longest are nights).
+/// Think time in seconds (1314 samples, mean 1804; the longest include nights).
 #[rustfmt::skip]
 const THINK: &[(f64, f64)] = &[
     (0.0, 1.005), (0.01, 1.102), (0.05, 1.58), (0.10, 2.212), (0.15, 3.211), (0.20, 4.198), (0.25, 5.171),
@@ -141,8 +141,8 @@ mod tests {
         for i in 0..FILES.len() {
             let mut texts = ["1 1 1"; 5];
             texts[i] = "# far too much\n1e300 1 1";
-            let told = fails(&texts);
-            assert!(told.starts_with(&format!("{} line 2", FILES[i])) && told.contains("at most 1"), "{told}");
+            let message = fails(&texts);
+            assert!(message.starts_with(&format!("{} line 2", FILES[i])) && message.contains("at most 1"), "{message}");
         }
     }
 }

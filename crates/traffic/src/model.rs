@@ -1,4 +1,4 @@
-//! Common parts of all traffic models: parameters that are checked once and then create applications.
+//! Common parts of all traffic models: parameters are checked once, and then create applications.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 use super::Application;
 use super::recording::Recording;
 
-/// The most applications that one model makes.
+/// Upper limit for the applications of one model.
 pub const MAX_INSTANCES: usize = 1_000_000;
 
 /// Checks that a number of applications is from 1 to [`MAX_INSTANCES`].
 ///
 /// # Errors
-/// When it is either.
+/// When it is zero or too large.
 pub fn count(field: &str, n: usize) -> Result<(), ParamError> {
     if (1..=MAX_INSTANCES).contains(&n) {
         return Ok(());
@@ -24,8 +24,8 @@ pub fn count(field: &str, n: usize) -> Result<(), ParamError> {
     Err(ParamError::new(field, n, format!("it must be from 1 to {MAX_INSTANCES}")))
 }
 
-/// Checks that a number of applications is at most [`MAX_INSTANCES`]; with none, the traffic is silent, as sweeps over
-/// traffic mixes need it.
+/// Checks that a number of applications is at most [`MAX_INSTANCES`]. Zero is allowed: sweeps over traffic mixes need a
+/// model that sends nothing.
 ///
 /// # Errors
 /// When there are more.
@@ -36,9 +36,9 @@ pub fn count_or_none(field: &str, n: usize) -> Result<(), ParamError> {
 /// The parameter of a model that sets its load.
 #[derive(Debug)]
 pub enum Knob<'a> {
-    /// How many users, sessions or sources there are.
+    /// The number of users, sessions or sources.
     Count(&'static str, &'a mut usize),
-    /// The factor of the times between starts: the load falls as it rises.
+    /// A factor of the times between starts; a larger one lowers the load.
     Stretch(&'static str, &'a mut f64),
     /// The speed at which recorded packets are sent.
     Speed(&'static str, &'a mut f64),
@@ -62,7 +62,7 @@ impl Knob<'_> {
         }
     }
 
-    /// The amount to which the load is proportional.
+    /// A quantity to which the load is proportional.
     #[must_use]
     pub fn amount(&self) -> f64 {
         match self {
@@ -72,8 +72,8 @@ impl Knob<'_> {
         }
     }
 
-    /// Sets the parameter so that [`Knob::amount`] is as close to `amount` as possible. A count is at least 1; false if
-    /// it would exceed [`MAX_INSTANCES`].
+    /// Sets the parameter so that [`Knob::amount`] is as close to `amount` as possible. A count is at least 1; returns
+    /// false if it would exceed [`MAX_INSTANCES`].
     #[must_use]
     pub fn set_amount(&mut self, amount: f64) -> bool {
         match self {
@@ -100,10 +100,10 @@ pub trait Model:
     /// The name in experiment files and on the command line.
     const NAME: &'static str;
 
-    /// Checks the parameters, as far as possible without the data files.
+    /// Checks the parameters, as far as that is possible without the data files.
     ///
     /// # Errors
-    /// When one cannot.
+    /// When a parameter is out of range or contradicts another.
     fn check(&self) -> Result<(), ParamError>;
 
     /// The format of its data files.
@@ -120,8 +120,8 @@ pub trait Model:
         None
     }
 
-    /// The parameter with the number of applications, and its value. A higher number adds applications and keeps the
-    /// others.
+    /// Name and value of the parameter for the number of applications. Raising it adds applications and leaves the
+    /// others unchanged.
     fn count(&mut self) -> Option<(&'static str, &mut usize)> {
         match self.knob() {
             Some(Knob::Count(field, count)) => Some((field, count)),
@@ -129,35 +129,35 @@ pub trait Model:
         }
     }
 
-    /// The checked parameters with what the files of [`Model::files`] hold, in that order.
+    /// Creates the population from the parameters and the contents of [`Model::files`], in that order.
     ///
     /// # Errors
-    /// When a parameter cannot be used, or a file is missing or is not what it should be.
+    /// When a parameter is invalid, or a file is missing or cannot be parsed.
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError>;
 }
 
-/// A model that is ready to create its applications. They share its tables and traces.
+/// A checked model that creates the applications of a run. They share its tables and traces.
 pub trait Population: Send + Sync {
     /// The number of applications.
     fn instances(&self) -> usize;
 
-    /// The application at `index`, which is below [`Population::instances`]; `rng` is its own stream, which it also has
-    /// later, in [`super::Cx`].
+    /// Creates the application at `index`, which is below [`Population::instances`]. `rng` is the application's own
+    /// stream; [`super::Cx`] passes the same stream later.
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application>;
 
-    /// Whether it tolerates unrepaired losses, so that it can use a rate-based transport: it requests endless data on
-    /// each connection. Traffic that sends datagrams needs no transport.
+    /// Whether it tolerates lost data, so that it can use a rate-based transport that does not retransmit; it must then
+    /// request endless data on each connection. Traffic of datagrams needs no transport.
     fn bears_loss(&self) -> bool {
         self.mean_payload().is_some()
     }
 
-    /// The key that spreads its starts, and the span: applications start at times uniform on it. `None` if they all start at once, or start when their
-    /// users come.
+    /// The parameter that spreads the starts, and its value: start times are uniform on it. `None` if all applications
+    /// start together or at times that the model draws.
     fn start_spread(&self) -> Option<(&'static str, Duration)> {
         None
     }
 
-    /// The mean payload of its datagrams in bytes; `None` if the transport determines the size.
+    /// Mean payload of its datagrams in bytes; `None` if the transport or a congestion control determines the size.
     fn mean_payload(&self) -> Option<f64> {
         None
     }
@@ -168,18 +168,18 @@ pub trait Population: Send + Sync {
 pub enum Format {
     /// Text in UTF-8.
     Text,
-    /// Text in ISO 8859-1, in which every byte is a character.
+    /// Text in ISO 8859-1, in which every byte is valid.
     Latin1,
-    /// A capture of packets.
+    /// A packet capture.
     Capture,
 }
 
-/// A data file that was read for a model.
+/// The contents of a data file.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// Its text, shared by all readers.
+    /// Shared by all readers.
     Text(Arc<String>),
-    /// Its packets.
+    /// The packets of a capture.
     Capture(Arc<Recording>),
 }
 
@@ -198,10 +198,10 @@ impl From<&str> for Data {
     }
 }
 
-/// The texts of the data files, as many as were asked for.
+/// The texts of the data files; their number must be `wanted`.
 ///
 /// # Errors
-/// When there are more or fewer, or one is no text.
+/// When there are more or fewer, or one is not text.
 pub fn texts(data: &[Data], wanted: usize) -> Result<Vec<&str>, ParamError> {
     let texts: Vec<&str> = data.iter().filter_map(Data::text).collect();
     if texts.len() == wanted && data.len() == wanted {
@@ -210,5 +210,5 @@ pub fn texts(data: &[Data], wanted: usize) -> Result<Vec<&str>, ParamError> {
     Err(ParamError::new("data files", data.len(), format!("{wanted} must be loaded first")))
 }
 
-/// Bytes of IPv4 and UDP header that the host adds to a datagram.
+/// Bytes of the IPv4 and UDP headers that the host adds to a datagram.
 pub const UDP_HEADERS: u32 = 28;

@@ -102,13 +102,13 @@ use super::{Action, Application, Cx, Event};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many streams.
+    /// Number of streams.
     pub flows: usize,
     /// Frames per second.
     pub fps: f64,
     /// The group of pictures in display order.
     pub pattern: String,
-    /// Whether the last B frames of a group do without the next I frame.
+    /// Whether groups are closed: the last B frames of a group do not refer to the next I frame.
     pub closed: bool,
     /// Mean size of an I frame.
     pub mean_i: Bytes,
@@ -116,19 +116,19 @@ pub struct Params {
     pub mean_p: Bytes,
     /// Mean size of a B frame.
     pub mean_b: Bytes,
-    /// Most payload of a datagram.
+    /// Largest payload of a datagram.
     pub fragment: Bytes,
     /// Length of the movie.
     pub length: Duration,
-    /// Where in the movie the first stream begins.
+    /// Position in the movie at which the first stream begins.
     pub begin: Duration,
-    /// From stream to stream in the movie.
+    /// Distance in the movie between consecutive streams.
     pub offset: Duration,
-    /// Start times are uniform on this span.
+    /// Start times are uniform on [0, `stagger`].
     pub stagger: Duration,
     /// Seed of the movie.
     pub movie: u64,
-    /// A trace of frames to show instead.
+    /// A trace of frames to play instead of the synthetic movie.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<String>,
 }
@@ -155,17 +155,17 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The synthetic movie, or the one in `trace`.
+    /// The synthetic movie, or the one in the text `trace`.
     ///
     /// # Errors
-    /// When a parameter or the trace cannot be used.
+    /// When a parameter or the trace is invalid.
     pub fn movie(&self, trace: Option<&str>) -> Result<Movie, ParamError> {
         self.check()?;
         let pattern = movie::pattern(&self.pattern)?;
         let frames = match (trace, &self.frames) {
             (Some(text), name) => movie::parse(name.as_deref().unwrap_or("frames"), text, &pattern)?,
             (None, _) => movie::synthesize(&Style {
-                // Whole groups, so that the loop has no seam.
+                // Whole groups, so that the movie continues without a break when it repeats.
                 frames: (self.frames_in(self.length) as usize).next_multiple_of(pattern.len()),
                 means: [self.mean_i, self.mean_p, self.mean_b].map(Bytes::as_f64),
                 fps: self.fps,
@@ -176,7 +176,7 @@ impl Params {
         Movie::new(&frames, self.closed)
     }
 
-    /// Frames that are shown in this time.
+    /// Number of frames in this time.
     fn frames_in(&self, time: Duration) -> u64 {
         (time.as_secs_f64() * self.fps + 0.5) as u64
     }
@@ -254,20 +254,20 @@ impl Population for Streams {
     }
 }
 
-/// One stream, both ends.
+/// Sender and receiver of one stream.
 struct Stream {
     movie: Arc<Movie>,
-    /// The frame of the movie that is shown first.
+    /// Index of the stream's first frame in the movie.
     first: u64,
     fps: f64,
     fragment: u32,
     delay: Duration,
     /// When the first frame was sent.
     start: Instant,
-    /// Frames.
+    /// Sent frames.
     sent: u64,
     packets_sent: u64,
-    /// Frames, bytes and packets sent, of I-, P- and B-frames.
+    /// Sent frames, bytes and packets, for I, P and B frames.
     by_kind: [[u64; 3]; 3],
     received: Received,
     playback: Playback,
@@ -348,7 +348,7 @@ impl Application for Stream {
     }
 }
 
-/// Mean packets of the frames of one type, with so much payload in a datagram.
+/// Mean number of packets of the frames of one type, with datagrams of `fragment` payload bytes.
 #[must_use]
 pub fn packets_per_frame(movie: &Movie, kind: Kind, fragment: u32) -> f64 {
     let (packets, frames) =

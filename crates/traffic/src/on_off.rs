@@ -60,17 +60,17 @@ use super::model::{Data, Knob, Model, ParamError, Population, count, texts};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many sources, each with this rate.
+    /// Number of sources, each with this rate.
     pub flows: usize,
-    /// Rate in a burst, with IP and UDP headers.
+    /// Rate during a burst, with IP and UDP headers.
     pub rate: BitRate,
-    /// Size of the IP packet.
+    /// Size of the IP packet, with headers.
     pub packet: Bytes,
     /// Mean length of a burst.
     pub on: Duration,
     /// Mean length of a silence.
     pub off: Duration,
-    /// The distribution of both.
+    /// Distribution of burst lengths and silences.
     pub law: Law,
     /// Tail exponent of the Pareto laws.
     pub shape: f64,
@@ -142,9 +142,9 @@ impl Population for Sources {
 struct Source {
     params: Params,
     payload: u32,
-    /// Of a nanosecond, from gap to gap.
+    /// Fraction of a nanosecond, carried from gap to gap.
     carry: u64,
-    /// Packets of the burst that are still to be sent.
+    /// Packets left to send in the current burst.
     left: u64,
 }
 
@@ -153,8 +153,8 @@ impl Source {
         self.params.law.draw(mean.as_secs_f64(), self.params.shape, rng)
     }
 
-    /// Draws a silence and the burst after it.
-    fn rest(&mut self, out: &mut Out<'_, '_>) -> Duration {
+    /// Draws a silence and the following burst; returns the time to its first packet.
+    fn next_burst(&mut self, out: &mut Out<'_, '_>) -> Duration {
         let gap = self.params.packet.0 as f64 * 8.0 / self.params.rate.as_bps() as f64;
         self.left = ((self.draw(self.params.on, out.cx.rng) / gap + 0.5) as u64).max(1);
         Duration::from_secs_f64(self.draw(self.params.off, out.cx.rng))
@@ -163,7 +163,7 @@ impl Source {
 
 impl Sender for Source {
     fn start(&mut self, out: &mut Out<'_, '_>) {
-        let silence = self.rest(out);
+        let silence = self.next_burst(out);
         out.wake_at(out.cx.now + silence);
     }
 
@@ -172,7 +172,7 @@ impl Sender for Source {
         self.left = self.left.saturating_sub(1);
         let mut wait = self.params.rate.transmit(self.params.packet, &mut self.carry);
         if self.left == 0 {
-            wait += self.rest(out);
+            wait += self.next_burst(out);
         }
         out.wake_at(out.cx.now + wait);
     }

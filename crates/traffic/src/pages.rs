@@ -100,21 +100,21 @@ pub enum Version {
     /// HTTP/2 over TLS 1.3 over TCP.
     #[default]
     Http2,
-    /// HTTP/3, as far as its handshake tells it apart.
+    /// HTTP/3: differs from HTTP/2 only in the handshake (see the deviations).
     Http3,
 }
 
-/// The parameters of people who browse as an experiment has them.
+/// The parameters of the users as they are in an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many people browse; 0 for none.
+    /// Number of users; 0 for none.
     pub users: usize,
     /// The version of HTTP.
     pub version: Version,
     /// Mean time to read a page.
     pub think: Duration,
-    /// Factor of all sizes of objects.
+    /// Factor for the sizes of all objects.
     pub weight: f64,
 }
 

@@ -80,9 +80,9 @@ pub struct Params {
     /// Only packets to these addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The factor of the speed of replay.
+    /// Replay speed relative to the capture.
     pub speed: f64,
-    /// Whether it repeats after the last packet.
+    /// Whether to repeat the capture after its last packet.
     pub r#loop: bool,
 }
 
@@ -109,14 +109,14 @@ impl Params {
     }
 }
 
-/// Reads addresses: a prefix, or one address.
+/// Parses an address prefix or a single address.
 fn prefix(field: &str, text: &str) -> Result<IpNet, ParamError> {
     let one = || text.parse::<IpAddr>().ok().map(IpNet::from);
     let want = r#"it must be addresses such as "10.0.0.0/8", "2001:db8::/32" or "10.0.0.1""#;
     text.parse().ok().or_else(one).ok_or_else(|| ParamError::new(field, format!("{text:?}"), want))
 }
 
-/// Which packets are taken.
+/// Selects packets by their addresses.
 struct Filter {
     from: Option<IpNet>,
     to: Option<IpNet>,
@@ -173,17 +173,17 @@ impl Model for Params {
     }
 }
 
-/// Bytes of the packet behind the headers that the host adds.
+/// Bytes of the packet without the headers that the host adds.
 fn payload(packet: &Packet) -> u32 {
     u32::from(packet.len).saturating_sub(UDP_HEADERS)
 }
 
 struct Flows {
     recording: Arc<Recording>,
-    /// Those that are taken.
+    /// The selected flows.
     flows: Vec<u32>,
     speed: f64,
-    /// The time from one round to the next, if there are several.
+    /// Time between the starts of two repetitions; `None` without repetition.
     period: Option<Duration>,
     mean_payload: f64,
 }
@@ -211,14 +211,14 @@ impl Population for Flows {
     }
 }
 
-/// One five-tuple.
+/// The sender of one five-tuple.
 struct Player {
     recording: Arc<Recording>,
     speed: f64,
     period: Option<Duration>,
-    /// Its first packet, by its number in the recording.
+    /// Number of its first packet in the recording.
     first: u32,
-    /// The packet that is sent next.
+    /// Number of the next packet to send.
     next: Option<u32>,
     round: u64,
     start: Instant,
@@ -230,8 +230,8 @@ impl Player {
         self.start + if self.speed == 1.0 { at } else { at.mul_f64(1.0 / self.speed) }
     }
 
-    /// Sends what is due, and asks to be woken for what is next.
-    fn go_on(&mut self, out: &mut Out<'_, '_>) {
+    /// Sends all packets that are due, and requests a wake-up for the next one.
+    fn send_due(&mut self, out: &mut Out<'_, '_>) {
         while let Some(packet) = self.next.map(|n| self.recording.packet(n)) {
             let due = self.due(packet);
             if due > out.cx.now {
@@ -251,10 +251,10 @@ impl Player {
 impl Sender for Player {
     fn start(&mut self, out: &mut Out<'_, '_>) {
         self.start = out.cx.now;
-        self.go_on(out);
+        self.send_due(out);
     }
 
     fn wake(&mut self, out: &mut Out<'_, '_>) {
-        self.go_on(out);
+        self.send_due(out);
     }
 }

@@ -52,7 +52,7 @@ use super::Application;
 use super::datagrams::{Flow, Out, Sender, payload_of};
 use super::model::{Data, Model, ParamError, Population, texts};
 
-/// A time since the start of the traffic, and the rate then.
+/// A time since the start of the traffic, and the rate at that time.
 pub type Point = (Duration, BitRate);
 
 /// The parameters of the ramp as a user writes them.
@@ -61,7 +61,7 @@ pub type Point = (Duration, BitRate);
 pub struct Params {
     /// Size of the IP packet.
     pub packet: Bytes,
-    /// The rate at some times, with IP and UDP headers.
+    /// Rates at given times, with IP and UDP headers.
     pub points: Vec<Point>,
 }
 
@@ -99,37 +99,37 @@ impl Model for Params {
     }
 }
 
-/// One stretch of constant slope.
+/// A piece of the line with constant slope.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// When it begins, in seconds.
+    /// Start in seconds.
     begin: f64,
-    /// When it ends, in seconds; infinite for the last.
+    /// End in seconds; infinite for the last segment.
     end: f64,
-    /// Bits sent before it.
+    /// Bits sent before the segment.
     before: f64,
-    /// Rate where it begins, in bits per second.
+    /// Rate at its start, in bits per second.
     rate: f64,
     /// Bits per second per second.
     slope: f64,
 }
 
 impl Segment {
-    /// Bits sent in the first `secs` of it.
+    /// Bits sent in its first `secs` seconds.
     fn bits(&self, secs: f64) -> f64 {
         self.rate * secs + self.slope * secs * secs / 2.0
     }
 }
 
-/// A piecewise-linear rate, integrated.
+/// A piecewise linear rate that can be integrated and inverted.
 #[derive(Clone, Debug)]
 pub struct Line {
     segments: Vec<Segment>,
 }
 
 impl Line {
-    /// The line through these points, whose times do not fall; constant before the first and after the
-    /// last, and zero without any.
+    /// The line through these points, whose times must not fall; constant before the first and after the last. Without
+    /// points the rate is zero.
     #[must_use]
     pub fn new(points: &[Point]) -> Self {
         let at = |p: &Point| (p.0.as_secs_f64(), p.1.as_bps() as f64);
@@ -146,15 +146,15 @@ impl Line {
 
     fn push(&mut self, begin: f64, end: f64, rate: f64, to: f64) {
         if end <= begin {
-            return; // A step takes no time.
+            return; // A step has no duration.
         }
         let before = self.segments.last().map_or(0.0, |s| s.before + s.bits(s.end - s.begin));
         let slope = if end.is_finite() { (to - rate) / (end - begin) } else { 0.0 };
         self.segments.push(Segment { begin, end, before, rate, slope });
     }
 
-    /// When the rate, integrated from the start, has brought so many bits, in seconds; never if it does
-    /// not. `from` is the segment to look in first (0, or what an earlier call with fewer bits left there).
+    /// The time in seconds at which `bits` bits have been sent; `None` if the line never sends that many. The search
+    /// begins at segment `from` and updates it: pass 0, or the value that a call with fewer bits left.
     #[must_use]
     pub fn time_of(&self, bits: f64, from: &mut usize) -> Option<f64> {
         while let Some(next) = self.segments.get(*from + 1).filter(|s| s.before < bits) {
@@ -171,7 +171,7 @@ impl Line {
         Some((segment.begin + 2.0 * missing / divisor).min(segment.end))
     }
 
-    /// Bits brought by the time `secs`.
+    /// Bits sent until `secs`.
     #[must_use]
     pub fn bits_at(&self, secs: f64) -> f64 {
         let inside = self.segments.iter().take_while(|s| s.begin <= secs).last();
@@ -208,14 +208,14 @@ impl Population for One {
 struct Climber {
     payload: u32,
     line: Line,
-    /// The segment in which the last packet was.
+    /// Segment of the last packet, where the next search starts.
     segment: usize,
     phase: f64,
     start: Instant,
 }
 
 impl Climber {
-    /// Asks to be called for the next packet, if there is one.
+    /// Requests a wake-up for the next packet, if there is one.
     fn schedule(&mut self, out: &mut Out<'_, '_>) {
         let packet_bits = f64::from(self.payload + super::model::UDP_HEADERS) * 8.0;
         let bits = (out.sent() as f64 + self.phase) * packet_bits;

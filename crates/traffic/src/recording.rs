@@ -1,4 +1,4 @@
-//! The packets of a capture in memory.
+//! The packets of a capture, in memory.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,21 +8,21 @@ use aqmkit_base::{Duration, Ecn};
 /// A packet of a recording, in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Since the first packet of the capture.
+    /// Time since the first packet of the capture.
     pub at: Duration,
     /// Bytes of the IP packet.
     pub len: u16,
-    /// Its codepoint.
+    /// ECN codepoint.
     pub ecn: Ecn,
-    /// The number of the next packet of its flow; [`LAST`] for none.
+    /// Number of the next packet of the same flow, or [`LAST`].
     next: u32,
 }
 
-/// No packet has this number.
+/// Ends the list of a flow's packets; no packet has this number.
 const LAST: u32 = u32::MAX;
 
 impl Packet {
-    /// The number of the next packet of its flow.
+    /// Number of the next packet of the same flow.
     pub(super) fn next(&self) -> Option<u32> {
         Some(self.next).filter(|&n| n != LAST)
     }
@@ -37,7 +37,7 @@ pub struct Ends {
     pub destination: IpAddr,
 }
 
-/// One flow.
+/// A flow: a linked list of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chain {
     ends: Ends,
@@ -45,13 +45,13 @@ struct Chain {
     last: u32,
 }
 
-/// The IP packets of a capture by time, and the flows to which they belong.
+/// The IP packets of a capture in order of time, and their flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     packets: Vec<Packet>,
-    /// In the order of their first packets.
+    /// In order of their first packets.
     flows: Vec<Chain>,
-    /// The time of the last packet of the capture.
+    /// Time of the last packet of the capture.
     length: Duration,
     /// The number of packets in the capture, including those that are not IP.
     captured: u64,
@@ -63,7 +63,7 @@ impl Recording {
         self.flows.len() as u32
     }
 
-    /// The addresses of a flow.
+    /// The addresses of a flow's packets.
     pub(super) fn ends(&self, flow: u32) -> Ends {
         self.flows[flow as usize].ends
     }
@@ -73,42 +73,43 @@ impl Recording {
         self.flows[flow as usize].first
     }
 
-    /// The packet of this number.
+    /// Packet by number.
     pub(super) fn packet(&self, number: u32) -> &Packet {
         &self.packets[number as usize]
     }
 
-    /// The packets of a flow, by time.
+    /// The packets of a flow, in order of time.
     pub(super) fn of_flow(&self, flow: u32) -> impl Iterator<Item = &Packet> {
         std::iter::successors(Some(self.packet(self.first(flow))), |p| p.next().map(|n| self.packet(n)))
     }
 
-    /// The duration of a repetition: the time up to the last packet, plus the mean gap. `None` if all packets have the
-    /// same time.
+    /// Duration of a repetition: the time of the last packet plus the mean gap. `None` if all packets have the same
+    /// time.
     pub(super) fn period(&self) -> Option<Duration> {
         let gaps = self.captured.checked_sub(1).filter(|&n| n > 0)?;
         (!self.length.is_zero()).then(|| self.length + self.length / gaps)
     }
 }
 
-/// The most flows of a capture. A model takes fewer ([`MAX_INSTANCES`](super::model::MAX_INSTANCES)), but may choose among them.
+/// Upper limit for the flows of a capture. A model can send fewer ([`MAX_INSTANCES`](super::model::MAX_INSTANCES)), but
+/// can select them from these.
 pub const MOST_FLOWS: usize = 4_000_000;
 
-/// A capture of more than a recording holds.
+/// A capture exceeds a limit of recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
-    /// Its packets have no numbers left.
+    /// More packets than packet numbers.
     #[error("it holds more than {LAST} packets")]
     Packets,
-    /// This machine has no memory for its packets.
+    /// Not enough memory for this number of packets.
     #[error("there is no memory left after {0} packets of 16 bytes each")]
     Memory(usize),
-    /// Its flows would take too much memory.
+    /// More flows than [`MOST_FLOWS`].
     #[error("it holds more than {0} flows")]
     Flows(usize),
 }
 
-/// Makes a recording of packets in the order of their capture. `K` identifies flows.
+/// Builds a recording from packets in the order of capture. `K` identifies flows.
 #[derive(Debug)]
 pub struct Recorder<K> {
     recording: Recording,
@@ -123,17 +124,17 @@ impl<K> Default for Recorder<K> {
 }
 
 impl<K: Ord> Recorder<K> {
-    /// Records a captured packet, IP or not, with its time since the first one. An earlier time than that of the
-    /// previous packet counts as the same time.
+    /// Records a captured packet, IP or not, with its time since the first one. A time earlier than that of the
+    /// previous packet is raised to it.
     pub fn captured(&mut self, at: Duration) {
         self.recording.captured += 1;
         self.recording.length = self.recording.length.max(at);
     }
 
-    /// Records that the last captured packet is an IP packet of this flow, with this length and codepoint.
+    /// Records that the last captured packet is an IP packet of this flow.
     ///
     /// # Errors
-    /// When there are too many.
+    /// When a limit is exceeded.
     pub fn packet(&mut self, flow: K, ends: Ends, len: u16, ecn: Ecn) -> Result<(), Full> {
         let recording = &mut self.recording;
         if self.flows.len() >= self.most_flows && !self.flows.contains_key(&flow) {
@@ -183,7 +184,7 @@ mod tests {
     fn flows_are_chains_in_the_order_of_capture() {
         let mut recorder = Recorder::default();
         let ends = Ends { source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into() };
-        // The fourth is earlier than the third, and the fifth is not IP.
+        // The fourth packet has an earlier time than the third, and the fifth is not IP.
         for (ms, flow) in [(0, 'a'), (3, 'b'), (7, 'a'), (5, 'a'), (9, '-')] {
             recorder.captured(Duration::from_millis(ms));
             if flow != '-' {

@@ -10,7 +10,7 @@ pub use aqmkit_base::page::Entry;
 
 macro_rules! registry {
     ($($variant:ident = $module:ident, $name:literal;)*) => {
-        /// The parameters of one traffic model of the catalogue.
+        /// The parameters of one traffic model in the catalogue.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum Spec {
@@ -25,7 +25,7 @@ macro_rules! registry {
         aqmkit_base::pages! { "traffic model": $($module, $name;)+ }
 
         impl Spec {
-            /// The model of this name with its default parameters.
+            /// The model with this name and default parameters.
             #[must_use]
             pub fn named(name: &str) -> Option<Spec> {
                 match name {
@@ -34,7 +34,7 @@ macro_rules! registry {
                 }
             }
 
-            /// The same model with the parameters of a table; parameters that the table omits have their defaults.
+            /// The model with the parameters of a table; parameters that are missing in the table have their defaults.
             ///
             /// # Errors
             /// When a key is unknown, or a value has the wrong type or unit.
@@ -45,8 +45,7 @@ macro_rules! registry {
                 }
             }
 
-            /// The version of a model that a program has added ([`crate::catalogue::Addition::of`]); none for those of
-            /// this crate.
+            /// The version of an added model ([`crate::catalogue::Addition::of`]); `None` for models of this crate.
             #[must_use]
             pub fn version(&self) -> Option<u32> {
                 match self {
@@ -64,10 +63,10 @@ macro_rules! registry {
                 }
             }
 
-            /// Whether the parameters can be used: [`Model::check`].
+            /// Checks the parameters: [`Model::check`].
             ///
             /// # Errors
-            /// When one cannot.
+            /// When a parameter is invalid.
             pub fn check(&self) -> Result<(), ParamError> {
                 match self {
                     $(Spec::$variant(p) => p.check(),)*
@@ -109,10 +108,10 @@ macro_rules! registry {
                 }
             }
 
-            /// The checked model, ready to make its applications: [`Model::prepare`].
+            /// Creates the population: [`Model::prepare`].
             ///
             /// # Errors
-            /// When a parameter or what a file holds cannot be used.
+            /// When a parameter or the contents of a file are invalid.
             pub fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
                 match self {
                     $(Spec::$variant(p) => p.prepare(data),)*
@@ -124,7 +123,7 @@ macro_rules! registry {
         impl Serialize for Spec {
             /// Only the parameters: the name is [`Spec::name`].
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                // Through one serialiser that is not generic: otherwise each model's would be compiled for each format.
+                // Through one type-erased serializer: otherwise each model's would be compiled for each format.
                 let parameters: &dyn erased_serde::Serialize = match self {
                     $(Spec::$variant(p) => p,)*
                     Spec::Added(a) => a.serialized(),
@@ -174,7 +173,7 @@ mod tests {
             assert!(!entry.summary().is_empty());
             let spec = Spec::named(entry.name).unwrap();
             assert_eq!(spec.name(), entry.name);
-            // Only a file has no default.
+            // Only the file of `pcap` has no default.
             match spec.check() {
                 Ok(()) => assert!(spec.prepare(&[]).unwrap().instances() > 0),
                 Err(e) => assert_eq!((e.field.as_str(), spec.format()), ("file", Format::Capture)),

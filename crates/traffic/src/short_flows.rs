@@ -57,24 +57,24 @@ use super::downloads::Downloads;
 use super::model::{Data, Knob, Model, ParamError, Population, count_or_none, in_range, texts};
 use super::{Action, Application, Cx, Event, Exchange};
 
-/// Bytes of the request that asks for a download.
+/// Size of the request in bytes.
 const REQUEST: u64 = 64;
-/// The largest download; the heavy tail is truncated there.
+/// The largest possible download: the heavy tail is truncated here.
 const LARGEST: Bytes = Bytes(1 << 40);
 
 /// The parameters of short flows as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many sources, each with this interval; 0 for none.
+    /// Number of sources, each with this interval; 0 for none.
     pub sources: usize,
-    /// Mean time from download to download of a source.
+    /// Mean time between downloads of a source.
     pub interval: Duration,
     /// Tail exponent of the sizes.
     pub shape: f64,
     /// The smallest download.
     pub size_min: Bytes,
-    /// The largest download; no limit where absent.
+    /// The largest download; `None` to truncate at 1 TiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_max: Option<Bytes>,
 }
@@ -134,11 +134,11 @@ impl Params {
 /// The distributions of the times between downloads and of their sizes.
 #[derive(Clone, Copy, Debug)]
 struct Law {
-    /// Mean seconds between them.
+    /// Mean time between downloads in seconds.
     interval: f64,
     shape: f64,
     min: f64,
-    /// The share of the uncut distribution that is cut off.
+    /// P(size > max) of the distribution before truncation.
     above: f64,
     max: u64,
 }
@@ -196,12 +196,12 @@ impl Application for Source {
                 self.wait(cx);
             }
             Event::Response(conn) => {
-                if let Some(done) = self.downloads.came(conn) {
+                if let Some(done) = self.downloads.on_response(conn) {
                     cx.want(Action::Done(Exchange { kind: 0, started: done.started, bytes: done.bytes }));
                 }
             }
             Event::Closed(conn) | Event::Failed(conn) => {
-                self.downloads.gone(conn);
+                self.downloads.on_close(conn);
             }
             Event::Opened(_) => {}
         }

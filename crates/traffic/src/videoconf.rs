@@ -70,13 +70,14 @@ use super::model::{Data, Model, ParamError, Population, UDP_HEADERS, count, text
 pub struct Params {
     /// How many conferences.
     pub flows: usize,
-    /// A frame of video on average, with headers, in place of the published one. Its packets stay as many.
+    /// Mean size of a video frame including headers, instead of the published one. The number of packets does not
+    /// change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Bytes>,
-    /// Time from the first packet of a frame of video to its second; none: both at one instant.
+    /// Time between the two packets of a video frame; `None` to send both at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<Duration>,
-    /// A packet trace to replay instead.
+    /// A packet trace to replay instead of the synthetic one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
@@ -134,7 +135,7 @@ impl Model for Params {
 pub struct Packet {
     /// Time since the start of the trace.
     pub at: Duration,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub len: u32,
 }
 
@@ -143,29 +144,29 @@ pub struct Packet {
 pub struct Trace {
     /// In order of time.
     packets: Vec<Packet>,
-    /// The length of the loop; no packet is later.
+    /// Length of the loop; no packet is later.
     length: Duration,
 }
 
-/// The length of the trace, in seconds (A.3.3.1).
+/// Length of the trace in seconds (A.3.3.1).
 const LENGTH: u64 = 294;
-/// Bytes of a frame of sound.
+/// Payload bytes of a sound packet.
 const SOUND: u32 = 200;
 /// Payload of a full packet: an MTU of 1500 less the headers.
 const FULL: u32 = 1500 - UDP_HEADERS;
-/// Bytes of a frame of video with headers on average, as published: 13.3 kb.
+/// Published mean size of a video frame in bytes, with headers: 13.3 kb.
 pub const FRAME: f64 = 13_300.0 / 8.0;
-/// Frames on average of which none has more packets, or fewer, than the published 26 a second.
+/// Range of mean frame sizes for which the number of packets stays at the published 26 per second.
 const LEAST_FRAME: u64 = 1590;
 const LARGEST_FRAME: u64 = 1690;
-/// The longest gap between the packets of a frame: the last frame of the trace starts 44 ms before the end.
+/// Maximum gap between the packets of a frame: the last frame of the trace starts 44 ms before its end.
 const LARGEST_GAP: Duration = Duration::from_millis(40);
-/// Packets of a frame of video on average.
+/// Mean number of packets of a video frame.
 const PER_FRAME: f64 = 26.0 / 15.0;
 
 impl Trace {
-    /// The synthetic trace of a ProShare conference whose frames of video have this mean size in bytes, headers counted, and
-    /// this time from their first packet to their second, at most 40 ms: always the same.
+    /// The synthetic trace of a ProShare conference, the same on each call. `frame` is the mean size of a video frame
+    /// in bytes with headers, `gap` the time between its two packets, at most 40 ms.
     #[must_use]
     pub fn proshare(frame: f64, gap: Duration) -> Self {
         let mut rng = Rng::stream(1, "proshare");
@@ -173,22 +174,21 @@ impl Trace {
         let mut packets: Vec<Packet> = sound.collect();
         let frames = video(&mut rng, (LENGTH * 15) as usize, frame);
         for (n, &size) in frames.iter().enumerate() {
-            // A third of a frame after the sound, so that the two never leave at one instant.
+            // A third of a frame interval after the sound, so that sound and video are never sent at the same time.
             let at = Duration::from_secs_f64((n as f64 + 1.0 / 3.0) / 15.0);
             packets.push(Packet { at, len: size.min(FULL) });
             if size > FULL {
                 packets.push(Packet { at: at + gap, len: size - FULL });
             }
         }
-        packets.sort_by_key(|p| p.at); // Keeps the order within a frame.
+        packets.sort_by_key(|p| p.at); // A stable sort: keeps the order within a frame.
         Trace { packets, length: Duration::from_secs(LENGTH) }
     }
 
-    /// Reads lines `seconds bytes`. Empty lines and lines with `#` are skipped. `file` is the name for
-    /// messages.
+    /// Parses lines `seconds bytes`. Empty lines and lines with `#` are skipped. `file` is the name in messages.
     ///
     /// # Errors
-    /// When a line is something else, with its number, or all packets are at one time.
+    /// When a line cannot be parsed, with its number, or if all packets have the same time.
     pub fn parse(file: &str, text: &str) -> Result<Self, ParamError> {
         let mut packets: Vec<Packet> = Vec::new();
         let mut first = None;
@@ -227,7 +227,7 @@ impl Trace {
     }
 }
 
-/// The sizes of frames of video: payload, at most two packets each, of which `mean` is the mean with headers.
+/// Payload sizes of video frames, of at most two packets each; `mean` is their mean with headers.
 fn video(rng: &mut Rng, frames: usize, mean: f64) -> Vec<u32> {
     let full = f64::from(FULL);
     let mut draw = || match rng.chance(PER_FRAME - 1.0) {
@@ -235,7 +235,7 @@ fn video(rng: &mut Rng, frames: usize, mean: f64) -> Vec<u32> {
         false => dist::uniform(rng, 600.0, 1440.0),
     };
     let sizes: Vec<f64> = (0..frames).map(|_| draw()).collect();
-    // A few bytes to the mean: no frame gains or loses a packet by them.
+    // Shifts all sizes by a few bytes to the exact mean; this does not change the number of packets of any frame.
     let shift = mean - PER_FRAME * f64::from(UDP_HEADERS) - sizes.iter().sum::<f64>() / frames as f64;
     sizes.into_iter().map(|s| (s + shift + 0.5) as u32).collect()
 }
@@ -262,20 +262,20 @@ impl Population for Flows {
     }
 }
 
-/// One conference, one way.
+/// The sender of one conference.
 struct Player {
     trace: Arc<Trace>,
-    /// Where in the trace the flow began.
+    /// Position in the trace at which the flow began.
     offset: Duration,
-    /// The next packet of the trace.
+    /// Index of the next packet in the trace.
     next: usize,
-    /// How often the trace has ended.
+    /// Number of completed repetitions of the trace.
     rounds: u64,
     start: Instant,
 }
 
 impl Player {
-    /// When the next packet is due; begins the trace again at its end.
+    /// When the next packet is due; restarts the trace at its end.
     fn due(&mut self) -> Option<Instant> {
         if self.next == self.trace.packets.len() {
             self.next = 0;
@@ -285,8 +285,8 @@ impl Player {
         Some(self.start + (self.trace.length * self.rounds + packet.at - self.offset))
     }
 
-    /// Sends what is due, and asks to be called for the next packet.
-    fn go_on(&mut self, out: &mut Out<'_, '_>) {
+    /// Sends all packets that are due, and requests a wake-up for the next one.
+    fn send_due(&mut self, out: &mut Out<'_, '_>) {
         while let Some(due) = self.due() {
             if due > out.cx.now {
                 out.wake_at(due);
@@ -301,11 +301,11 @@ impl Player {
 impl Sender for Player {
     fn start(&mut self, out: &mut Out<'_, '_>) {
         self.start = out.cx.now;
-        self.go_on(out);
+        self.send_due(out);
     }
 
     fn wake(&mut self, out: &mut Out<'_, '_>) {
-        self.go_on(out);
+        self.send_due(out);
     }
 }
 

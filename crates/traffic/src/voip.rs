@@ -95,12 +95,12 @@ use super::{Action, Application, Cx, Event};
 use emodel::Impairment;
 use listener::{JitterBuffer, Listener};
 
-/// Mean length of a spurt and of a pause, in seconds (p59).
+/// Mean length of a talk spurt and of a pause, in seconds (p59).
 const SPURT: f64 = 1.004;
 const PAUSE: f64 = 1.587;
 /// Bytes of an RTP header.
 const RTP: u32 = 12;
-/// Speech that is encoded together, by either codec, at least.
+/// The speech in a packet is a multiple of this, with either codec.
 const FRAME: Duration = Duration::from_millis(10);
 
 /// How speech is encoded.
@@ -117,7 +117,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Bytes of speech in a second.
+    /// Bytes per second of speech.
     fn bytes_per_s(self) -> u64 {
         match self {
             Codec::G711 | Codec::G711Bare => 8000,
@@ -125,7 +125,7 @@ impl Codec {
         }
     }
 
-    /// What the codec and its answer to losses cost (g113).
+    /// Impairment factors of the codec and its loss concealment (g113).
     #[must_use]
     pub fn impairment(self) -> Impairment {
         let (ie, bpl) = match self {
@@ -136,7 +136,7 @@ impl Codec {
         Impairment { ie, bpl }
     }
 
-    /// Speech that it waits for beyond what it encodes.
+    /// Look-ahead: speech beyond the packet that the encoder needs.
     fn look_ahead(self) -> Duration {
         match self {
             Codec::G711 | Codec::G711Bare => Duration::ZERO,
@@ -155,11 +155,12 @@ pub struct Params {
     pub codec: Codec,
     /// Speech in a packet.
     pub packet: Duration,
-    /// Whether nothing is sent in pauses.
+    /// Voice activity detection: whether to send nothing in pauses.
     pub vad: bool,
-    /// One-way delay beyond the links, which the rating adds.
+    /// One-way delay that the rating adds to that of the links.
     pub path_delay: Duration,
-    /// Time that packets wait in addition to the delay of the first one of their spurt; adaptive where absent.
+    /// Time that packets wait in addition to the delay of the first packet of their spurt; `None` for an adaptive
+    /// buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_buffer: Option<Duration>,
 }
@@ -172,7 +173,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Bytes of payload of a datagram.
+    /// Payload bytes of a datagram.
     fn payload(&self) -> u32 {
         RTP + (self.codec.bytes_per_s() * self.packet.as_nanos() / 1_000_000_000) as u32
     }
@@ -234,20 +235,20 @@ impl Population for Calls {
     }
 }
 
-/// One direction of a call: the speaker, and the listener.
+/// One direction of a call: speaker and listener.
 struct Call {
     params: Params,
     listener: Listener,
-    /// When the spurt or the pause ends.
+    /// When the current spurt or pause ends.
     until: Instant,
     talking: bool,
-    /// The number of the spurt; a pause has that of the spurt before.
+    /// Number of the current or, in a pause, the last spurt.
     spurt: u32,
     over: bool,
 }
 
 impl Call {
-    /// Goes on to the spurt or pause that the time is in.
+    /// Advances to the spurt or pause at the present time.
     fn talk(&mut self, cx: &mut Cx<'_>) {
         while self.until <= cx.now {
             self.talking = !self.talking;
@@ -274,7 +275,7 @@ impl Application for Call {
             Event::Stop => self.over = true,
             _ if self.over => {}
             Event::Start => {
-                // Calls are not in step, and none begins with the beginning of a spurt.
+                // A random phase: calls are not synchronised, and do not start at the beginning of a spurt.
                 let phase = self.params.packet.mul_f64(cx.rng.uniform());
                 self.talking = cx.rng.chance(PAUSE / (SPURT + PAUSE));
                 self.until = cx.now + phase;

@@ -75,13 +75,13 @@ use super::law::{Law, check_shape};
 use super::model::{Data, Knob, Model, ParamError, Population, count, in_range, texts};
 use session::Session;
 
-/// Where the time between pages begins.
+/// When the time between pages starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterpageFrom {
-    /// When the last object of a page has come.
+    /// When the last object of a page has arrived.
     End,
-    /// When a page is begun.
+    /// When the page starts.
     Start,
 }
 
@@ -89,33 +89,33 @@ pub enum InterpageFrom {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many users, each for one session.
+    /// Number of users, each for one session.
     pub sessions: usize,
     /// Pages of a session.
     pub pages: u32,
     /// Mean time between pages.
     pub interpage: Duration,
-    /// Its distribution.
+    /// Distribution of the time between pages.
     pub interpage_law: Law,
-    /// Where that time begins.
+    /// When the time between pages starts.
     pub interpage_from: InterpageFrom,
-    /// Mean of what is rounded up to the objects of a page.
+    /// Mean of the distribution that is rounded up to the number of objects of a page.
     pub objects: f64,
-    /// Its distribution.
+    /// Distribution of the number of objects.
     pub objects_law: Law,
     /// Mean time between the objects of a page.
     pub interobject: Duration,
-    /// Its distribution.
+    /// Distribution of the time between objects.
     pub interobject_law: Law,
-    /// Mean of what is rounded up to the packets of an object.
+    /// Mean of the distribution that is rounded up to the number of packets of an object.
     pub size: f64,
-    /// Its distribution.
+    /// Distribution of the size of objects.
     pub size_law: Law,
     /// Tail exponent of the Pareto laws.
     pub shape: f64,
-    /// Bytes that one packet carries.
+    /// Payload bytes of a packet.
     pub packet: Bytes,
-    /// Sessions begin at times uniform on this span.
+    /// Start times of sessions are uniform on [0, `stagger`].
     pub stagger: Duration,
 }
 
@@ -140,7 +140,7 @@ impl Default for Params {
     }
 }
 
-/// The most objects of a page: more is a slip of the hand, or of a heavy tail.
+/// Cap on the objects of a page, against mistakes and heavy tails.
 const MAX_OBJECTS: f64 = 10_000.0;
 
 impl Model for Params {
@@ -187,7 +187,7 @@ impl Params {
         libm::ceil(self.objects_law.draw(self.objects, self.shape, rng)).clamp(1.0, MAX_OBJECTS) as u32
     }
 
-    /// Bytes of an object.
+    /// Draws the size of an object in bytes.
     fn object(&self, rng: &mut Rng) -> u64 {
         let packets = libm::ceil(self.size_law.draw(self.size, self.shape, rng)).clamp(1.0, 1e12);
         packets as u64 * self.packet.0
@@ -215,7 +215,7 @@ impl Population for Sessions {
 mod tests {
     use super::*;
 
-    /// Of a heavy tail an object has at most 1e12 packets, and a page 10,000 objects.
+    /// Draws of heavy tails are capped: 1e12 packets per object, 10,000 objects per page.
     #[test]
     fn heavy_tails_are_cut() {
         let law = Params { size: 1e9, shape: 1.01, objects: 10_000.0, objects_law: Law::ParetoII, ..Params::default() };

@@ -9,10 +9,10 @@ const MAX_BYTES: u64 = 1 << 40;
 /// The longest wait and the latest start: a hundred years, in microseconds.
 const MAX_WAIT: u64 = 100 * 366 * 86_400 * 1_000_000;
 
-/// Reads the connections of a file. Messages call it `file`.
+/// Parses a file of connection vectors; `file` is its name in error messages.
 ///
 /// # Errors
-/// The first line that is not what it should be, with its number.
+/// The first line that cannot be parsed, with its number.
 pub(super) fn parse(file: &str, text: &str) -> Result<Vectors, ParamError> {
     let mut reader = Reader { file, vectors: Vectors::default(), open: None };
     for (i, line) in text.lines().enumerate() {
@@ -31,19 +31,19 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Vectors, ParamError> {
 
 /// A connection that is being read.
 struct Open {
-    /// Where it begins, and its first line.
+    /// Line number and text of its header.
     line: usize,
     text: String,
     start_us: u64,
     concurrent: bool,
-    /// Whether it has the alternative form.
+    /// Whether it is in the alternative form.
     alternative: bool,
-    /// Announced numbers of data units: of exchanges, or by side.
+    /// Announced numbers of data units: one of exchanges for sequential connections, one per side for concurrent ones.
     announced: [u64; 2],
     steps: Vec<Step>,
-    /// By side, whether its end was read in the alternative form.
+    /// Sides that have sent their end marker (alternative form).
     over: [bool; 2],
-    /// By side, a waiting time of the original form without its data unit so far.
+    /// Per side, a waiting time that was read before its data unit (original form).
     pending: [Option<u64>; 2],
 }
 
@@ -53,7 +53,7 @@ struct Reader<'a> {
     open: Option<Open>,
 }
 
-/// What would be valid.
+/// A description of valid input, for the error message.
 type Wanted = String;
 
 impl Reader<'_> {
@@ -74,7 +74,7 @@ impl Reader<'_> {
         open.entry(word, &rest).map_err(error)
     }
 
-    /// Ends the connection that is being read.
+    /// Checks the open connection against its header, and adds it to the list.
     fn close(&mut self) -> Result<(), ParamError> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let error = |want: String| ParamError::line(self.file, open.line, &open.text, want);
@@ -100,7 +100,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a first word begins a connection: concurrent or not, alternative form or not.
+/// Parses the first word of a header: (concurrent, alternative form).
 fn header(word: &str) -> Option<(bool, bool)> {
     match word {
         "SEQ" => Some((false, false)),
@@ -169,14 +169,14 @@ impl Open {
         Ok(())
     }
 
-    /// Checks that a side does not send after its end; in a sequential connection, neither side sends after the end of
-    /// either.
+    /// Rejects a send after the end marker: of the same side in a concurrent connection, of either side in a sequential
+    /// one.
     fn not_over(&self, from: Side) -> Result<(), Wanted> {
         let over = if self.concurrent { self.over[from as usize] } else { self.over.contains(&true) };
         if over { Err("nothing can follow the end (0 bytes)".to_owned()) } else { Ok(()) }
     }
 
-    /// The event from which a side waits, if the file does not say: receipt, if the other side sent last.
+    /// The event from which this side's wait counts where the file does not say: receipt, if the other side sent last.
     fn after(&self, from: Side) -> After {
         match self.steps.last() {
             Some(last) if last.from != from => After::Receipt,
@@ -209,7 +209,7 @@ impl Open {
         Ok(())
     }
 
-    /// Adds the waits before the end, from the last send of a side.
+    /// Appends the end marker of each side, with the wait that precedes it.
     fn finish(&self, steps: &mut Vec<Step>) {
         let end = |from, wait_us| Step { from, after: After::Send, wait_us, bytes: 0 };
         if self.concurrent {
@@ -234,7 +234,7 @@ fn numbers(words: &[&str], count: std::ops::RangeInclusive<usize>) -> Result<Vec
     words.iter().map(|w| number(w, u64::MAX)).collect()
 }
 
-/// The line of loss rates.
+/// A line of loss rates: parsed for validity only.
 fn shares(words: &[&str]) -> Result<(), Wanted> {
     let share = |w: &&str| w.parse::<f64>().is_ok_and(|p| (0.0..=1.0).contains(&p));
     if (1..=2).contains(&words.len()) && words.iter().all(share) {
@@ -327,22 +327,25 @@ A 6000000 0 0
         assert!(fails("SEQ 1 2 3 4 5 6\n").contains("a number of exchanges"));
         for header in ["SEQ 0 1", "SEQ 0 1 1", "CONC 0 1 1", "CONC 0 1 1 1", "S 0 1 1", "C 0 1 1 1", "SEQ 0 1 1 1 > 5"]
         {
-            let told = fails(&format!("# ids\n{header}\n> 5\n"));
-            assert!(told.starts_with("x.cvec line 2") && told.contains("two identifiers, and nothing else"), "{told}");
+            let message = fails(&format!("# ids\n{header}\n> 5\n"));
+            assert!(
+                message.starts_with("x.cvec line 2") && message.contains("two identifiers, and nothing else"),
+                "{message}"
+            );
             let concurrent = header.starts_with('C');
             let named = if concurrent {
                 "microseconds, two numbers of data units,"
             } else {
                 "microseconds, a number of exchanges,"
             };
-            assert!(told.contains(named), "{told}");
+            assert!(message.contains(named), "{message}");
         }
         for header in ["SEQ 0 1 > 5", "SEQ 0 1 1! 1", "SEQ 0 1 1 1!", "CONC 0 1 1 1 c>"] {
-            let told = fails(&format!("{header}\n"));
-            assert!(told.starts_with("x.cvec line 1") && told.contains("must be a whole number"), "{told}");
+            let message = fails(&format!("{header}\n"));
+            assert!(message.starts_with("x.cvec line 1") && message.contains("must be a whole number"), "{message}");
         }
-        let told = fails("SEQ 1 3 1 1\n> 5\n\nSEQ 2 1 1 1\n> 5\n");
-        assert!(told.starts_with("x.cvec line 1 = \"SEQ 1 3 1 1\" is not valid: it announces 3"), "{told}");
+        let message = fails("SEQ 1 3 1 1\n> 5\n\nSEQ 2 1 1 1\n> 5\n");
+        assert!(message.starts_with("x.cvec line 1 = \"SEQ 1 3 1 1\" is not valid: it announces 3"), "{message}");
         assert!(fails("SEQ 1 1 1 1\n> 5\nc> 5\n").starts_with("x.cvec line 3"));
         assert!(fails("SEQ 1 1 1 1\n> 0\n").contains("from 1 to"));
         assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two consecutive waits"));
@@ -374,7 +377,7 @@ A 6000000 0 0
         }
     }
 
-    /// Of a concurrent connection a side may end before the other.
+    /// In a concurrent connection one side may end before the other.
     #[test]
     fn nothing_follows_the_end_of_a_side() {
         let error = |text: &str| parse("x", text).err().map(|e| e.to_string());
@@ -391,7 +394,8 @@ A 6000000 0 0
         ("C 0 1 1 1 1", &["I", "A"]),
     ];
 
-    /// Each form has lines of its own, with a number of numbers of their own; windows, round trips and losses stand in each.
+    /// Each form has its own kinds of lines, with a fixed number of values; lines of windows, round trips and losses
+    /// are valid in both.
     #[test]
     fn every_line_has_its_numbers() {
         for (header, own) in HEADERS {
@@ -413,7 +417,7 @@ A 6000000 0 0
         }
     }
 
-    /// A hundred years and a tebibyte are the most.
+    /// Waits up to a hundred years and units up to a tebibyte are accepted.
     #[test]
     fn numbers_end_where_they_should() {
         let (years, tebi) = (100 * 366 * 86_400 * 1_000_000_u64, 1_u64 << 40);
@@ -446,7 +450,8 @@ A 6000000 0 0
         }
     }
 
-    /// In the original form of a sequential connection, a side that sent last waits from its sending, and the other from receipt.
+    /// In the original form of a sequential connection, the side that sent last waits from its send, the other side
+    /// from receipt.
     #[test]
     fn waits_begin_where_the_form_says() {
         let steps = |text: &str| {
@@ -464,17 +469,17 @@ A 6000000 0 0
             step(a, send, 20, 0),
         ];
         assert_eq!(steps("SEQ 0 3 1 1\n< 9\nt 5\n> 10\nt 6\n> 11\nt 7\n< 12\nt 8\n< 13\nt 20\n"), twice);
-        // A wait from sending is said so, though the other side has sent since.
+        // The file says that this wait counts from the send, although the other side has sent since.
         let said = steps("S 0 2 1 1\nI 0 0 10\nA 0 7 12\nI 9 0 11\nI 0 0 0\n");
         assert_eq!(said[2..], [step(i, send, 9, 11), step(i, send, 0, 0)]);
-        // Each side of a concurrent one has its own waits, and ends after the last of them.
+        // In a concurrent connection each side has its own waits, and ends after the last of them.
         let both = steps("CONC 0 2 1 1 1\nt< 4\nc> 10\nt> 5\nc< 11\nc> 12\nt< 6\n");
         assert_eq!(both, [step(i, send, 0, 10), step(a, send, 4, 11), step(i, send, 5, 12), step(a, send, 6, 0)]);
         let ends = steps("CONC 0 1 1 1 1\nc> 10\nc< 11\nt< 6\nt> 7\n");
         assert_eq!(ends[2..], [step(i, send, 7, 0), step(a, send, 6, 0)]);
     }
 
-    /// The announced exchanges of a sequential connection are the data units of the side that has more; ends are none.
+    /// A header announces the data units of the side that has more of them; end markers do not count.
     #[test]
     fn announced_numbers_are_those_that_follow() {
         for (text, right) in [
@@ -502,7 +507,7 @@ A 6000000 0 0
             let _ = parse("x", &text);
         }
 
-        /// Lines that are shuffled and cut still give a connection or an error with a line.
+        /// Files with deleted or replaced characters are parsed or rejected with a line number; no panic.
         #[test]
         fn damaged_files_are_refused_or_read(at in 0..300_usize, with in "[0-9a-zA-Z<> \n]{0,4}") {
             let mut text = ORIGINAL.to_owned();

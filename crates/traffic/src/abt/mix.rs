@@ -8,17 +8,17 @@ use super::replay::{Script, Source};
 use super::sizes;
 use super::vector::{After, Side, Step};
 
-/// The shares of the protocols among connections, from the most common on. WWW has 75 % of the flows and FTP 1 %
-/// (parris01, table 1.2 and A.3.4.2); the shares of the others are chosen.
+/// Shares of the protocols among connections, most common first. WWW has 75 % of the flows and FTP 1 % (parris01, table
+/// 1.2 and A.3.4.2); the shares of the others are chosen.
 const SHARES: [(f64, Protocol); 5] = [(0.75, http), (0.17, smtp), (0.05, peer_to_peer), (0.02, nntp), (0.01, ftp)];
 
-/// Draws a connection of a protocol.
+/// Draws a connection of one protocol.
 type Protocol = fn(&Tables, &mut Rng) -> Script;
 
-/// Bytes of a piece in peer-to-peer transfers.
+/// Size in bytes of a peer-to-peer piece.
 const PIECE: u64 = 16_384;
 
-/// The distributions of the protocols.
+/// Size distributions that need tables; the other sizes are drawn from closed forms.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     request: Empirical,
@@ -31,12 +31,12 @@ impl Tables {
     }
 }
 
-/// Connections of the mix, as a Poisson process.
+/// Poisson arrivals of connections drawn from the mix.
 pub(super) struct Mix {
     pub(super) tables: std::sync::Arc<Tables>,
-    /// Mean seconds from connection to connection.
+    /// Mean interarrival time in seconds.
     pub(super) interval: f64,
-    /// Seconds from the start to the last connection.
+    /// Start of the last connection, in seconds.
     pub(super) elapsed: f64,
 }
 
@@ -71,7 +71,7 @@ fn pause(rng: &mut Rng) -> f64 {
     dist::exponential(rng, 0.05)
 }
 
-/// A geometric number from 1 on, with this mean.
+/// A geometric number of at least 1 with this mean.
 fn several(rng: &mut Rng, mean: f64) -> u64 {
     let stay = 1.0 - 1.0 / mean;
     (1 + (libm::log(rng.uniform_open()) / libm::log(stay)) as u64).min(1000)
@@ -81,8 +81,8 @@ fn sequential(steps: Vec<Step>) -> Script {
     Script { concurrent: false, steps }
 }
 
-/// Requests and responses: 15 % of the connections persist, with as many objects on them as on all others
-/// (smith01), which makes 5.7 for each.
+/// Requests and responses. 15 % of the connections are persistent and carry half of the objects (smith01), which makes
+/// 5.7 objects for each.
 fn http(tables: &Tables, rng: &mut Rng) -> Script {
     let exchanges = if rng.chance(0.15) { several(rng, 5.7) } else { 1 };
     let mut steps = Vec::new();
@@ -95,7 +95,8 @@ fn http(tables: &Tables, rng: &mut Rng) -> Script {
     sequential(steps)
 }
 
-/// The dialogue of rfc5321: greeting, EHLO, MAIL, RCPT, DATA, the message, QUIT. A message has 4 KB on average, with a heavy tail.
+/// The dialogue of RFC 5321: greeting, EHLO, MAIL, RCPT, DATA, message, QUIT. A message has 4 KB on average, with a
+/// heavy tail.
 fn smtp(_: &Tables, rng: &mut Rng) -> Script {
     let mut steps = vec![step(Side::Acceptor, After::Send, 0.0, 80)];
     let message = bytes(dist::lognormal(rng, 4096.0, 4.0)).max(300);
@@ -106,13 +107,13 @@ fn smtp(_: &Tables, rng: &mut Rng) -> Script {
     sequential(steps)
 }
 
-/// The data connection of a download: the server sends, and closes.
+/// The data connection of a download: the server sends one object and closes.
 fn ftp(_: &Tables, rng: &mut Rng) -> Script {
     let size = dist::pareto(rng, 20_000.0, 1.1).min(50e6);
     sequential(vec![step(Side::Acceptor, After::Send, 0.0, bytes(size)), step(Side::Acceptor, After::Send, 0.0, 0)])
 }
 
-/// Streaming feeds (rfc4644): offers and articles from one end, the answers from the other as they come.
+/// A streaming feed (RFC 4644): one end sends offers and articles without waiting for the other end's answers.
 fn nntp(_: &Tables, rng: &mut Rng) -> Script {
     let mut steps = Vec::new();
     for _ in 0..several(rng, 20.0) {
@@ -123,7 +124,7 @@ fn nntp(_: &Tables, rng: &mut Rng) -> Script {
     Script { concurrent: true, steps }
 }
 
-/// Pieces in both directions, sent independently by each end, most of them from the acceptor.
+/// Each end sends pieces independently of the other; most come from the acceptor.
 fn peer_to_peer(_: &Tables, rng: &mut Rng) -> Script {
     let mut steps = vec![step(Side::Initiator, After::Send, 0.0, 68), step(Side::Acceptor, After::Send, 0.0, 68)];
     for _ in 0..several(rng, 8.0) {
@@ -155,18 +156,18 @@ mod tests {
     fn half_of_the_objects_are_on_persistent_connections() {
         let (tables, mut rng) = (Tables::new(), Rng::stream(2, "mix"));
         let counts: Vec<usize> = (0..40_000).map(|_| http(&tables, &mut rng).steps.len() / 2).collect();
-        // Those of one object alone are not all: a persistent connection may have one, too.
+        // Not all connections with one object are non-persistent: a geometric number can be 1.
         let objects: usize = counts.iter().sum();
         assert!((objects as f64 / 40_000.0 / (0.85 + 0.15 * 5.7) - 1.0).abs() < 0.02, "{objects}");
     }
 
-    /// The mean and the median of these numbers.
+    /// Mean and median.
     fn middle(mut of: Vec<f64>) -> (f64, f64) {
         of.sort_by(f64::total_cmp);
         (of.iter().sum::<f64>() / of.len() as f64, of[of.len() / 2])
     }
 
-    /// Exponential numbers have this mean, and a median of ln 2 of it.
+    /// Checks an exponential distribution: the median is ln 2 times the mean.
     fn exponential(of: Vec<f64>, mean: f64) {
         let found = middle(of);
         assert!(
@@ -175,18 +176,19 @@ mod tests {
         );
     }
 
-    /// The sizes of lognormal numbers whose coefficient of variation is `cv`: the median is the mean over the root of 1 + cv^2.
+    /// Checks a lognormal distribution with this coefficient of variation: the median is mean / sqrt(1 + cv^2).
     fn lognormal(of: Vec<f64>, mean: f64, cv: f64) {
         let found = middle(of).1 / mean * (1.0 + cv * cv).sqrt();
         assert!((found - 1.0).abs() < 0.05, "{found}");
     }
 
-    /// The waits of some steps in seconds.
+    /// Waits in seconds.
     fn waits<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<f64> {
         steps.map(|s| s.wait_us as f64 / 1e6).collect()
     }
 
-    /// A web client asks at once, and then a second on average after each response; a server thinks for 50 ms.
+    /// A web client sends at once, then one second on average after each response; a server answers after 50 ms on
+    /// average.
     #[test]
     fn web_connections_alternate() {
         let (tables, mut rng) = (Tables::new(), Rng::stream(4, "mix"));
@@ -210,7 +212,7 @@ mod tests {
         assert!((sizes(Side::Acceptor).1 / tables.response.quantile(0.5) - 1.0).abs() < 0.05);
     }
 
-    /// A persistent connection has a geometric number of exchanges: one with the chance of 1 / 5.7, and never more than 1000.
+    /// The number of exchanges is geometric: 1 with probability 1 / 5.7, and never above 1000.
     #[test]
     fn numbers_of_exchanges_are_geometric() {
         let mut rng = Rng::stream(5, "mix");
@@ -223,7 +225,7 @@ mod tests {
         assert_eq!((0..100).map(|_| several(&mut rng, 1e9)).max(), Some(1000));
     }
 
-    /// RFC 5321: greeting, EHLO, MAIL, RCPT, DATA, the message and QUIT, each answered before the next.
+    /// RFC 5321: greeting, EHLO, MAIL, RCPT, DATA, message and QUIT, each answered before the next.
     #[test]
     fn mail_is_the_dialogue_of_smtp() {
         let (tables, mut rng) = (Tables::new(), Rng::stream(6, "mix"));
@@ -243,11 +245,13 @@ mod tests {
         exponential(waits(all.iter().flat_map(|steps| steps.iter().skip(2).step_by(2))), 0.05);
         lognormal(all.iter().map(|steps| steps[9].bytes as f64).collect(), 4096.0, 4.0);
         let least = all.iter().filter(|steps| steps[9].bytes == 300).count() as f64 / 20_000.0;
-        // The median is 4096 / 17^0.5, sigma the root of ln 17: up to ln(301 / 993.4) / 1.683 = -0.71 standard deviations are 23.9 %.
+        // The median is 4096 / 17^0.5 and sigma is (ln 17)^0.5: ln(301 / 993.4) / 1.683 = -0.71 standard deviations is
+        // the 23.9 % quantile.
         assert!((least - 0.239).abs() < 0.01, "{least}");
     }
 
-    /// Of Pareto sizes with exponent 1.1 above 20 KB, 2^-1.1 are twice as large, and 2500^-1.1 are cut at 50 MB.
+    /// Pareto with exponent 1.1 above 20 KB: 2^-1.1 of the sizes exceed twice the minimum, and 2500^-1.1 are cut at 50
+    /// MB.
     #[test]
     fn transfers_are_cut_pareto() {
         let (tables, mut rng) = (Tables::new(), Rng::stream(7, "mix"));
@@ -263,7 +267,8 @@ mod tests {
         assert!((share(50_000_000) / 2500_f64.powf(-1.1) - 1.0).abs() < 0.4, "{}", share(50_000_000));
     }
 
-    /// Articles of a feed come 0.2 s apart on average, 20 of them; pieces among peers come a second apart, each way.
+    /// Articles of a feed are sent 0.2 s apart on average, 20 per connection; peer-to-peer pieces one second apart in
+    /// each direction.
     #[test]
     fn clocks_of_concurrent_dialogues() {
         let (tables, mut rng) = (Tables::new(), Rng::stream(8, "mix"));
@@ -289,7 +294,7 @@ mod tests {
         lognormal(offers.iter().map(|s| s.bytes as f64).collect(), 3000.0, 1.5);
     }
 
-    /// Connections come as a Poisson process.
+    /// Interarrival times are exponential.
     #[test]
     fn connections_come_at_random() {
         let mut mix = Mix { tables: std::sync::Arc::new(Tables::new()), interval: 0.25, elapsed: 0.0 };
@@ -299,7 +304,8 @@ mod tests {
         assert!(starts[0] < 3.0);
     }
 
-    /// Feeds are answered offer by offer; of pieces among peers three go to the end that was asked for ten that come from it.
+    /// Each offer of a feed is answered. The acceptor of a peer-to-peer connection sends ten pieces for every three of
+    /// the initiator.
     #[test]
     fn who_speaks_in_concurrent_dialogues() {
         let (tables, mut rng) = (Tables::new(), Rng::stream(3, "mix"));

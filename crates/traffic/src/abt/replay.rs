@@ -1,4 +1,4 @@
-//! A host that plays connection vectors, as both ends of each connection.
+//! A host that plays connection vectors. It decides for both ends of each connection.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,25 +31,26 @@ pub(super) trait Source: Send {
 struct Play {
     script: Script,
     started: Instant,
-    /// The next step in the script; in a concurrent connection, one for each side.
+    /// Index of the next step; in a concurrent connection, one index per side.
     at: [usize; 2],
-    /// By side of a concurrent connection, whether it has ended.
+    /// Concurrent connections: sides that have finished.
     over: [bool; 2],
-    /// Receipts that no step waits for: those of data units followed by another one of the same side. They arrive
-    /// first.
-    unheeded: u32,
-    /// The earliest start of the awaited answer, and its bytes.
+    /// Receipts to ignore: those of data units followed by another unit of the same side, for which no step waits. They
+    /// arrive before the awaited one.
+    ignored_receipts: u32,
+    /// Earliest start of the awaited answer, and its size in bytes.
     epoch: Option<(Instant, u64)>,
     bytes: u64,
     closing: bool,
 }
 
-/// A timed action.
+/// A scheduled action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// The next connection begins.
     Begin,
-    /// A side of a connection continues; the serial number distinguishes connections with the same number.
+    /// A side of a connection takes its next step. The serial number tells apart connections that reuse a connection
+    /// number.
     Go { conn: u16, side: u8, serial: u64 },
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Host {
     plays: Vec<Option<(u64, Play)>>,
     free: Vec<u16>,
     serial: u64,
-    /// Connections, completed connections, epochs, bytes from the acceptors, failures.
+    /// Connections, completed connections, epochs, bytes from the acceptors, failures: in the order of the counters.
     counted: [u64; 5],
     over: bool,
 }
@@ -90,7 +91,7 @@ impl Host {
     }
 
     /// Executes all actions that are due, and requests a wake-up for the next one.
-    fn go_on(&mut self, cx: &mut Cx<'_>) {
+    fn run_due(&mut self, cx: &mut Cx<'_>) {
         while let Some(&Reverse((at, due))) = self.due.peek() {
             if at > cx.now {
                 cx.want(Action::WakeAt(at));
@@ -99,7 +100,7 @@ impl Host {
             self.due.pop();
             match due {
                 Due::Begin => self.begin(cx),
-                Due::Go { conn, side, serial } => self.go(conn, usize::from(side), serial, cx),
+                Due::Go { conn, side, serial } => self.step(conn, usize::from(side), serial, cx),
             }
         }
     }
@@ -132,14 +133,14 @@ impl Host {
         self.plays.get_mut(usize::from(conn))?.as_mut().map(|(serial, play)| (*serial, play))
     }
 
-    /// Waits from now on for the next step of a side.
+    /// Schedules the next step of a side after its waiting time.
     fn wait(&mut self, conn: u16, side: usize, cx: &Cx<'_>) {
         let Some((serial, play)) = self.play(conn) else { return };
         let wait = play.next(side).map_or(Duration::ZERO, |s| Duration::from_micros(s.wait_us));
         self.due.push(Reverse((cx.now + wait, Due::Go { conn, side: side as u8, serial })));
     }
 
-    fn go(&mut self, conn: u16, side: usize, serial: u64, cx: &mut Cx<'_>) {
+    fn step(&mut self, conn: u16, side: usize, serial: u64, cx: &mut Cx<'_>) {
         let Some((now, play)) = self.play(conn) else { return };
         if now != serial || play.closing {
             return;
@@ -157,11 +158,11 @@ impl Host {
         }
     }
 
-    /// The requested data has arrived.
-    fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+    /// The awaited data has arrived.
+    fn on_data(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some((_, play)) = self.play(conn.0) else { return };
-        if play.unheeded > 0 {
-            play.unheeded -= 1;
+        if play.ignored_receipts > 0 {
+            play.ignored_receipts -= 1;
             return;
         }
         let epoch = play.epoch.take();
@@ -172,7 +173,7 @@ impl Host {
         self.wait(conn.0, 0, cx);
     }
 
-    fn gone(&mut self, conn: Conn, failed: bool, cx: &mut Cx<'_>) {
+    fn on_close(&mut self, conn: Conn, failed: bool, cx: &mut Cx<'_>) {
         let Some((_, play)) = self.plays.get_mut(usize::from(conn.0)).and_then(Option::take) else { return };
         self.free.push(conn.0);
         if failed || !play.closing {
@@ -187,13 +188,21 @@ impl Host {
 
 impl Play {
     fn new(script: Script, started: Instant) -> Self {
-        let mut play =
-            Play { script, started, at: [0; 2], over: [false; 2], unheeded: 0, epoch: None, bytes: 0, closing: false };
+        let mut play = Play {
+            script,
+            started,
+            at: [0; 2],
+            over: [false; 2],
+            ignored_receipts: 0,
+            epoch: None,
+            bytes: 0,
+            closing: false,
+        };
         [0, 1].into_iter().for_each(|side| play.skip(side));
         play
     }
 
-    /// The next step of a side of a concurrent connection; for a sequential one, the next step of either side.
+    /// The next step of a side in a concurrent connection; in a sequential one, of either side.
     fn next(&self, side: usize) -> Option<Step> {
         self.script.steps.get(self.at[side]).copied()
     }
@@ -204,13 +213,14 @@ impl Play {
         self.skip(side);
     }
 
-    /// Skips the steps of the other side of a concurrent connection. Each side skips every step once.
+    /// Moves a side's index past the steps of the other side. Over a whole connection this is linear in the number of
+    /// steps.
     fn skip(&mut self, side: usize) {
         let of_side = |s: &Step| !self.script.concurrent || (s.from == Side::Acceptor) == (side == 1);
         self.at[side] += self.script.steps[self.at[side]..].iter().take_while(|s| !of_side(s)).count();
     }
 
-    fn ask(conn: u16, request: u64, response: u64, think: Duration, cx: &mut Cx<'_>) {
+    fn request(conn: u16, request: u64, response: u64, think: Duration, cx: &mut Cx<'_>) {
         cx.want(Action::Request { conn: Conn(conn), request, response, think, close: false });
     }
 
@@ -219,8 +229,8 @@ impl Play {
         cx.want(Action::Close { conn: Conn(conn) });
     }
 
-    /// Executes the next step of a sequential connection. True if the following step waits from now on; false if it
-    /// waits for the requested data.
+    /// Executes the next step of a sequential connection. Returns true if the following step is timed, false if it
+    /// waits for data.
     fn send(&mut self, conn: u16, cx: &mut Cx<'_>) -> bool {
         let Some(step) = self.next(0).filter(|s| s.bytes > 0) else {
             self.close(conn, cx);
@@ -229,7 +239,7 @@ impl Play {
         self.advance(0);
         if step.from == Side::Acceptor {
             self.bytes += step.bytes;
-            Play::ask(conn, 0, step.bytes, Duration::ZERO, cx);
+            Play::request(conn, 0, step.bytes, Duration::ZERO, cx);
             return false;
         }
         match self.next(0) {
@@ -238,28 +248,28 @@ impl Play {
                 self.advance(0);
                 self.bytes += answer.bytes;
                 self.epoch = Some((cx.now + think, answer.bytes));
-                Play::ask(conn, step.bytes, answer.bytes, think, cx);
+                Play::request(conn, step.bytes, answer.bytes, think, cx);
                 false
             }
             Some(more) if more.from == Side::Initiator && more.after == After::Send => {
-                Play::ask(conn, step.bytes, 0, Duration::ZERO, cx);
-                self.unheeded += 1;
+                Play::request(conn, step.bytes, 0, Duration::ZERO, cx);
+                self.ignored_receipts += 1;
                 true
             }
             _ => {
-                Play::ask(conn, step.bytes, 0, Duration::ZERO, cx);
+                Play::request(conn, step.bytes, 0, Duration::ZERO, cx);
                 false
             }
         }
     }
 
-    /// Executes the next step of a side of a concurrent connection. True if that side has further steps.
+    /// Executes the next step of one side of a concurrent connection. Returns true if that side has further steps.
     fn send_alone(&mut self, conn: u16, side: usize, cx: &mut Cx<'_>) -> bool {
         if let Some(step) = self.next(side).filter(|s| s.bytes > 0) {
             self.advance(side);
             if step.from == Side::Initiator {
-                self.unheeded += 1;
-                Play::ask(conn, step.bytes, 0, Duration::ZERO, cx);
+                self.ignored_receipts += 1;
+                Play::request(conn, step.bytes, 0, Duration::ZERO, cx);
             } else {
                 self.bytes += step.bytes;
                 cx.want(Action::Push { conn: Conn(conn), bytes: step.bytes });
@@ -288,12 +298,12 @@ impl Application for Host {
                 self.plan(cx);
             }
             Event::Opened(conn) => self.opened(conn, cx),
-            Event::Response(conn) => self.came(conn, cx),
-            Event::Closed(conn) => self.gone(conn, false, cx),
-            Event::Failed(conn) => self.gone(conn, true, cx),
+            Event::Response(conn) => self.on_data(conn, cx),
+            Event::Closed(conn) => self.on_close(conn, false, cx),
+            Event::Failed(conn) => self.on_close(conn, true, cx),
             Event::Wake | Event::Stop => {}
         }
-        self.go_on(cx);
+        self.run_due(cx);
     }
 
     fn exchange_kinds(&self) -> &'static [&'static str] {
@@ -315,7 +325,7 @@ mod tests {
 
     const STEPS: usize = 1_000_000;
 
-    /// Plays a connection to its close, every side in its turn; returns what was asked for and pushed.
+    /// Plays a connection until it closes, the sides taking turns; returns the number of requests and pushes.
     fn played(script: Script) -> usize {
         let (mut play, mut rng, mut actions) = (Play::new(script, Instant::ZERO), Rng::stream(1, "abt"), Vec::new());
         let mut turn = 0;
@@ -333,7 +343,7 @@ mod tests {
         actions.len() - 1
     }
 
-    /// Connections of a list, each at its time in seconds.
+    /// A source with a fixed list of connections and their start times in seconds.
     struct Listed(Vec<(u64, Script)>);
 
     impl Source for Listed {
@@ -342,7 +352,8 @@ mod tests {
         }
     }
 
-    /// A connection that failed left a step behind that is due; the next one with its number goes by its own times.
+    /// A connection fails while a step of it is scheduled; the next connection with the same number must ignore that
+    /// step.
     #[test]
     fn a_step_of_a_connection_that_is_gone_is_not_taken() {
         let step = |wait_us, bytes| Step { from: Side::Initiator, after: After::Send, wait_us, bytes };
@@ -374,7 +385,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4].map(|i| host.counter(i)), [2.0, 1.0, 0.0, 0.0, 1.0]);
     }
 
-    /// A connection is complete if it was closed after its last step, and did not fail in closing.
+    /// A connection counts as complete if it was closed after its last step and did not fail while closing.
     #[test]
     fn only_what_was_closed_at_its_end_is_complete() {
         let step = |wait_us, bytes| Step { from: Side::Acceptor, after: After::Send, wait_us, bytes };
@@ -397,7 +408,7 @@ mod tests {
         }
     }
 
-    /// The same connection, again and again.
+    /// A source that repeats the same connection.
     struct Again;
 
     impl Source for Again {
@@ -406,7 +417,7 @@ mod tests {
         }
     }
 
-    /// A host has a port for each of 65,536 connections at a time; those beyond fail.
+    /// A host has 65,536 connection numbers; connections beyond them fail.
     #[test]
     fn connections_beyond_the_ports_fail() {
         let mut host = Host::new(Box::new(Again));
@@ -420,7 +431,7 @@ mod tests {
         assert_eq!(host.counted, [5, 0, 0, 0, 2]);
     }
 
-    /// All that a side has may lie behind all that the other has.
+    /// One side's steps may all precede the other side's.
     #[test]
     fn many_steps_play() {
         let step = |from| Step { from, after: After::Send, wait_us: 0, bytes: 1 };

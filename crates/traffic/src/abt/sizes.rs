@@ -1,29 +1,29 @@
-//! The sizes of the web's responses in the mix: a lognormal body and a Pareto tail, fitted to le03 and le04.
+//! Sizes of the mix's HTTP responses: a lognormal body and a Pareto tail, fitted to le03 and le04.
 //!
-//! Three printed properties were used: a median below 1000 bytes (le03), about 90 % at 10 000 bytes and below, 25 % of the
-//! bytes in responses longer than a megabyte (le04, figures 1 and 2). Others check the fit.
+//! The fit uses three published properties: a median below 1000 bytes (le03), about 90 % of the responses up to 10 000
+//! bytes, and 25 % of the bytes in responses longer than a megabyte (le04, figures 1 and 2). Others check it.
 
 use super::super::empirical::Empirical;
 
 /// Median of the body in bytes. Published: below 1000.
 const MEDIAN: f64 = 900.0;
-/// Standard deviation of the logarithm of the body. With the median it puts the 90 % point at 10 270 bytes. Published:
-/// about 90 % of the responses have 10 000 bytes or less.
+/// Standard deviation of ln(size). With the median it puts the 90 % point at 10 270 bytes. Published: about 90 % of the
+/// responses have 10 000 bytes or less.
 const SIGMA: f64 = 1.9;
-/// The share of the responses that the body describes.
+/// Quantile at which the body ends and the tail begins.
 const BODY: f64 = 0.9;
-/// Exponent of the tail. Published: what is longer than a megabyte holds 25 % of the bytes.
+/// Exponent of the tail. Published: responses longer than a megabyte hold 25 % of the bytes.
 const SHAPE: f64 = 1.15;
-/// The longest response in bytes: a choice, it bounds the mean's wandering from run to run.
+/// Longest response in bytes, a choice: without a bound the mean varies too much from run to run.
 const LONGEST: f64 = 50e6;
-/// Steps in which the body is drawn.
+/// Points at which the body's quantile function is tabulated.
 const STEPS: u32 = 450;
 
 /// The distribution of response sizes in bytes: a lognormal body and a Pareto tail.
 #[must_use]
 pub(super) fn responses() -> Empirical {
     let point = |i: u32| {
-        // The least quantile of a lognormal is 0, which has no logarithm: half a step stands for it.
+        // The 0 quantile of a lognormal is 0, which has no logarithm: use the quantile of half a step.
         let p = BODY * f64::from(i) / f64::from(STEPS);
         (p, lognormal_quantile(p.max(BODY / f64::from(STEPS) / 2.0)))
     };
@@ -31,7 +31,7 @@ pub(super) fn responses() -> Empirical {
     Empirical::with_tail_shape(&body, LONGEST, SHAPE)
 }
 
-/// The value below which the share `p` of the body's lognormal lies.
+/// Quantile function of the lognormal body.
 fn lognormal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..60 {
@@ -46,7 +46,7 @@ fn lognormal_quantile(p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Of all responses and of all bytes, the share in responses of `x` bytes and less.
+    /// The shares of all responses and of all bytes in responses of up to `x` bytes.
     fn shares(x: f64) -> (f64, f64) {
         let n = 2_000_000;
         let (mut below, mut bytes_below, mut bytes) = (0.0, 0.0, 0.0);
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn what_the_fit_did_not_use_is_met_too() {
-        // le04, section 3: 10 000 bytes and less carry less than 25 % of the bytes; less than 1 % is longer than a
-        // megabyte; about 70 % of the flows have up to 2000 to 3000 bytes, with 6 to 8 % of the bytes; of the small flows
-        // (100 KB and less) there are 84 % and more.
+        // le04, section 3: responses up to 10 000 bytes carry less than 25 % of the bytes; less than 1 % are longer
+        // than a megabyte; about 70 % of the flows have up to 2000 to 3000 bytes, with 6 to 8 % of the bytes; at least
+        // 84 % of the flows are small (up to 100 KB).
         assert!(shares(10_000.0).1 < 0.25, "{}", shares(10_000.0).1);
         assert!(1.0 - shares(1e6).0 < 0.01);
         let (low, high) = (shares(2000.0), shares(3000.0));
@@ -89,8 +89,8 @@ mod tests {
     #[test]
     fn the_body_is_the_lognormal() {
         let responses = responses();
-        // Normal quantiles from a table: 0.8 has 0.84162, 0.25 has -0.67449.
-        // The least stands for half of the first step of 450: a share of 0.001 has -3.09023.
+        // Normal quantiles from a table: 0.84162 at 0.8, -0.67449 at 0.25.
+        // The lowest point is the quantile of half of the first of 450 steps: probability 0.001, -3.09023.
         for (p, z) in [(0.8, 0.841_621), (0.25, -0.674_490), (0.0, -3.090_232)] {
             let wanted = MEDIAN * libm::exp(SIGMA * z);
             assert!((responses.quantile(p) / wanted - 1.0).abs() < 1e-3, "{p}");

@@ -1,4 +1,4 @@
-//! Connection vectors: the data units that the two ends of a connection send, and the waiting times between them.
+//! Connection vectors: the data units that both ends of a connection send, and the waiting times between them.
 
 use aqmkit_base::Rng;
 
@@ -7,30 +7,30 @@ use aqmkit_base::Rng;
 pub(super) enum Side {
     /// The end that opened it: the client.
     Initiator,
-    /// The other: the server.
+    /// The end that accepted it: the server.
     Acceptor,
 }
 
-/// The event from which a side waits before it sends.
+/// The event from which a side's wait counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// Its own last transmission, or the start.
+    /// Its own last send, or the start of the connection.
     Send,
     /// The receipt of the other side's last data unit.
     Receipt,
 }
 
-/// A data unit of the application, or the end of a side's data.
+/// A data unit that one side sends, or its end marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) from: Side,
     pub(super) after: After,
     pub(super) wait_us: u64,
-    /// Bytes to send; zero for the end.
+    /// Zero in an end marker.
     pub(super) bytes: u64,
 }
 
-/// A connection, as a range of the list of all steps.
+/// A connection: its steps are a range of the list of all steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vector {
     pub(super) start_us: u64,
@@ -48,7 +48,7 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Adds a connection; false if the list is full.
+    /// Adds a connection; returns false if the list is full.
     pub(super) fn push(&mut self, start_us: u64, concurrent: bool, steps: &[Step]) -> bool {
         let (Ok(first), Ok(len)) = (u32::try_from(self.steps.len()), u32::try_from(steps.len())) else { return false };
         if first.checked_add(len).is_none() {
@@ -59,13 +59,13 @@ impl Vectors {
         true
     }
 
-    /// The connections in blocks of this length, in another order: each block once, or the same number drawn from all
-    /// blocks. Within a block, the distances between starts stay the same.
+    /// Splits the connections into blocks of this length and reorders the blocks: a permutation, or the same number
+    /// drawn with replacement. Interarrival times within a block are preserved.
     pub(super) fn in_blocks(self, block_us: u64, drawn: bool, rng: &mut Rng) -> Vectors {
         let blocks: Vec<&[Vector]> = self.all.chunk_by(|a, b| a.start_us / block_us == b.start_us / block_us).collect();
         let of = |vector: &Vector| vector.start_us / block_us;
         let count = self.all.last().map_or(0, |last| of(last) + 1);
-        // Blocks without connections are included.
+        // Blocks without connections are included: they hold the file's idle times.
         let mut order: Vec<u64> = (0..count).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, rng.below(i as u64 + 1) as usize);
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Connections that start at these times, each with one step that tells them apart.
+    /// Connections that start at these times; the one step of each identifies it.
     fn of(starts: &[u64]) -> Vectors {
         let mut vectors = Vectors::default();
         for (&start, bytes) in starts.iter().zip(1..) {
@@ -112,7 +112,7 @@ mod tests {
         vectors
     }
 
-    /// The starts in another order of blocks of 100, with the number of each connection.
+    /// Resamples blocks of 100; returns each connection's start and identity.
     fn moved(starts: &[u64], drawn: bool, seed: u64) -> Vec<(u64, u64)> {
         let moved = of(starts).in_blocks(100, drawn, &mut Rng::stream(seed, "blocks"));
         moved.all.iter().map(|v| (v.start_us, moved.steps(v)[0].bytes)).collect()
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(order, [2, 3, 1]);
     }
 
-    /// A block without connections is a block; one that ends within the file is as long as the others.
+    /// An empty block counts as a block; the last block is as long as the others even if the file ends within it.
     #[test]
     fn every_order_of_blocks_is_as_likely() {
         // Blocks 0, 2 and 3 of four; the second is empty.
@@ -136,7 +136,7 @@ mod tests {
             *orders.entry(moved(&starts, false, seed)).or_default() += 1;
         }
         assert_eq!(orders.len(), 24);
-        // 200 of each, with a standard deviation of 14.
+        // Each order is expected 200 times, with a standard deviation of 14.
         assert!(orders.values().all(|n| (140..=260).contains(n)), "{orders:?}");
         for order in orders.keys() {
             let place = |n: u64| order.iter().find(|c| c.1 == n).unwrap().0;

@@ -1,4 +1,4 @@
-//! The congestion control of a call, one of several.
+//! Dispatch to the congestion control of a call.
 
 use aqmkit_base::{Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::gcc::Gcc;
 use super::nada::Nada;
 
-/// The rate of Google's pacer, relative to the rate of the video (webrtc).
+/// Pacing rate of Google's pacer relative to the video's rate (webrtc).
 const PACING: f64 = 2.5;
 
-/// Which congestion control sets the rate.
+/// The congestion control that sets the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
@@ -20,7 +20,7 @@ pub enum Algorithm {
     Nada,
 }
 
-/// The codepoint that packets of video are sent with.
+/// ECN codepoint of video packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Codepoint {
@@ -50,27 +50,27 @@ pub(super) struct Bounds {
     pub(super) most: f64,
 }
 
-/// What became of a packet.
+/// What the receiver reported of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
-    /// It arrived at this time, marked or not.
+    /// Arrival time and the codepoint at arrival.
     Arrived(Instant, Ecn),
-    /// It is missing.
+    /// Not received.
     Lost,
 }
 
-/// A report of the receiver, after the fates of its packets.
+/// Summary of a receiver report, processed after the fates of its packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Report {
-    /// The time at which the receiver made it.
+    /// When the receiver generated it.
     pub(super) made: Instant,
     pub(super) rtt: Duration,
-    /// How many packets it told the fate of, and how many of them are lost.
+    /// Number of packets whose fate it reported, and of the lost ones among them.
     pub(super) packets: u64,
     pub(super) lost: u64,
 }
 
-/// The control of a sender.
+/// The controller at the sender.
 #[derive(Clone, Debug)]
 pub(super) enum Control {
     Gcc(Box<Gcc>),
@@ -93,7 +93,7 @@ impl Control {
         }
     }
 
-    /// The rate for the encoder of the video, with so many bytes in the pacer.
+    /// Rate for the encoder while the pacer holds `held` bytes.
     pub(super) fn video(&self, held: f64) -> f64 {
         match self {
             Control::Gcc(gcc) => gcc.rate(),
@@ -101,7 +101,7 @@ impl Control {
         }
     }
 
-    /// The rate at which the pacer sends, with so many bytes in it.
+    /// Rate of the pacer while it holds `held` bytes.
     pub(super) fn pacing(&self, held: f64) -> f64 {
         match self {
             Control::Gcc(gcc) => PACING * gcc.rate(),
@@ -109,7 +109,7 @@ impl Control {
         }
     }
 
-    /// Processes a packet of a report. Packets come in the order of transmission.
+    /// Processes one packet of a report. Packets are passed in the order of transmission.
     pub(super) fn packet(&mut self, sent: Instant, bytes: u32, rtt: Duration, fate: Fate) {
         match (self, fate) {
             (Control::Gcc(gcc), Fate::Arrived(at, _)) => gcc.packet(sent, at, bytes),
@@ -119,7 +119,7 @@ impl Control {
         }
     }
 
-    /// Processes the end of a report.
+    /// Processes a report after its packets.
     pub(super) fn report(&mut self, now: Instant, report: Report) {
         match self {
             Control::Gcc(gcc) => gcc.report(now, report.rtt, report.packets, report.lost),
@@ -127,7 +127,7 @@ impl Control {
         }
     }
 
-    /// There have been no reports for long.
+    /// Reacts to a long time without reports.
     pub(super) fn silence(&mut self) {
         match self {
             Control::Gcc(gcc) => gcc.silence(),

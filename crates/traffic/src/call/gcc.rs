@@ -1,4 +1,4 @@
-//! Google's congestion control, which sets the rate of a video sender.
+//! Google Congestion Control (GCC), the default control of a call.
 
 use std::collections::VecDeque;
 
@@ -9,24 +9,24 @@ use super::trend::{Signal, Trend};
 
 /// Growth per second while the capacity is unknown (gcc 5.5).
 const GROWTH: f64 = 1.08;
-/// The factor of the received rate after overuse (gcc 5.6).
+/// New rate relative to the received rate after overuse (gcc 5.6).
 const DECREASE: f64 = 0.85;
-/// The bound of the estimate, relative to the received rate (gcc 5.5).
+/// Upper bound of the estimate relative to the received rate (gcc 5.5).
 const AHEAD: f64 = 1.5;
 /// The window over which the received rate is measured (gcc 5.6).
 const WINDOW: Duration = Duration::from_millis(500);
-/// The weight of the past in mean and variance of the rates at decreases (gcc 5.5).
+/// Weight of the old value in the mean and variance of the received rates at decreases (gcc 5.5).
 const PAST: f64 = 0.95;
 /// The smallest increase of the estimate near the capacity, in bits (gcc 5.5).
 const LEAST_STEP: f64 = 1000.0;
-/// The frame rate and the packet size in bits from which the increase near the capacity is computed (gcc 5.5).
+/// Assumed frame rate and packet size in bits for the increase near the capacity (gcc 5.5).
 const FRAMES: f64 = 30.0;
 const PACKET: f64 = 1200.0 * 8.0;
-/// The loss rates below which the rate grows and above which it falls, and the growth (gcc 6).
+/// Loss rates below which the rate grows and above which it falls, and the growth factor (gcc 6).
 const FEW: f64 = 0.02;
 const MANY: f64 = 0.1;
 const LOSS_GROWTH: f64 = 1.05;
-/// The period over which losses are counted for one decision.
+/// Period over which losses are counted for one decision.
 const LOSS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The state of the delay-based controller.
@@ -43,15 +43,15 @@ pub(super) struct Gcc {
     bounds: Bounds,
     trend: Trend,
     state: State,
-    /// The two estimates in bits per second.
+    /// Estimates of the delay-based and of the loss-based controller, in bits per second.
     by_delay: f64,
     by_loss: f64,
-    /// Arrival and size in bits of each packet in the window.
+    /// Arrival time and size in bits of the packets in the window.
     received: VecDeque<(Instant, f64)>,
     /// Mean and variance of the received rates at decreases; `None` while the capacity is unknown.
     capacity: Option<(f64, f64)>,
     updated: Option<Instant>,
-    /// The start of the current loss interval, its packets, and the lost ones among them.
+    /// Start of the current loss interval, packets in it, and lost packets among them.
     losses: (Option<Instant>, u64, u64),
 }
 
@@ -75,7 +75,7 @@ impl Gcc {
         self.by_delay.min(self.by_loss).clamp(self.bounds.least, self.bounds.most)
     }
 
-    /// Processes a packet that the receiver has reported. Packets are reported in the order of transmission.
+    /// Processes a packet that the receiver has reported. Packets are passed in the order of transmission.
     pub(super) fn packet(&mut self, sent: Instant, arrived: Instant, bytes: u32) {
         self.trend.packet(sent, arrived);
         self.received.push_back((arrived, 8.0 * f64::from(bytes)));
@@ -84,9 +84,9 @@ impl Gcc {
         }
     }
 
-    /// Processes the end of a report, which covered this number of arrived or lost packets.
+    /// Processes a report on this number of packets, of which `lost` were lost.
     pub(super) fn report(&mut self, now: Instant, rtt: Duration, packets: u64, lost: u64) {
-        self.lose(now, packets, lost);
+        self.update_by_loss(now, packets, lost);
         let since = self.updated.replace(now).map_or(0.0, |last| now.since(last).as_millis_f64());
         self.state = match (self.trend.signal(), self.state) {
             (Signal::Overuse, _) => State::Decrease,
@@ -108,11 +108,11 @@ impl Gcc {
         self.by_loss = self.by_loss.min(self.by_delay);
     }
 
-    /// The received rate in bits per second; `None` before a window is full.
+    /// Received rate in bits per second; `None` while less than half a window is covered.
     fn received_rate(&self) -> Option<f64> {
         let (first, last) = (self.received.front()?.0, self.received.back()?.0);
         let enough = last.since(first) >= WINDOW / 2;
-        // The first packet is at the edge of the window; its data was in flight before.
+        // The first packet only marks the start of the window: its bits arrived before.
         let bits: f64 = self.received.iter().skip(1).map(|(_, bits)| bits).sum();
         enough.then(|| bits / last.since(first).as_secs_f64())
     }
@@ -121,7 +121,7 @@ impl Gcc {
         if let (Some((mean, variance)), Some(rate)) = (self.capacity, received)
             && rate > mean + 3.0 * libm::sqrt(variance)
         {
-            // The path carries more than before.
+            // The path carries more than the known capacity: forget it.
             self.capacity = None;
         }
         if self.capacity.is_some() {
@@ -148,12 +148,12 @@ impl Gcc {
                 let off = rate - mean;
                 (PAST * mean + (1.0 - PAST) * rate, PAST * variance + (1.0 - PAST) * off * off)
             }
-            // A tenth of the rate replaces its deviation until there is an estimate.
+            // Until there is an estimate, assume a standard deviation of a tenth of the rate.
             _ => (rate, 0.01 * rate * rate),
         });
     }
 
-    fn lose(&mut self, now: Instant, packets: u64, lost: u64) {
+    fn update_by_loss(&mut self, now: Instant, packets: u64, lost: u64) {
         let (since, mut all, mut gone) = self.losses;
         let began = since.unwrap_or(now);
         (all, gone) = (all + packets, gone + lost);
@@ -182,7 +182,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// Packets of 500 bytes every 4 ms, a Mbit/s, through a path of these delays in milliseconds, with a report every 100 ms.
+    /// Sends packets of 500 bytes every 4 ms (1 Mbit/s) through a path with these delays in milliseconds, with a report
+    /// every 100 ms.
     fn run(gcc: &mut Gcc, from: u64, to: u64, delay: impl Fn(u64) -> f64) {
         for ms in (from..to).step_by(4) {
             let arrived = at(ms) + Duration::from_secs_f64(delay(ms) / 1000.0);
@@ -206,14 +207,14 @@ mod tests {
     fn overuse_leads_to_85_percent_of_what_arrives_and_then_small_steps() {
         let mut gcc = Gcc::new(1e6, BOUNDS);
         run(&mut gcc, 0, 3000, |_| 20.0);
-        // Each packet takes 5 ms: the path has 0.8 Mbit/s.
+        // One packet in 5 ms arrives: the path has 0.8 Mbit/s.
         run(&mut gcc, 3000, 4000, |ms| 20.0 + 0.25 * (ms - 3000) as f64);
         assert!((gcc.by_delay / (0.85 * 0.8e6) - 1.0).abs() < 0.03, "{}", gcc.by_delay);
         assert!(gcc.capacity.is_some_and(|(mean, _)| (mean / 0.8e6 - 1.0).abs() < 0.15));
         let before = gcc.by_delay;
         gcc.state = State::Increase;
         gcc.increase(100.0, Duration::from_millis(50), Some(0.75e6));
-        // Half of a packet of 680 kbit / 30 / 3 in 150 ms.
+        // Half a packet in 150 ms; a packet is a third of a frame of 680 kbit/s / 30.
         let step = gcc.by_delay - before;
         assert!((step - 0.5 * 100.0 / 150.0 * before / 30.0 / 3.0).abs() < 1.0, "{step}");
         gcc.increase(100.0, Duration::from_millis(50), Some(1.4e6));
@@ -231,7 +232,7 @@ mod tests {
     fn losses_above_a_tenth_lower_the_rate_by_half_of_them() {
         let lose = |lost: u64| {
             let mut gcc = Gcc::new(1e6, BOUNDS);
-            (0..=10).for_each(|i| gcc.lose(at(100 * i), 100, lost));
+            (0..=10).for_each(|i| gcc.update_by_loss(at(100 * i), 100, lost));
             gcc.by_loss
         };
         assert!((lose(20) - 0.9e6).abs() < 1.0, "{}", lose(20));
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!([lose(1), lose(0)], [1.05e6; 2]);
     }
 
-    /// A second of silence counts no more than a second of growth.
+    /// After one second or more without an update, growth counts for one second.
     #[test]
     fn it_grows_for_a_second_at_most() {
         let grown = |ms: f64| {
@@ -252,8 +253,8 @@ mod tests {
         }
     }
 
-    /// Near the capacity: half a packet in a response time of 100 ms and a round trip, at least 1000 bits, half a packet at most. A frame
-    /// has as many packets as it needs, each as large as the others.
+    /// Near the capacity the rate grows by half a packet per response time (100 ms + RTT): by at most half a packet and
+    /// at least 1000 bits per update. A frame is split into equal packets.
     #[test]
     fn near_the_capacity_it_grows_by_half_a_packet() {
         let step = |rate: f64, ms: f64| {
@@ -273,7 +274,8 @@ mod tests {
         }
     }
 
-    /// The capacity is the mean of the rates at decreases, with a weight of 5 % for the newest; within three deviations of it.
+    /// The capacity is an average of the rates at decreases, with a weight of 5 % for the newest, and applies within
+    /// three standard deviations.
     #[test]
     fn the_capacity_is_an_average_within_three_deviations() {
         let mut gcc = Gcc::new(1.4e6, BOUNDS);
@@ -283,7 +285,8 @@ mod tests {
         let (mean, variance) = gcc.capacity.unwrap();
         assert!((mean - 0.99e6).abs() < 1e-3 && (variance - (0.95 * 0.01e12 + 0.05 * 0.04e12)).abs() < 1.0);
         assert!((gcc.by_delay - 0.68e6).abs() < 1e-6);
-        // Three deviations of 107 kbit/s below it begins another capacity; above it the rate is unknown again.
+        // A rate three standard deviations (107 kbit/s) below starts a new estimate; one above makes the capacity
+        // unknown.
         let three = 3.0 * libm::sqrt(variance);
         let mut same = gcc.clone();
         same.decrease(Some(mean - three + 1.0));
@@ -297,50 +300,50 @@ mod tests {
             there.increase(10.0, Duration::from_millis(50), Some(mean + three + above));
             assert_eq!(there.capacity.is_some(), known, "{above}");
         }
-        // Without a measured rate the own one is lowered, and nothing is learnt.
+        // Without a measured received rate its own rate is lowered, and the capacity stays unknown.
         let mut unknown = Gcc::new(1e6, BOUNDS);
         unknown.decrease(None);
         assert_eq!((unknown.by_delay, unknown.capacity), (0.85e6, None));
     }
 
-    /// Each second is decided on by its own packets.
+    /// Losses of one second do not count in the next.
     #[test]
     fn losses_are_counted_anew_every_second() {
         let mut gcc = Gcc::new(1e6, BOUNDS);
         for (second, lost) in [(0, 40), (1, 5), (2, 0)] {
             for i in 0..10 {
-                gcc.lose(at(1000 * second + 100 * i), 100, lost);
+                gcc.update_by_loss(at(1000 * second + 100 * i), 100, lost);
             }
         }
-        // The first report of a second still belongs to the one before: of 1000 and the next 100, 400 and 5 are lost.
+        // The first report of a second still counts in the previous one: 400 + 5 of 1000 + 100 packets are lost.
         let first = 1e6 * (1.0 - 0.5 * 405.0 / 1100.0);
         assert!((gcc.by_loss - first).abs() < 1.0, "{}", gcc.by_loss);
-        gcc.lose(at(3000), 100, 0);
+        gcc.update_by_loss(at(3000), 100, 0);
         assert!((gcc.by_loss - 1.05 * first).abs() < 1.0, "{}", gcc.by_loss);
-        // However few or many are lost, it stays within its bounds.
+        // The rate stays within its bounds for any loss rate.
         for (lost, bound) in [(0, 1.5e6), (100, 150e3)] {
             let mut bounded = Gcc::new(1e6, BOUNDS);
-            (0..60).for_each(|second| bounded.lose(at(1000 * second), 100, lost));
+            (0..60).for_each(|second| bounded.update_by_loss(at(1000 * second), 100, lost));
             assert_eq!(bounded.by_loss, bound);
         }
-        // At 2 % exactly it stays.
+        // At exactly 2 % it stays.
         let mut edge = Gcc::new(1e6, BOUNDS);
-        (0..=10).for_each(|i| edge.lose(at(100 * i), 100, 2));
+        (0..=10).for_each(|i| edge.update_by_loss(at(100 * i), 100, 2));
         assert_eq!(edge.by_loss, 1e6);
     }
 
-    /// The second interval has a hundred packets, a fifth of them lost: nothing of the first counts in it.
+    /// The second interval has a hundred packets, a fifth of them lost; packets of the first do not count.
     #[test]
     fn an_interval_counts_its_own_packets_alone() {
         let mut gcc = Gcc::new(1e6, BOUNDS);
-        gcc.lose(at(0), 100, 5);
-        gcc.lose(at(1000), 0, 0);
+        gcc.update_by_loss(at(0), 100, 5);
+        gcc.update_by_loss(at(1000), 0, 0);
         assert_eq!(gcc.by_loss, 1e6, "between 2 % and 10 %");
-        gcc.lose(at(2000), 100, 20);
+        gcc.update_by_loss(at(2000), 100, 20);
         assert!((gcc.by_loss - 0.9e6).abs() < 1e-6, "{}", gcc.by_loss);
     }
 
-    /// The rate of what arrives is that of half a second, of which at least the half is there.
+    /// The received rate is measured over half a second, once at least half of that is covered.
     #[test]
     fn the_received_rate_is_that_of_half_a_second() {
         let mut gcc = Gcc::new(1e6, BOUNDS);

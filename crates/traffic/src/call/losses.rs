@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use aqmkit_base::{Duration, Instant};
 
-/// The weights of the last intervals, the youngest first [section 5.4].
+/// Weights of the last intervals, newest first [section 5.4].
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// Loss events: losses within a round trip are one.
+/// Loss events: losses within one round trip count as one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses {
-    /// Packets from each loss event to the next one, the youngest first.
+    /// Packets from each loss event to the next, newest first.
     intervals: VecDeque<f64>,
     /// Packets since the first loss of the last event.
     open: u64,
     /// Packets since the last loss.
     since: u64,
-    /// When the last event began.
+    /// Start of the last loss event.
     began: Option<Instant>,
 }
 
@@ -27,7 +27,7 @@ impl Losses {
         self.since += 1;
     }
 
-    /// A packet is missing, about this time.
+    /// A packet was lost at about this time.
     pub(super) fn lost(&mut self, at: Instant, rtt: Duration) {
         self.since = 0;
         if self.began.is_some_and(|began| at.since(began) < rtt) {
@@ -35,7 +35,7 @@ impl Losses {
             return;
         }
         self.began = Some(at);
-        // From loss to loss, this one included; before the first event from the first packet on.
+        // The interval includes this lost packet; the first interval begins at the first packet.
         self.intervals.push_front((self.open + 1) as f64);
         self.intervals.truncate(WEIGHTS.len());
         self.open = 0;
@@ -46,8 +46,8 @@ impl Losses {
         self.since as f64
     }
 
-    /// The average interval in packets; nothing before the first loss. Intervals are complete ones: with the open interval among them, as
-    /// in RFC 5348, the last loss would never be seven averages ago, since the weights sum up to six.
+    /// Average loss interval in packets; `None` before the first loss. Unlike RFC 5348 it excludes the open interval:
+    /// with it, the last loss could never be seven averages ago, since the weights sum up to six.
     pub(super) fn average(&self) -> Option<f64> {
         let weighted = self.intervals.iter().zip(WEIGHTS).map(|(interval, weight)| interval * weight);
         let weights: f64 = WEIGHTS[..self.intervals.len()].iter().sum();
@@ -61,7 +61,7 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
-    /// Losses after so many arrived packets each, a second apart.
+    /// Each loss follows this number of received packets; losses are a second apart.
     fn after(intervals: &[u64]) -> Losses {
         let mut losses = Losses::default();
         for (i, &arrived) in intervals.iter().enumerate() {
@@ -84,7 +84,7 @@ mod tests {
         // Intervals of 10 (the oldest), 20, 30, 40, 50: weights 0.8, 1, 1, 1, 1.
         let losses = after(&[9, 19, 29, 39, 49]);
         assert!((losses.average().unwrap() - (0.8 * 10.0 + 20.0 + 30.0 + 40.0 + 50.0) / 4.8).abs() < 1e-9);
-        // Of ten the last eight count: 3 to 10.
+        // Of ten intervals only the last eight count: 3 to 10.
         let ten = after(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         let sum = 10.0 + 9.0 + 8.0 + 7.0 + 0.8 * 6.0 + 0.6 * 5.0 + 0.4 * 4.0 + 0.2 * 3.0;
         assert!((ten.average().unwrap() - sum / 6.0).abs() < 1e-9);

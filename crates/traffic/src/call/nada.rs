@@ -1,7 +1,7 @@
 //! NADA (RFC 8698), which sets the rate of a video sender from delay, losses and marks.
 //!
-//! The reports say when each packet arrived and whether it was marked, and the sender computes what section 4.2 lets the receiver compute
-//! (section 5.3 allows either).
+//! The reports contain the arrival time and mark of each packet, and the sender computes what the receiver computes in
+//! section 4.2 (section 5.3 allows either).
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::losses::Losses;
 // The parameters of table 2, times in milliseconds.
 /// Reference congestion level.
 const XREF: f64 = 10.0;
-/// Scaling of the gradual update.
+/// Scaling factors of the gradual update.
 const KAPPA: f64 = 0.5;
 const ETA: f64 = 2.0;
 /// Upper bound of the round-trip time in the gradual update.
@@ -22,31 +22,32 @@ const TAU: f64 = 500.0;
 const DELTA: f64 = 100.0;
 /// The window over which the packets of a report are summarised.
 const LOGWIN: Duration = Duration::from_millis(500);
-/// From this delay on a queue is building up.
+/// Queueing delay above which a queue is building up.
 const QEPS: f64 = 10.0;
-/// Bound on the delay of the filter.
+/// Bound on the delay of the receiver's filter.
 const DFILT: f64 = 120.0;
-/// The highest ratio of increase while ramping up.
+/// Upper bound of the rate increase while ramping up.
 const GAMMA_MAX: f64 = 0.5;
-/// The queue that ramping up may cause.
+/// Queueing delay that ramping up may cause.
 const QBOUND: f64 = 50.0;
-/// Average loss intervals after which the last loss has expired.
+/// The last loss expires after this many average loss intervals.
 const MULTILOSS: f64 = 7.0;
-/// The delay from which warping begins, and its exponent.
+/// Delay above which warping begins, and its exponent.
 const QTH: f64 = 50.0;
 const LAMBDA: f64 = 0.5;
-/// Penalties of a loss ratio of `PLRREF` and a marking ratio of `PMRREF`.
+/// Delay penalties at the reference ratios of losses (`PLRREF`) and marks (`PMRREF`).
 const DLOSS: f64 = 10.0;
 const PLRREF: f64 = 0.01;
 const DMARK: f64 = 2.0;
 const PMRREF: f64 = 0.01;
-/// Weight of the newest ratios.
+/// Smoothing weight of the newest ratios.
 const ALPHA: f64 = 0.1;
-/// Share of the buffer by which the rates of encoder and sender are changed, and the most of it.
+/// Scaling of the rate changes by the buffer's content (encoder and sender), and their upper bound relative to the
+/// rate.
 const BETA: f64 = 0.1;
 const MOST_CHANGE: f64 = 0.05;
 
-/// Delays in the minimum filter [section 5.1.1].
+/// Length of the minimum filter [section 5.1.1].
 const FILTER: usize = 15;
 /// The largest congestion signal that a report can carry: 15 bits of 0.1 ms [section 5.3].
 const LARGEST: f64 = 3276.7;
@@ -54,11 +55,11 @@ const LARGEST: f64 = 3276.7;
 /// A packet in the window.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// When it arrived; for a lost one when the next one did.
+    /// Arrival time; for a lost packet, that of the next one.
     at: Instant,
-    /// Nothing of a lost one.
+    /// Zero for a lost packet.
     bits: f64,
-    /// Its queueing delay.
+    /// Queueing delay in milliseconds.
     delay: f64,
     marked: bool,
     lost: bool,
@@ -68,30 +69,30 @@ struct Seen {
 #[derive(Clone, Debug)]
 pub(super) struct Nada {
     bounds: Bounds,
-    /// The weight of the flow: PRIO.
+    /// Weight of the flow (PRIO).
     priority: f64,
-    /// Frames in a second.
+    /// Frames per second.
     fps: f64,
     /// The reference rate in bits per second.
     rate: f64,
-    /// The least one-way delay.
+    /// Lowest one-way delay so far.
     base: Option<Duration>,
-    /// The last queueing delays.
+    /// The last queueing delays in milliseconds, for the minimum filter.
     recent: VecDeque<f64>,
     window: VecDeque<Seen>,
-    /// Round-trip times of the losses that the next arrival closes.
+    /// Round-trip times at losses that wait for the next arrival, whose time they take.
     missing: Vec<Duration>,
     losses: Losses,
     loss_ratio: f64,
     mark_ratio: f64,
-    /// The congestion signal of the last report.
+    /// Congestion signal at the last report, in milliseconds.
     before: f64,
-    /// When the last report came.
+    /// Arrival of the last report.
     updated: Instant,
 }
 
 impl Nada {
-    /// A controller that starts with this rate, for a flow of this weight and frame rate.
+    /// `start` is the initial rate, `priority` the weight of the flow.
     pub(super) fn new(start: f64, bounds: Bounds, priority: f64, fps: f64) -> Self {
         Nada {
             bounds,
@@ -120,12 +121,12 @@ impl Nada {
         self.rate
     }
 
-    /// The rate for the encoder: less while the rate-shaping buffer holds bytes [equations 11 and 13].
+    /// Rate for the encoder: lowered while the rate-shaping buffer holds bytes [equations 11 and 13].
     pub(super) fn video(&self, held: f64) -> f64 {
         (self.rate - self.change(held)).max(self.bounds.least)
     }
 
-    /// The rate at which the buffer is sent: more while it holds bytes [equations 12 and 14].
+    /// Sending rate: raised while the buffer holds bytes [equations 12 and 14].
     pub(super) fn sending(&self, held: f64) -> f64 {
         (self.rate + self.change(held)).min(self.bounds.most)
     }
@@ -134,7 +135,7 @@ impl Nada {
         (MOST_CHANGE * self.rate).min(BETA * 8.0 * held * self.fps)
     }
 
-    /// Processes an arrived packet.
+    /// Processes a received packet.
     pub(super) fn packet(&mut self, sent: Instant, arrived: Instant, bytes: u32, marked: bool) {
         for rtt in std::mem::take(&mut self.missing) {
             self.losses.lost(arrived, rtt);
@@ -152,12 +153,12 @@ impl Nada {
         self.window.push_back(Seen { at: arrived, bits: 8.0 * f64::from(bytes), delay, marked, lost: false });
     }
 
-    /// Processes a packet that is missing; one that has arrived follows.
+    /// Processes a lost packet; a received one follows.
     pub(super) fn lost(&mut self, rtt: Duration) {
         self.missing.push(rtt);
     }
 
-    /// Processes the end of a report that was made at a time: the sender's algorithm of section 4.3.
+    /// Processes a report that the receiver generated at `made`: the sender's algorithm of section 4.3.
     pub(super) fn report(&mut self, now: Instant, made: Instant, rtt: Duration) {
         while self.window.front().is_some_and(|seen| made.since(seen.at) > LOGWIN) {
             self.window.pop_front();
@@ -184,7 +185,7 @@ impl Nada {
         self.window.iter().map(|seen| seen.bits).sum::<f64>() / LOGWIN.as_secs_f64()
     }
 
-    /// Whether nothing in the window is a sign of congestion.
+    /// Whether there is no sign of congestion in the window.
     fn ramps_up(&self) -> bool {
         self.window.iter().all(|seen| !seen.lost && !seen.marked && seen.delay < QEPS)
     }
@@ -200,7 +201,7 @@ impl Nada {
             .min(LARGEST)
     }
 
-    /// The queueing delay; warped after losses, and between both while the last loss expires [section 4.2].
+    /// Queueing delay, warped after losses; interpolated between both while the last loss expires [section 4.2].
     fn delay(&self) -> f64 {
         let delay = self.recent.iter().copied().reduce(f64::min).unwrap_or(0.0);
         let Some(interval) = self.losses.average() else { return delay };
@@ -216,17 +217,17 @@ impl Nada {
     }
 }
 
-/// A delay as it counts beside loss-based flows [equation 1].
+/// Delay warping, so that the flow keeps its share beside loss-based flows [equation 1].
 fn warped(delay: f64) -> f64 {
     if delay < QTH { delay } else { QTH * libm::exp(-LAMBDA * (delay - QTH) / QTH) }
 }
 
-/// The delay that stands for a ratio of losses or marks, relative to the reference ratio.
+/// Delay penalty of a ratio of losses or marks, relative to its reference ratio.
 fn penalty(reference: f64, ratio: f64) -> f64 {
     reference * ratio * ratio
 }
 
-/// The ratio of increase while ramping up [equation 3].
+/// Rate increase while ramping up [equation 3].
 fn gamma(rtt: f64) -> f64 {
     (QBOUND / (rtt + DELTA + DFILT)).min(GAMMA_MAX)
 }

@@ -1,16 +1,16 @@
-//! The receiver of the video: complete frames, display times and freezes.
+//! The receiver's video: complete frames, display times and freezes.
 
 use std::collections::VecDeque;
 
 use aqmkit_base::{Duration, Instant};
 
-/// The time after which a frame is given up.
+/// A frame that is not complete after this time is given up.
 const LATEST: Duration = Duration::from_secs(1);
-/// A freeze lasts at least this multiple of the mean time between frames, and this much longer than the mean
+/// A freeze is a gap of at least this multiple of the mean gap between frames, and longer than the mean by this time
 /// (webrtc-stats).
 const FREEZE_TIMES: u64 = 3;
 const FREEZE_MORE: Duration = Duration::from_millis(150);
-/// The number of times between frames in the mean (webrtc-stats).
+/// Number of gaps in the mean (webrtc-stats).
 const RECENT: usize = 30;
 
 /// A frame that is being received.
@@ -18,17 +18,17 @@ const RECENT: usize = 30;
 struct Frame {
     captured: Instant,
     bytes: u64,
-    /// For each packet, whether it has arrived.
-    came: Vec<bool>,
+    /// Received packets, by index.
+    received: Vec<bool>,
 }
 
 impl Frame {
     fn whole(&self) -> bool {
-        self.came.iter().all(|came| *came)
+        self.received.iter().all(|received| *received)
     }
 }
 
-/// A frame that was shown.
+/// A displayed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) captured: Instant,
@@ -45,34 +45,34 @@ pub(super) struct Counted {
     pub(super) bytes: u64,
 }
 
-/// The screen.
+/// Decides when frames are displayed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Screen {
-    /// Frames from `first` on that have been neither shown nor given up.
+    /// Frames from number `first` on that are neither shown nor given up.
     frames: VecDeque<Frame>,
     first: u64,
-    /// The display time of the last frame, and the times between the last frames.
+    /// When the last frame was shown, and the last gaps between frames.
     last: Option<Instant>,
     recent: VecDeque<Duration>,
     pub(super) counted: Counted,
 }
 
 impl Screen {
-    /// Adds a captured frame of this length and number of packets. Returns its number.
+    /// Registers a captured frame of this length and number of packets; returns its number.
     pub(super) fn expect(&mut self, captured: Instant, bytes: u64, packets: usize) -> u64 {
-        self.frames.push_back(Frame { captured, bytes, came: vec![false; packets] });
+        self.frames.push_back(Frame { captured, bytes, received: vec![false; packets] });
         self.first + self.frames.len() as u64 - 1
     }
 
-    /// A packet of a frame has arrived.
+    /// Records a received packet.
     pub(super) fn packet(&mut self, frame: u64, index: usize) {
         let place = frame.checked_sub(self.first).and_then(|place| self.frames.get_mut(place as usize));
-        if let Some(came) = place.and_then(|of| of.came.get_mut(index)) {
-            *came = true;
+        if let Some(received) = place.and_then(|of| of.received.get_mut(index)) {
+            *received = true;
         }
     }
 
-    /// Shows the next frame if it is complete, and returns it.
+    /// Shows the next frame if it is complete, and returns it. Gives up frames that are too late.
     pub(super) fn show(&mut self, now: Instant) -> Option<Shown> {
         loop {
             let frame = self.frames.front()?;
@@ -93,7 +93,7 @@ impl Screen {
         }
     }
 
-    /// Checks the time since the previous frame for a freeze.
+    /// Checks the gap since the previous frame for a freeze.
     fn between(&mut self, now: Instant) {
         let Some(last) = self.last.replace(now) else { return };
         let time = now.since(last);
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(screen.show(at(60)), Some(Shown { captured: at(33), bytes: 900 }));
         assert_eq!(screen.show(at(60)), None);
         screen.packet(0, 0);
-        assert_eq!((screen.counted.shown, screen.counted.bytes), (2, 2900), "it came again, to no effect");
+        assert_eq!((screen.counted.shown, screen.counted.bytes), (2, 2900), "it received again, to no effect");
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
             screen.counted.freezes
         };
         (0..40).for_each(|i| _ = show(i * 33));
-        // The mean is 33 ms: 183 ms are a freeze, 182 ms are none.
+        // The mean gap is 33 ms: 183 ms is a freeze, 182 ms is not.
         assert_eq!(show(39 * 33 + 182), 0);
         let frozen = show(39 * 33 + 182 + 190);
         assert_eq!(frozen, 1, "the mean of 30 is 37 ms now");
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(screen.counted.played, Duration::from_millis(39 * 33 + 182));
     }
 
-    /// Of frames 100 ms apart, three times as long is more than 150 ms more.
+    /// With frames 100 ms apart the factor of three is the stricter condition.
     #[test]
     fn a_freeze_of_slow_frames_is_three_times_the_mean() {
         let frozen = |gap: u64| {
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(frozen(300), (1, ms(300), ms(4000)));
     }
 
-    /// The mean is that of the last 30 times between frames.
+    /// The mean is over the last 30 gaps.
     #[test]
     fn older_gaps_are_forgotten() {
         let mut screen = Screen::default();
@@ -200,7 +200,7 @@ mod tests {
         };
         (0..=20).for_each(|_| _ = show(1000));
         (0..30).for_each(|_| _ = show(40));
-        // Of the long ones none is left: 190 ms are a freeze.
+        // The long gaps have left the mean: 190 ms is a freeze.
         assert_eq!((show(189), show(600)), (0, 1));
     }
 }

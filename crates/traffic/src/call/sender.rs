@@ -13,17 +13,17 @@ use crate::{Action, Application, Arrival, Cx, Event, Exchange, Side};
 const PAYLOAD: u64 = 1200;
 /// Bytes of the RTP header with extension.
 const RTP: u32 = 20;
-/// Bytes of a report, and of each packet in it.
+/// Bytes of a report without packets, and per packet in it.
 const REPORT: usize = 20;
 const REPORTED: usize = 2;
-/// The scale of the Laplacian distribution of frame sizes (rfc8593), and the smallest size relative to the mean.
+/// Scale of the Laplacian distribution of frame sizes (rfc8593), and the smallest size relative to the mean.
 const VARIATION: f64 = 0.15;
 const LEAST_FRAME: f64 = 0.1;
-/// The largest backlog of the pacer before frames are skipped, in seconds.
+/// The encoder skips frames while the pacer holds more than this, in seconds at the current rate.
 const HELD: f64 = 0.25;
-/// Without reports for this time, the rate is halved.
+/// The rate is halved after this time without reports.
 const SILENCE: Duration = Duration::from_secs(1);
-/// The time for which a packet can be repaired.
+/// Age up to which a lost packet is retransmitted, and after which it is forgotten.
 const USEFUL: Duration = Duration::from_secs(1);
 const REMEMBERED: Duration = Duration::from_secs(5);
 
@@ -47,11 +47,11 @@ struct Part {
     frame: u64,
     index: usize,
     captured: Instant,
-    /// Bytes of payload with the RTP header.
+    /// Payload and RTP header, in bytes.
     len: u32,
 }
 
-/// A packet that was sent.
+/// A sent packet.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     part: Part,
@@ -60,8 +60,8 @@ struct Sent {
     known: bool,
 }
 
-/// The contents of a report: numbers of packets, their arrivals and codepoints.
-type Told = Vec<(u64, Instant, Ecn)>;
+/// Contents of a report: packet numbers, arrival times and codepoints.
+type Arrivals = Vec<(u64, Instant, Ecn)>;
 
 /// A call in one direction.
 pub(super) struct Call {
@@ -71,23 +71,23 @@ pub(super) struct Call {
     next_frame: Instant,
     frames: u64,
     pacer: VecDeque<Part>,
-    /// The time at which the pacer sends the next packet.
+    /// When the pacer may send the next packet.
     free: Instant,
     sent: VecDeque<Sent>,
-    /// The number of the first packet in `sent`.
+    /// Packet number of `sent[0]`.
     first: u64,
     repaired: u64,
-    /// The arrival of the last report.
-    heard: Instant,
+    /// When the last report arrived.
+    last_report: Instant,
     // The receiver.
     screen: Screen,
     next_report: Instant,
-    /// Arrivals since the last report, and those in that report.
-    came: Told,
-    reported: Told,
+    /// Packets that arrived since the last report, and those in that report.
+    arrived: Arrivals,
+    reported: Arrivals,
     bytes: u64,
-    /// Reports in flight, with their contents.
-    reports: BTreeMap<u64, Told>,
+    /// Reports in flight, by number.
+    reports: BTreeMap<u64, Arrivals>,
     made: u64,
     over: bool,
 }
@@ -104,10 +104,10 @@ impl Call {
             sent: VecDeque::new(),
             first: 0,
             repaired: 0,
-            heard: Instant::ZERO,
+            last_report: Instant::ZERO,
             screen: Screen::default(),
             next_report: Instant::ZERO,
-            came: Vec::new(),
+            arrived: Vec::new(),
             reported: Vec::new(),
             bytes: 0,
             reports: BTreeMap::new(),
@@ -128,18 +128,18 @@ impl Call {
         let frame = self.screen.expect(now, size, packets as usize);
         self.frames += 1;
         for index in 0..packets {
-            // The packets of a frame have equal lengths, within a byte.
+            // The packets of a frame have equal lengths, give or take a byte.
             let len = (size * (index + 1) / packets - size * index / packets) as u32 + RTP;
             self.pacer.push_back(Part { frame, index: index as usize, captured: now, len });
         }
     }
 
-    /// Bytes in the pacer.
+    /// Backlog of the pacer in bytes.
     fn held(&self) -> f64 {
         self.pacer.iter().map(|part| f64::from(part.len)).sum()
     }
 
-    /// Sends the packets that the pacer allows.
+    /// Sends packets as the pacing rate allows.
     fn pace(&mut self, cx: &mut Cx<'_>) {
         while self.free <= cx.now {
             let rate = self.control.pacing(self.held());
@@ -152,10 +152,10 @@ impl Call {
         }
     }
 
-    /// Sends a report of the arrivals since the report before the last one.
+    /// Sends a report of the arrivals since the last but one report.
     fn report(&mut self, cx: &mut Cx<'_>) {
         self.next_report = cx.now + self.params.feedback;
-        let new = std::mem::take(&mut self.came);
+        let new = std::mem::take(&mut self.arrived);
         if new.is_empty() {
             return;
         }
@@ -167,23 +167,23 @@ impl Call {
         self.made += 1;
     }
 
-    /// Processes a report at the sender.
-    fn hear(&mut self, number: u64, made: Instant, cx: &mut Cx<'_>) {
+    /// Processes a report that has arrived at the sender.
+    fn on_report(&mut self, number: u64, made: Instant, cx: &mut Cx<'_>) {
         let Some(mut report) = self.reports.remove(&number) else { return };
-        // Earlier reports were lost or overtaken; this one repeats their contents.
+        // Reports before this one were lost or overtaken; this one repeats the contents of its predecessor.
         self.reports = self.reports.split_off(&number);
-        self.heard = cx.now;
+        self.last_report = cx.now;
         report.sort_unstable_by_key(|(seq, ..)| *seq);
         let Some(&(last, last_came, _)) = report.last() else { return };
         let before = last.checked_sub(self.first).map_or(0, |place| place as usize);
         let sent_last = self.sent.get(before).map_or(made, |sent| sent.at);
         let rtt = cx.now.since(made) + last_came.since(sent_last);
         let mut fates: Vec<(u64, Sent, Fate)> = Vec::new();
-        for (seq, came, ecn) in report {
+        for (seq, at, ecn) in report {
             let place = seq.checked_sub(self.first).and_then(|place| self.sent.get_mut(place as usize));
             if let Some(sent) = place.filter(|sent| !sent.known) {
                 sent.known = true;
-                fates.push((seq, *sent, Fate::Arrived(came, ecn)));
+                fates.push((seq, *sent, Fate::Arrived(at, ecn)));
             }
         }
         let mut lost = Vec::new();
@@ -208,7 +208,7 @@ impl Call {
         }
     }
 
-    /// Shows complete frames.
+    /// Shows frames as they become complete.
     fn show(&mut self, cx: &mut Cx<'_>) {
         while let Some(shown) = self.screen.show(cx.now) {
             cx.want(Action::Done(Exchange { kind: 0, started: shown.captured, bytes: shown.bytes }));
@@ -220,19 +220,19 @@ impl Call {
             self.next_frame += Duration::from_secs_f64(1.0 / self.params.fps);
             self.capture(cx.now, cx.rng);
         }
-        if cx.now.since(self.heard) >= SILENCE {
-            self.heard = cx.now;
+        if cx.now.since(self.last_report) >= SILENCE {
+            self.last_report = cx.now;
             self.control.silence();
         }
         if self.next_report <= cx.now {
             self.report(cx);
         }
         self.show(cx);
-        self.go_on(cx);
+        self.send_due(cx);
     }
 
     /// Sends what is due, and requests the next wake-up.
-    fn go_on(&mut self, cx: &mut Cx<'_>) {
+    fn send_due(&mut self, cx: &mut Cx<'_>) {
         self.pace(cx);
         let next = self.next_frame.min(self.next_report);
         let next = if self.pacer.is_empty() { next } else { next.min(self.free) };
@@ -254,7 +254,7 @@ impl Application for Call {
             Event::Start => {
                 // Cameras are not synchronised.
                 let phase = Duration::from_secs_f64(cx.rng.uniform() / self.params.fps);
-                (self.next_frame, self.heard, self.free) = (cx.now + phase, cx.now, cx.now);
+                (self.next_frame, self.last_report, self.free) = (cx.now + phase, cx.now, cx.now);
                 self.control.start(cx.now);
                 self.next_report = self.next_frame + self.params.feedback;
                 cx.want(Action::WakeAt(self.next_frame));
@@ -271,7 +271,7 @@ impl Application for Call {
         match arrival.to {
             Side::Client => {
                 self.bytes += u64::from(arrival.len);
-                self.came.push((arrival.tag, cx.now, arrival.ecn));
+                self.arrived.push((arrival.tag, cx.now, arrival.ecn));
                 let place = arrival.tag.checked_sub(self.first).and_then(|place| self.sent.get(place as usize));
                 if let Some(Part { frame, index, .. }) = place.map(|sent| sent.part) {
                     self.screen.packet(frame, index);
@@ -279,8 +279,8 @@ impl Application for Call {
                 self.show(cx);
             }
             Side::Server => {
-                self.hear(arrival.tag, arrival.sent, cx);
-                self.go_on(cx);
+                self.on_report(arrival.tag, arrival.sent, cx);
+                self.send_due(cx);
             }
         }
     }
@@ -324,12 +324,12 @@ mod tests {
         Call::new(Params::default())
     }
 
-    /// A packet of this length waits in the pacer.
+    /// Puts a packet of this length into the pacer.
     fn wait(call: &mut Call, len: u32) {
         call.pacer.push_back(Part { frame: 0, index: 0, captured: Instant::ZERO, len });
     }
 
-    /// At 300 kbit/s a quarter of a second is 9375 bytes: with more in the pacer a frame is skipped.
+    /// A quarter of a second at 300 kbit/s is 9375 bytes: with a larger backlog a frame is skipped.
     #[test]
     fn frames_are_skipped_above_a_quarter_of_a_second() {
         let mut rng = Rng::stream(1, "camera");
@@ -341,8 +341,8 @@ mod tests {
         }
     }
 
-    /// Sizes of frames are the rate over the frame rate, times 1 and a Laplacian number of scale 0.15, at least a tenth; their packets
-    /// are equal within a byte, of 1200 bytes at most, with 20 bytes of header.
+    /// Frame sizes are rate / frame rate, times 1 plus a Laplacian draw of scale 0.15, and at least a tenth of the
+    /// mean. A frame is split into equal packets (give or take a byte) of at most 1200 bytes, plus 20 bytes of header.
     #[test]
     fn frames_have_the_published_sizes() {
         let (mut call, mut rng) = (call(), Rng::stream(2, "camera"));
@@ -359,7 +359,7 @@ mod tests {
         }
         let mean = |of: &dyn Fn(f64) -> f64| sizes.iter().map(|x| of(*x)).sum::<f64>() / 40_000.0;
         assert!(mean(&|x| x).abs() < 0.005 && (mean(&f64::abs) / 0.15 - 1.0).abs() < 0.02, "{}", mean(&f64::abs));
-        // Beyond twice the scale on either side are exp(-2) halves.
+        // exp(-2) / 2 of the draws are beyond twice the scale on each side.
         let beyond = |sign: f64| mean(&|x| f64::from(u8::from(sign * x > 0.3)));
         assert!([1.0, -1.0].iter().all(|sign| (beyond(*sign) - 0.0677).abs() < 0.005));
         assert_eq!(sizes.iter().copied().fold(0.0, f64::min), 125.0 / 1250.0 - 1.0);

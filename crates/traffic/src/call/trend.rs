@@ -1,32 +1,32 @@
-//! Detects growing queues on the path: groups of packets, the trend of their delays, and an adaptive threshold.
+//! Detects growing queues: groups packets, fits a trend to their delays, and compares it with an adaptive threshold.
 
 use std::collections::VecDeque;
 
 use aqmkit_base::{Duration, Instant};
 
-/// Packets sent within this time of the first one are a group (gcc 5.2).
+/// Packets sent within this time of a group's first packet belong to the group (gcc 5.2).
 const BURST: Duration = Duration::from_millis(5);
-/// The number of groups in the regression line, and the weight of the past in the smoothed delay (webrtc).
+/// Number of groups in the regression line, and weight of the old value in the smoothed delay (webrtc).
 const WINDOW: usize = 20;
 const SMOOTHING: f64 = 0.9;
-/// The trend is multiplied by the number of groups, up to this maximum, and by the gain (webrtc).
+/// The trend is multiplied by the number of groups, at most this number, and by the gain (webrtc).
 const MOST_GROUPS: u32 = 60;
 const GAIN: f64 = 4.0;
 /// The initial threshold, and its bounds, in milliseconds (gcc 5.4, 5.6).
 const THRESHOLD: f64 = 12.5;
 const LEAST: f64 = 6.0;
 const MOST: f64 = 600.0;
-/// The rates at which the threshold rises and falls, per millisecond (webrtc); it does not follow trends that differ by
-/// more than this (gcc 5.4).
+/// Rates at which the threshold rises and falls, per millisecond (webrtc); it ignores trends that exceed it by more
+/// than this (gcc 5.4).
 const UP: f64 = 0.0087;
 const DOWN: f64 = 0.039;
 const FAR: f64 = 15.0;
-/// The longest time between two changes of the threshold that counts, in milliseconds (webrtc).
+/// Longest time between two updates of the threshold that counts, in milliseconds (webrtc).
 const STEP: f64 = 100.0;
-/// The duration of overuse before it is signalled, in milliseconds (gcc 5.6).
+/// Overuse is signalled once it has lasted this long, in milliseconds (gcc 5.6).
 const OVERUSE: f64 = 10.0;
 
-/// The state of the path, as estimated from the delay.
+/// Estimated state of the path's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Signal {
     #[default]
@@ -45,28 +45,28 @@ struct Group {
     last_arrived: Instant,
 }
 
-/// Milliseconds from one time to another; negative if the other is earlier.
+/// Milliseconds from one time to the other; negative if `to` is earlier.
 fn ms(from: Instant, to: Instant) -> f64 {
     to.since(from).as_millis_f64() - from.since(to).as_millis_f64()
 }
 
-/// The estimator and the detector.
+/// Estimator and overuse detector.
 #[derive(Clone, Debug)]
 pub(super) struct Trend {
     group: Option<Group>,
     before: Option<Group>,
-    /// The sum of the delay differences so far, and its smoothed value, in milliseconds.
+    /// Sum of the delay differences so far, and its smoothed value, in milliseconds.
     delay: f64,
     smoothed: f64,
-    /// Arrivals of groups, in milliseconds since the first, and their smoothed delays.
+    /// Regression points: arrivals of groups in milliseconds since the first, and smoothed delays.
     line: VecDeque<(f64, f64)>,
     began: Option<Instant>,
     groups: u32,
     slope: f64,
     threshold: f64,
-    /// The time of the threshold's last change.
+    /// When the threshold was last updated.
     changed: Option<Instant>,
-    /// The time for which the trend has exceeded the threshold, in milliseconds, and the number of groups.
+    /// How long the trend has exceeded the threshold, in milliseconds, and for how many groups.
     above: Option<f64>,
     above_groups: u32,
     signal: Signal,
@@ -91,18 +91,18 @@ impl Trend {
         }
     }
 
-    /// The last signal.
+    /// The state after the last packet.
     pub(super) fn signal(&self) -> Signal {
         self.signal
     }
 
-    /// Processes the arrival of a packet. Packets are reported in the order of transmission.
+    /// Processes a received packet. Packets are passed in the order of transmission.
     pub(super) fn packet(&mut self, sent: Instant, arrived: Instant) {
         let Some(group) = self.group.as_mut() else {
             self.group = Some(Group { first_sent: sent, last_sent: sent, last_arrived: arrived });
             return;
         };
-        // Packets delayed by an outage arrive together although they were sent at different times (gcc 5.2).
+        // Packets that an outage delayed arrive together although they were sent at different times (gcc 5.2).
         let (apart, came) = (ms(group.last_sent, sent), ms(group.last_arrived, arrived));
         let held_up = came - apart < 0.0 && came <= BURST.as_millis_f64();
         if sent.since(group.first_sent) <= BURST || held_up {
@@ -118,8 +118,8 @@ impl Trend {
         }
     }
 
-    /// Adds a group. `later` is the difference of the times between arrivals and between transmissions of this group
-    /// and the previous one, in milliseconds.
+    /// Adds a group. `later` is its interarrival time minus its intersending time relative to the previous group, in
+    /// milliseconds.
     fn add(&mut self, later: f64, sending: f64, arrived: Instant) {
         self.groups = (self.groups + 1).min(MOST_GROUPS);
         self.delay += later;
@@ -134,7 +134,7 @@ impl Trend {
         self.adapt(arrived);
     }
 
-    /// The slope of the least-squares line.
+    /// Slope of the least-squares line.
     fn fitted(&self) -> f64 {
         let n = self.line.len() as f64;
         let (x, y) = self.line.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
@@ -146,7 +146,7 @@ impl Trend {
         if below > 0.0 { above / below } else { 0.0 }
     }
 
-    /// The trend that is compared with the threshold, in milliseconds.
+    /// The trend as it is compared with the threshold, in milliseconds.
     fn scaled(&self) -> f64 {
         f64::from(self.groups) * self.slope * GAIN
     }
@@ -168,7 +168,7 @@ impl Trend {
         self.signal = if scaled < -self.threshold { Signal::Underuse } else { Signal::Normal };
     }
 
-    /// Adapts the threshold to the trend, so that flows do not starve beside flows that fill queues.
+    /// Adapts the threshold to the trend, so that the flow does not starve beside flows that fill queues.
     fn adapt(&mut self, now: Instant) {
         let since = self.changed.replace(now).map_or(0.0, |last| now.since(last).as_millis_f64().min(STEP));
         let size = self.scaled().abs();
@@ -188,7 +188,7 @@ mod tests {
         Instant::ZERO + Duration::from_secs_f64(ms / 1000.0)
     }
 
-    /// Packets 10 ms apart with these delays in milliseconds; the signals after each.
+    /// Sends packets 10 ms apart with these delays in milliseconds; returns the signal after each.
     fn signals(trend: &mut Trend, from: u32, delays: impl Iterator<Item = f64>) -> Vec<Signal> {
         let told = delays.enumerate().map(|(i, delay)| {
             let sent = 10.0 * (f64::from(from) + i as f64);
@@ -210,7 +210,7 @@ mod tests {
     fn a_delay_that_rises_is_overuse_and_one_that_falls_underuse() {
         let mut trend = Trend::new();
         signals(&mut trend, 0, (0..60).map(|_| 50.0));
-        // A millisecond for each packet of 10 ms: the path takes 91 % of what is sent.
+        // The delay grows by 1 ms per packet of 10 ms: the path delivers 91 % of the sending rate.
         let rising = signals(&mut trend, 60, (0..60).map(|i| 50.0 + f64::from(i)));
         let first = rising.iter().position(|signal| *signal == Signal::Overuse).unwrap();
         assert!(first < 15, "after {first} packets");
@@ -222,20 +222,21 @@ mod tests {
     fn the_line_is_that_of_least_squares() {
         let mut trend = Trend::new();
         trend.line.extend([(0.0, 1.0), (10.0, 2.0), (20.0, 6.0)]);
-        // Means 10 and 3: (-10 * -2 + 10 * 3) / 200.
+        // The means are 10 and 3: (-10 * -2 + 10 * 3) / 200.
         assert!((trend.fitted() - 0.25).abs() < 1e-12);
         trend.groups = 30;
         trend.slope = 0.25;
         assert_eq!(trend.scaled(), 30.0);
     }
 
-    /// A packet that overtakes another one arrives before it: the difference is negative.
+    /// A packet that overtakes another arrives earlier: the difference is negative.
     #[test]
     fn differences_have_signs() {
         assert_eq!([ms(at(3.0), at(5.0)), ms(at(5.0), at(3.0)), ms(at(5.0), at(5.0))], [2.0, -2.0, 0.0]);
     }
 
-    /// Packets 3 ms apart at a constant delay are groups of two, though each arrives within 5 ms of the one before: nothing held them up.
+    /// Packets 3 ms apart with constant delay form groups of two. Each arrives within 5 ms of the previous one, but
+    /// nothing held it up.
     #[test]
     fn a_steady_stream_is_no_single_group() {
         let mut trend = Trend::new();
@@ -250,8 +251,8 @@ mod tests {
         assert_eq!(trend.fitted(), 0.0);
     }
 
-    /// The delays of groups that are sent `apart` ms after each other, and the line through the last 20 of them, smoothed: worked
-    /// out anew from the list of all.
+    /// The smoothed delays of groups sent `apart` ms after each other, and the line through the last 20, recomputed
+    /// from all of them.
     #[test]
     fn the_slope_is_that_of_the_smoothed_delays() {
         let mut trend = Trend::new();
@@ -259,7 +260,7 @@ mod tests {
         for i in 0..50_u32 {
             trend.packet(at(20.0 * f64::from(i)), at(20.0 * f64::from(i) + delay(i)));
         }
-        // Group 0 has none before it, and the last one is not over.
+        // The first group has no predecessor, and the last is not complete.
         let mut smoothed = 0.0;
         let all: Vec<(f64, f64)> = (1..49)
             .map(|i| {
@@ -272,14 +273,14 @@ mod tests {
         let (sxx, sxy) = line.iter().fold((0.0, 0.0), |s, p| (s.0 + p.0 * p.0, s.1 + p.0 * p.1));
         let slope = (20.0 * sxy - sx * sy) / (20.0 * sxx - sx * sx);
         assert!((trend.slope / slope - 1.0).abs() < 1e-6 && trend.groups == 48, "{} {slope}", trend.slope);
-        // Before there are 20 of them there is no trend.
+        // With fewer than 20 groups there is no trend.
         let mut early = Trend::new();
         (0..21).for_each(|i| early.packet(at(20.0 * f64::from(i)), at(20.0 * f64::from(i) + delay(i))));
         assert_eq!((early.line.len(), early.slope), (19, 0.0));
     }
 
-    /// Groups whose trend is 15 ms, above the threshold of 12.5 ms: overuse is signalled after more than 10 ms of it in two groups
-    /// whose trend does not fall.
+    /// The trend is 15 ms, above the threshold of 12.5 ms: overuse is signalled after more than 10 ms in at least two
+    /// groups, if the trend does not fall.
     #[test]
     fn overuse_is_signalled_after_10_ms() {
         let over = |sending: f64, slopes: &[f64]| -> Option<usize> {
@@ -294,7 +295,8 @@ mod tests {
                 .collect();
             told.iter().position(|signal| *signal == Signal::Overuse)
         };
-        // Half of the first group's time counts: 4, 12 ms; 6.7, 20 ms; 2, 6, 10, 14 ms.
+        // Only half of the first group's time counts: groups 8 ms apart give 4, 12 ms, groups 4 ms apart give 2, 6, 10,
+        // 14 ms.
         assert_eq!(over(8.0, &[15.0; 6]), Some(1));
         assert_eq!(over(4.0, &[15.0; 6]), Some(3));
         assert_eq!(over(40.0, &[15.0; 6]), Some(1), "never after one group");
@@ -315,8 +317,8 @@ mod tests {
         assert_eq!((trend.signal(), trend.above), (Signal::Underuse, None));
     }
 
-    /// The threshold moves with 0.0087 a ms up and with 0.039 a ms down, for 100 ms at most, from 6 ms to 600 ms; not for a trend
-    /// that is more than 15 ms above it.
+    /// The threshold rises at 0.0087 and falls at 0.039 per ms, over at most 100 ms per update, between 6 ms and 600
+    /// ms. It ignores a trend more than 15 ms above it.
     #[test]
     fn the_threshold_moves_at_its_rates_within_its_bounds() {
         let moved = |from: f64, scaled: f64, ms: f64| {
@@ -348,7 +350,7 @@ mod tests {
                 trend.packet(at(sent), at(sent + 20.0 + 3.0 * f64::from(packet)));
             }
         }
-        // The first group has none before it, and the last one is not over.
+        // The first group has no predecessor, and the last is not complete.
         assert_eq!(trend.line.len(), WINDOW);
         assert_eq!(trend.groups, 28);
         assert!(trend.slope.abs() < 1e-9, "delay within a group is no trend");

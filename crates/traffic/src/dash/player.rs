@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
-    /// By the video that is buffered: BBA-0 (Huang et al. 2014, algorithm 1).
+    /// By the buffer level: BBA-0 (Huang et al. 2014, algorithm 1).
     #[default]
     Buffer,
-    /// By the throughput of the last segments (Jiang et al. 2012).
+    /// By the throughput of the last segments: FESTIVE (Jiang et al. 2012).
     Rate,
 }
 
-/// Segments whose throughputs make the estimate (jiang12).
+/// Number of segments in the throughput estimate (jiang12).
 const SAMPLES: usize = 20;
-/// The share of the estimate that a bit rate may take (jiang12).
+/// Largest share of the estimated throughput that a bit rate may have (jiang12).
 const SAFE: f64 = 0.85;
 
-/// The buffer map and choice of BBA-0. Returns the index of the next bit rate in the ladder.
+/// Rate map and rate choice of BBA-0. Returns the index of the next bit rate in the ladder.
 pub(super) fn by_buffer(
     ladder: &[BitRate],
     now: usize,
@@ -53,17 +53,17 @@ pub(super) fn by_buffer(
 pub(super) struct Throughputs {
     /// Bits per second of the last segments.
     samples: VecDeque<f64>,
-    /// Segments in a row at the current bit rate.
+    /// Consecutive segments at the current bit rate.
     stayed: usize,
 }
 
 impl Throughputs {
-    /// Adds the throughput of a segment of this size.
+    /// Adds the throughput of a segment of `bits` bits.
     pub(super) fn add(&mut self, bits: f64, took: Duration) {
         if self.samples.len() == SAMPLES {
             self.samples.pop_front();
         }
-        // A duration of zero would give an infinite rate; a nanosecond replaces it.
+        // A duration of zero would give an infinite rate: assume a nanosecond.
         self.samples.push_back(bits / took.as_secs_f64().max(1e-9));
     }
 
@@ -120,13 +120,14 @@ mod tests {
         // f = 1.9 Mbit/s at 99 s and 2 Mbit/s at 100 s.
         assert_eq!([bba(0, 99), bba(0, 100)], [0, 0], "the highest rate below f = 2 Mbit/s is still the lowest");
         assert_eq!(bba(0, 101), 1);
-        // At 2 Mbit/s: up from f = 4 Mbit/s at 120 s, down to f = 1 Mbit/s, which the reservoir has.
+        // At 2 Mbit/s: up from f = 4 Mbit/s at 120 s, down at f = 1 Mbit/s, which f has within the reservoir.
         assert_eq!([bba(1, 91), bba(1, 119), bba(1, 121)], [1, 1, 2]);
-        // At 8 Mbit/s: f above 4 Mbit/s leaves it, f of 4 Mbit/s and below lowers it to the lowest rate above f.
+        // At 8 Mbit/s: the rate stays while f is above 4 Mbit/s; at f = 4 Mbit/s and below it falls to the lowest rate
+        // above f.
         assert_eq!([bba(3, 121), bba(3, 120), bba(3, 119), bba(3, 95)], [3, 3, 2, 1]);
     }
 
-    /// Algorithm 1 of Huang et al. 2014, word for word.
+    /// Algorithm 1 of Huang et al. 2014, transcribed literally.
     fn literal(rates: &[f64], prev: f64, buf: f64, r: f64, cu: f64) -> f64 {
         let (min, max) = (rates[0], *rates.last().unwrap());
         let plus = rates.iter().copied().filter(|&i| i > prev).fold(f64::INFINITY, f64::min);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     proptest! {
-        /// Ladders of one to seven rates, at buffers in steps that meet their rates on the map exactly, too.
+        /// Ladders of one to seven rates. The buffer levels include those at which f equals a rate exactly.
         #[test]
         fn the_choice_is_that_of_the_published_algorithm(
             steps in proptest::collection::vec(1..4_u64, 1..8), now in 0..7_usize, quarter in 0..140_u64,
@@ -157,7 +158,7 @@ mod tests {
             let rates: Vec<f64> = ladder.iter().map(|rate| rate.as_bps() as f64).collect();
             let now = now.min(ladder.len() - 1);
             let top = steps.iter().sum::<u64>() - steps[0];
-            // The cushion has a second for each Mbit/s.
+            // The cushion has one second per Mbit/s.
             let (reservoir, cushion) = (Duration::from_secs(5), Duration::from_secs(top.max(1)));
             let buffered = Duration::from_millis(250 * quarter);
             let next = by_buffer(&ladder, now, buffered, reservoir, cushion);
@@ -198,7 +199,8 @@ mod tests {
             now = seen.next(&ladder(), now);
             places.push(now);
         }
-        // One segment at the first rate, two at the second, three at the third; 8 > 0.85 * 9.4.
+        // One segment at the first rate, two at the second, three at the third; the fourth rate does not fit: 8 > 0.85
+        // * 9.4.
         assert_eq!(places, [1, 1, 2, 2, 2, 3, 3, 3]);
         (0..20).for_each(|_| seen.add(1.5e6, second));
         let down: Vec<usize> = (0..4)

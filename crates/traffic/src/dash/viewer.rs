@@ -21,20 +21,20 @@ const SEGMENT: u8 = 1;
 const COUNTERS: &[&str] =
     &["segments", "switches", "stalls", "played_s", "stalled_s", "video_s", "video_bits", "bytes_received", "failures"];
 
-/// The state of the screen.
+/// State of the playback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Screen {
-    /// Nothing yet.
+    /// Not started.
     Waiting,
     Playing,
-    /// The last picture: the buffer is empty.
+    /// Stopped at the last picture because the buffer is empty.
     Stalled,
 }
 
 /// The segment that is being downloaded.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    asked: Instant,
+    requested: Instant,
     bytes: u64,
 }
 
@@ -55,17 +55,17 @@ struct Counted {
 pub(super) struct Viewer {
     params: Arc<Params>,
     server: u32,
-    /// The time at which the viewer started.
-    wished: Instant,
+    /// When the viewer started to watch.
+    started_at: Instant,
     segment: Option<Segment>,
-    /// The index of the bit rate in the ladder.
-    place: usize,
+    /// Index of the current bit rate in the ladder.
+    rate_index: usize,
     seen: Throughputs,
     screen: Screen,
     buffered: Duration,
-    /// The time to which `buffered` refers.
+    /// Time to which `buffered` refers.
     at: Instant,
-    /// The next segment is requested once the buffer is at most this long.
+    /// The next segment is requested once the buffer level is at most this.
     ask_below: Duration,
     counted: Counted,
     over: bool,
@@ -76,9 +76,9 @@ impl Viewer {
         Viewer {
             params,
             server: 0,
-            wished: Instant::ZERO,
+            started_at: Instant::ZERO,
             segment: None,
-            place: 0,
+            rate_index: 0,
             seen: Throughputs::default(),
             screen: Screen::Waiting,
             buffered: Duration::ZERO,
@@ -89,7 +89,7 @@ impl Viewer {
         }
     }
 
-    /// Advances playback to now.
+    /// Advances playback to `now`.
     fn play(&mut self, now: Instant) {
         let passed = now.since(self.at);
         self.at = now;
@@ -122,35 +122,35 @@ impl Viewer {
     }
 
     fn request(&mut self, cx: &mut Cx<'_>) {
-        let Bytes(bytes) = self.params.ladder[self.place].bytes_in(self.params.segment);
-        // The time of a repeated request counts from the first request.
-        let asked = self.segment.map_or(cx.now, |segment| segment.asked);
-        self.segment = Some(Segment { asked, bytes });
+        let Bytes(bytes) = self.params.ladder[self.rate_index].bytes_in(self.params.segment);
+        // A repeated request counts from the first one.
+        let requested = self.segment.map_or(cx.now, |segment| segment.requested);
+        self.segment = Some(Segment { requested, bytes });
         let (conn, think) = (Conn(0), Duration::ZERO);
         cx.want(Action::Request { conn, request: REQUEST, response: bytes, think, close: false });
     }
 
     /// Requests the next segment if there is room for it.
-    fn go_on(&mut self, cx: &mut Cx<'_>) {
+    fn request_if_room(&mut self, cx: &mut Cx<'_>) {
         if self.segment.is_none() && self.buffered <= self.ask_below {
             self.request(cx);
         }
         self.wait(cx);
     }
 
-    fn came(&mut self, cx: &mut Cx<'_>) {
+    fn on_segment(&mut self, cx: &mut Cx<'_>) {
         let Some(done) = self.segment.take() else { return };
-        cx.want(Action::Done(Exchange { kind: SEGMENT, started: done.asked, bytes: done.bytes }));
+        cx.want(Action::Done(Exchange { kind: SEGMENT, started: done.requested, bytes: done.bytes }));
         let length = self.params.segment;
         self.counted.segments += 1;
         self.counted.bytes += done.bytes;
         self.counted.bits += 8 * done.bytes;
         self.counted.video += length;
         self.buffered += length;
-        self.seen.add(8.0 * done.bytes as f64, cx.now.since(done.asked));
+        self.seen.add(8.0 * done.bytes as f64, cx.now.since(done.requested));
         if self.screen != Screen::Playing && self.buffered >= self.params.startup {
             if self.screen == Screen::Waiting {
-                cx.want(Action::Done(Exchange { kind: STARTUP, started: self.wished, bytes: self.counted.bytes }));
+                cx.want(Action::Done(Exchange { kind: STARTUP, started: self.started_at, bytes: self.counted.bytes }));
             }
             self.screen = Screen::Playing;
         }
@@ -162,19 +162,19 @@ impl Viewer {
         let p = &self.params;
         let room = p.most_buffered() - p.segment;
         let (next, below) = match p.player {
-            Rule::Buffer => (by_buffer(&p.ladder, self.place, self.buffered, p.reservoir, p.cushion), room),
+            Rule::Buffer => (by_buffer(&p.ladder, self.rate_index, self.buffered, p.reservoir, p.cushion), room),
             Rule::Rate => {
-                (self.seen.next(&p.ladder, self.place), room.saturating_sub(p.segment.mul_f64(cx.rng.uniform())))
+                (self.seen.next(&p.ladder, self.rate_index), room.saturating_sub(p.segment.mul_f64(cx.rng.uniform())))
             }
         };
-        self.counted.switches += u64::from(next != self.place);
-        self.place = next;
-        // Before playback starts, segments are requested without pause.
+        self.counted.switches += u64::from(next != self.rate_index);
+        self.rate_index = next;
+        // Before playback starts, segments are requested without pauses.
         self.ask_below = if self.screen == Screen::Playing { below } else { p.startup };
     }
 
-    /// The connection has closed: opens another one.
-    fn gone(&mut self, cx: &mut Cx<'_>) {
+    /// The connection has closed: opens another one, on which the segment is requested again.
+    fn on_close(&mut self, cx: &mut Cx<'_>) {
         self.counted.failures += 1;
         self.open(cx);
         if self.segment.is_some() {
@@ -195,22 +195,22 @@ impl Application for Viewer {
             Event::Stop => self.over = true,
             Event::Start => {
                 self.server = cx.rng.below(u64::from(cx.servers)) as u32;
-                (self.at, self.wished) = (cx.now, cx.now);
-                // Viewers are not synchronised: the first wait is a part of a segment.
+                (self.at, self.started_at) = (cx.now, cx.now);
+                // The first wait is a random part of a segment, so that viewers are not synchronised.
                 let phase = self.params.segment.mul_f64(cx.rng.uniform());
                 cx.want(Action::WakeAt(cx.now + phase));
             }
             Event::Wake if self.counted.segments == 0 && self.segment.is_none() => {
-                self.wished = cx.now;
+                self.started_at = cx.now;
                 self.open(cx);
-                self.go_on(cx);
+                self.request_if_room(cx);
             }
-            Event::Wake => self.go_on(cx),
+            Event::Wake => self.request_if_room(cx),
             Event::Response(_) => {
-                self.came(cx);
-                self.go_on(cx);
+                self.on_segment(cx);
+                self.request_if_room(cx);
             }
-            Event::Closed(_) | Event::Failed(_) => self.gone(cx),
+            Event::Closed(_) | Event::Failed(_) => self.on_close(cx),
             Event::Opened(_) => {}
         }
     }
@@ -245,8 +245,8 @@ mod tests {
     use super::*;
     use aqmkit_base::Rng;
 
-    /// A segment that a connection did not bring is asked for on another one, and counts from the first request; without one only a
-    /// connection is opened.
+    /// A segment whose connection closes is requested again on a new connection, and its time counts from the first
+    /// request; if no segment was outstanding, only the connection is opened.
     #[test]
     fn what_a_connection_did_not_bring_is_asked_for_again() {
         let mut viewer = Viewer::new(Arc::new(Params::default()));

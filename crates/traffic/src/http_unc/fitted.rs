@@ -1,10 +1,11 @@
 //! The built-in distributions: mixtures fitted to figures of the measurement of 2003.
 //!
-//! The measurement itself may not be distributed (see [`super::published`]). What was used of it are figures of each
-//! distribution: the mean, the ratio of the second moment to the mean, ten quantiles and the largest value. For each, a few lognormals and a
-//! Pareto tail were fitted by least squares of the logarithms: the mean with a weight of 1 / 0.4 %, the ratio
-//! with 1 / 2 %, quantiles up to 99 % with 1 / 5 %, 99.9 % with 1 / 6 %, 99.99 % with 1 / 8 %, 99.999 % with 1 / 10 %. Parameters were rounded to three
-//! digits. The load was not used: how much a number of users offers follows.
+//! The measurement itself may not be distributed (see [`super::published`]). Of each distribution only these figures
+//! were used: the mean, the ratio of the second moment to the mean, ten quantiles and the largest value. A few
+//! lognormals and a Pareto tail were fitted to them by least squares of the logarithms: the mean with a weight of 1 /
+//! 0.4 %, the ratio with 1 / 2 %, quantiles up to 99 % with 1 / 5 %, 99.9 % with 1 / 6 %, 99.99 % with 1 / 8 %, 99.999
+//! % with 1 / 10 %. Parameters were rounded to three digits. No load was fitted: the load of a number of users is a
+//! result.
 
 use std::sync::OnceLock;
 
@@ -21,10 +22,10 @@ const fn pareto(weight: f64, low: f64, shape: f64) -> Part {
     Part::Pareto { weight, low, shape }
 }
 
-/// Components and the largest value.
+/// Components, and the largest value.
 type Fit = (&'static [Part], f64);
 
-/// Bytes of the response that is a page's top-level object.
+/// Bytes of a response with a page's top-level object.
 const TOP_RESPONSE: Fit = (
     &[
         lognormal(0.265, 364.0, 0.156),
@@ -35,7 +36,7 @@ const TOP_RESPONSE: Fit = (
     718e6,
 );
 
-/// Bytes of a response that is an embedded object.
+/// Bytes of a response with an embedded object.
 const EMBEDDED_RESPONSE: Fit = (
     &[
         lognormal(0.426, 214.0, 0.385),
@@ -47,7 +48,7 @@ const EMBEDDED_RESPONSE: Fit = (
     681e6,
 );
 
-/// Bytes of the request for a top-level object.
+/// Bytes of a request for a top-level object.
 const TOP_REQUEST: Fit = (
     &[
         lognormal(0.502, 326.0, 0.218),
@@ -58,7 +59,7 @@ const TOP_REQUEST: Fit = (
     76e6,
 );
 
-/// Bytes of the request for an embedded object.
+/// Bytes of a request for an embedded object.
 const EMBEDDED_REQUEST: Fit = (
     &[
         lognormal(0.427, 376.0, 0.2),
@@ -69,7 +70,7 @@ const EMBEDDED_REQUEST: Fit = (
     34.5e6,
 );
 
-/// Objects of a page, the top-level one among them, before rounding.
+/// Objects of a page including the top-level one, before rounding.
 const OBJECTS: Fit = (
     &[
         lognormal(0.609, 1.07, 0.506),
@@ -80,7 +81,7 @@ const OBJECTS: Fit = (
     45_110.0,
 );
 
-/// Seconds of thinking.
+/// Think time in seconds.
 const THINK: Fit = (
     &[
         lognormal(0.545, 3.36, 0.872),
@@ -95,7 +96,7 @@ fn table((parts, max): Fit) -> Empirical {
     Mixture { parts: parts.to_vec(), max }.table()
 }
 
-/// The built-in distributions; the pages in a row from one server are those of `http-mah`.
+/// The built-in distributions; the number of consecutive pages from one server is that of `http-mah`.
 pub(super) fn distributions() -> &'static Distributions {
     static MADE: OnceLock<Distributions> = OnceLock::new();
     MADE.get_or_init(|| Distributions {
@@ -107,10 +108,10 @@ pub(super) fn distributions() -> &'static Distributions {
     })
 }
 
-/// Mean number of objects of a page, in whole objects.
+/// Mean number of objects of a page, after rounding to whole objects.
 const OBJECTS_MEAN: f64 = 5.65;
 
-/// The sizes in bytes of all responses, top-level and embedded ones, as the built-in distributions have them.
+/// Sizes in bytes of all responses, top-level and embedded ones together, according to the built-in distributions.
 #[must_use]
 pub fn responses() -> Empirical {
     static MADE: OnceLock<Empirical> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! Mixtures of lognormals and a Pareto tail, all cut at one largest value.
+//! Mixtures of lognormals and a Pareto tail, cut at a common maximum.
 
 use std::f64::consts::SQRT_2;
 
@@ -7,13 +7,13 @@ use super::super::empirical::Empirical;
 /// One component of a mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Part {
-    /// A lognormal by its median and the standard deviation of the logarithm.
+    /// A lognormal: median, and standard deviation of ln(x).
     Lognormal { weight: f64, median: f64, sigma: f64 },
-    /// A Pareto distribution by its smallest value and its exponent.
+    /// A Pareto distribution: minimum, and tail exponent.
     Pareto { weight: f64, low: f64, shape: f64 },
 }
 
-/// A distribution: its components, and the largest value. Weights are relative to their sum.
+/// The components and the maximum. Weights are relative to their sum.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mixture {
     pub(super) parts: Vec<Part>,
@@ -27,7 +27,7 @@ impl Part {
         }
     }
 
-    /// The same component with its weight multiplied by `factor`.
+    /// The component with its weight multiplied by `factor`.
     pub(super) fn scaled(self, factor: f64) -> Part {
         match self {
             Part::Lognormal { weight, median, sigma } => Part::Lognormal { weight: weight * factor, median, sigma },
@@ -35,7 +35,7 @@ impl Part {
         }
     }
 
-    /// The share of the component above `x`, before the cut.
+    /// P(X > x) of the component, before the cut.
     fn above(self, x: f64) -> f64 {
         match self {
             Part::Lognormal { median, sigma, .. } => 0.5 * libm::erfc(libm::log(x / median) / sigma / SQRT_2),
@@ -45,16 +45,16 @@ impl Part {
     }
 }
 
-/// Probabilities of the table below [`FINE`] are this far apart.
+/// Step between the table's probabilities below [`FINE`].
 const STEP: f64 = 0.002;
-/// From here on the steps are even in the logarithm of what is above.
+/// Above this probability the steps are logarithmic in 1 - p.
 const FINE: f64 = 0.99;
-/// Steps for each decade of what is above, and decades: the last step ends at the largest value.
+/// Steps per decade of 1 - p, and number of decades; the last step ends at the maximum.
 const PER_DECADE: u32 = 40;
 const DECADES: u32 = 7;
 
 impl Mixture {
-    /// The share above `x`, for an `x` up to the largest value.
+    /// P(X > x), for `x` up to the maximum.
     fn above(&self, x: f64) -> f64 {
         let cut = |part: &Part| {
             let beyond = part.above(self.max);
@@ -63,7 +63,7 @@ impl Mixture {
         self.parts.iter().map(cut).sum::<f64>() / self.parts.iter().map(|part| part.weight()).sum::<f64>()
     }
 
-    /// The value above which the share `share` lies.
+    /// The value that is exceeded with probability `share`.
     fn value_above(&self, share: f64) -> f64 {
         let (mut low, mut high) = (libm::log(1e-3), libm::log(self.max));
         for _ in 0..60 {
@@ -73,10 +73,10 @@ impl Mixture {
         libm::exp(low)
     }
 
-    /// The mixture as a table of quantiles, which is drawn from with one random number.
+    /// The mixture as a table of quantiles, so that a draw takes one random number.
     pub(super) fn table(&self) -> Empirical {
         let even = (FINE / STEP) as u32;
-        // The least quantile of a lognormal is 0, which has no logarithm: half a step stands for it.
+        // The 0 quantile of a lognormal is 0, which has no logarithm: use the quantile of half a step.
         let body = (0..even).map(|i| f64::from(i) * STEP).map(|p| (p, self.value_above(1.0 - p.max(STEP / 2.0))));
         let tail = (0..PER_DECADE * DECADES).map(|i| {
             let above = (1.0 - FINE) * libm::pow(10.0, -f64::from(i) / f64::from(PER_DECADE));
@@ -93,19 +93,19 @@ mod tests {
 
     #[test]
     fn a_table_has_the_quantiles_of_its_components() {
-        // Normal quantiles: 0.8 has 0.84162, 0.25 has -0.67449, 0.9999 has 3.71902.
+        // Normal quantiles: 0.84162 at 0.8, -0.67449 at 0.25, 3.71902 at 0.9999.
         let one = Part::Lognormal { weight: 3.0, median: 900.0, sigma: 1.5 };
         let table = Mixture { parts: vec![one], max: 1e12 }.table();
         for (p, z) in [(0.8, 0.841_621), (0.25, -0.674_490), (0.9999, 3.719_016)] {
             assert!((table.quantile(p) / 900.0 / libm::exp(1.5 * z) - 1.0).abs() < 2e-3, "{p}");
         }
         assert_eq!(table.max(), 1e12);
-        // A Pareto component of exponent 1 that is cut at 101 times its low: of 10 in 1000, 100 is twice the least.
+        // A Pareto distribution with exponent 1 and minimum 10, cut at 101 times the minimum.
         let tail = Part::Pareto { weight: 1.0, low: 10.0, shape: 1.0 };
         let pareto = Mixture { parts: vec![tail], max: 1010.0 }.table();
         // P(X > x) = (10 / x - 1 / 101) / (1 - 1 / 101), which is 0.1 at 10 / (0.1 * 100 / 101 + 1 / 101) = 91.818.
         assert!((pareto.quantile(0.9) / 91.818 - 1.0).abs() < 1e-3, "{}", pareto.quantile(0.9));
-        // The mean of a Pareto of exponent 1, cut: ln(101) 10 / (1 - 1 / 101).
+        // The mean of this cut Pareto distribution: ln(101) 10 / (1 - 1 / 101).
         assert!((pareto.mean() / (libm::log(101.0) * 10.0 * 1.01) - 1.0).abs() < 2e-3, "{}", pareto.mean());
     }
 
@@ -115,7 +115,7 @@ mod tests {
         let high = Part::Lognormal { weight: 3.0, median: 1000.0, sigma: 0.1 };
         let table = Mixture { parts: vec![low, high], max: 1e6 }.table();
         assert!(table.quantile(0.24) < 2.0 && table.quantile(0.26) > 500.0);
-        // The median is where a third of the second is below it: z = -0.43073.
+        // The median is where one third of the second component lies below: z = -0.43073.
         assert!((table.quantile(0.5) / 1000.0 / libm::exp(-0.043_073) - 1.0).abs() < 1e-3);
         let scaled = Mixture { parts: vec![low.scaled(2.0), high.scaled(2.0)], max: 1e6 }.table();
         assert!((scaled.quantile(0.5) / table.quantile(0.5) - 1.0).abs() < 1e-9);

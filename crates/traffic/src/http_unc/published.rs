@@ -1,24 +1,24 @@
-//! The distributions of the measurement of 2003, as the university publishes them.
+//! Reads the distributions of the measurement of 2003 in the format in which the university publishes them.
 
 use super::super::browser::{Distributions, Object};
 use super::super::empirical::Empirical;
 use super::super::mah_tables::MahTables;
 use super::super::model::ParamError;
 
-/// The largest size in bytes: a tebibyte.
+/// Upper limit for sizes in bytes: a tebibyte.
 const MOST_BYTES: f64 = 1_099_511_627_776.0;
-/// The most objects of a page.
+/// Upper limit for the objects of a page.
 const MOST_OBJECTS: f64 = 1e6;
-/// The longest think time in milliseconds: 30 years.
+/// Upper limit for think times in milliseconds: 30 years.
 const MOST_MS: f64 = 1e12;
-/// Think times are published in milliseconds.
+/// Converts the published milliseconds into seconds.
 const SECONDS: f64 = 1e-3;
 
-/// The distributions in these texts, which have the names `files`: top-level and embedded responses, top-level and embedded requests, objects of
-/// a page, think times. Pages in a row from one server are those of `http-mah`.
+/// Parses the texts of the files named `files`: top-level and embedded responses, top-level and embedded requests,
+/// objects of a page, think times. The number of consecutive pages from one server is that of `http-mah`.
 ///
 /// # Errors
-/// When a text is no table, with the file and the line.
+/// When a text cannot be parsed, with file and line.
 pub(super) fn parse(files: &[&String; 6], texts: &[&str]) -> Result<Distributions, ParamError> {
     let table = |i: usize, most: f64, unit: f64| {
         let text = texts.get(i).ok_or_else(|| ParamError::new("data", files[i], "the file must be loaded first"))?;

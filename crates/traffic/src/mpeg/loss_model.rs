@@ -1,19 +1,19 @@
-//! The number of frames that a lost packet costs: the calculation of parris01, tables A.6 and A.7.
+//! How many frames a lost packet costs: the calculation of parris01, tables A.6 and A.7.
 //!
-//! A frame is lost with any of its packets, and takes along the frames that refer to it. One packet lost in
-//! each group of pictures is the case of the tables; more in one group would be counted twice, so the
-//! numbers hold up to there. [`Group::playable`] has no such limit.
+//! A frame is lost with any of its packets, and so are the frames that refer to it. The tables assume one lost packet
+//! per group of pictures; with more, frames would be counted twice, so the numbers are valid up to that loss rate only.
+//! [`Group::playable`] has no such limit.
 
 use super::movie::Kind;
 
 /// A group of pictures, by type of frame: I, P, B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Group {
-    /// Packets of a frame.
+    /// Packets per frame.
     pub packets: [f64; 3],
-    /// Frames in the group.
+    /// Frames per group.
     pub frames: [f64; 3],
-    /// Frames that cannot be shown when one of this type is lost, itself among them.
+    /// Unplayable frames per lost frame of this type, including that frame.
     pub effective: [f64; 3],
 }
 
@@ -21,44 +21,44 @@ impl Group {
     /// Tables A.6 and A.7: `IBBPBB`, open, with packets rounded up.
     pub const PARRIS: Group = Group { packets: [6.0, 2.0, 1.0], frames: [1.0, 1.0, 4.0], effective: [8.0, 5.0, 1.0] };
 
-    /// Packets of all the frames of one type.
+    /// Packets of all frames of one type in a group.
     #[must_use]
     pub fn packets_of(&self, kind: Kind) -> f64 {
         self.packets[kind as usize] * self.frames[kind as usize]
     }
 
-    /// Packets of a group.
+    /// Packets per group.
     #[must_use]
     pub fn total_packets(&self) -> f64 {
         Kind::ALL.iter().map(|&k| self.packets_of(k)).sum()
     }
 
-    /// Frames of a group.
+    /// Frames per group.
     #[must_use]
     pub fn total_frames(&self) -> f64 {
         self.frames.iter().sum()
     }
 
-    /// The chance that a lost packet is of this type.
+    /// The probability that a lost packet belongs to this type.
     #[must_use]
     pub fn share(&self, kind: Kind) -> f64 {
         self.packets_of(kind) / self.total_packets()
     }
 
-    /// Frames of each group that cannot be shown for losses in this type, at this packet loss rate.
+    /// Unplayable frames per group because of losses in this type, at this packet loss rate.
     #[must_use]
     pub fn lost_to(&self, kind: Kind, loss: f64) -> f64 {
         loss * self.packets_of(kind) * self.effective[kind as usize]
     }
 
-    /// Frames of each group that cannot be shown, at this packet loss rate.
+    /// Unplayable frames per group, at this packet loss rate.
     #[must_use]
     pub fn lost(&self, loss: f64) -> f64 {
         Kind::ALL.iter().map(|&k| self.lost_to(k, loss)).sum()
     }
 
-    /// The share of frames of an open `IBBPBB` that can be shown when packets are lost independently at this
-    /// rate: every frame needs its own I frame, all but that the P frame, and the last two the next I frame.
+    /// Playable share of the frames of an open `IBBPBB` with independent packet losses at this rate: every frame needs
+    /// the group's I frame, all but that one the P frame, and the last two the next I frame.
     #[must_use]
     pub fn playable(&self, loss: f64) -> f64 {
         let [i, p, b] = self.packets.map(|n| libm::pow(1.0 - loss, n));
@@ -84,14 +84,14 @@ mod tests {
             near(g.packets_of(kind), packets, 0.0);
             near(100.0 * g.share(kind), share, 0.1);
             near(g.lost_to(kind, ONE_IN_TWELVE), lost, 0.001);
-            // Printed per packet of the group and not per frame.
+            // The tables divide by the packets of a group, not by its frames.
             near(100.0 * g.lost_to(kind, ONE_IN_TWELVE) / g.total_packets(), rate, 0.4);
         }
         near(g.lost(ONE_IN_TWELVE), 5.166, 0.001);
         near(100.0 * g.lost(ONE_IN_TWELVE) / g.total_packets(), 43.0, 0.1);
-        // "Almost 5 times the packet loss rate" follows from the same division.
+        // "Almost 5 times the packet loss rate" divides by packets, too.
         near(g.lost(ONE_IN_TWELVE) / g.total_packets() / ONE_IN_TWELVE, 5.0, 0.2);
-        // Of the six frames it is 86 %.
+        // Relative to the six frames it is 86 %.
         near(g.lost(ONE_IN_TWELVE) / g.total_frames(), 0.861, 0.001);
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let g = Group::PARRIS;
         let lost = 6.0 * (1.0 - g.playable(1e-5));
         assert!((lost / g.lost(1e-5) - 1.0).abs() < 1e-3, "{lost}");
-        // At one in twelve losses fall together, and fewer frames are lost than the tables have.
+        // At one in twelve several losses fall into one group, and fewer frames are lost than in the tables.
         assert!(6.0 * (1.0 - g.playable(ONE_IN_TWELVE)) < 0.75 * g.lost(ONE_IN_TWELVE));
     }
 }

@@ -1,4 +1,4 @@
-//! A movie: the sizes and types of its frames, and which frame needs which.
+//! A movie: sizes and types of its frames, and references between frames.
 
 use aqmkit_base::{Rng, dist};
 
@@ -8,16 +8,16 @@ use super::super::model::ParamError;
 /// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Intra: stands alone.
+    /// Intra-coded: needs no other frame.
     I,
-    /// Predicted from the I or P frame before it.
+    /// Predicted: refers to the I or P frame before it.
     P,
-    /// Bidirectional: between the I or P frame before it and the one after it.
+    /// Bidirectional: refers to the I or P frame before it and to the one after it.
     B,
 }
 
 impl Kind {
-    /// Every type.
+    /// All types.
     pub const ALL: [Kind; 3] = [Kind::I, Kind::P, Kind::B];
 
     /// The type with this letter.
@@ -32,22 +32,22 @@ impl Kind {
     }
 }
 
-/// The largest distance, in frames, from a frame to one it may need.
+/// Maximum distance in frames between a frame and its reference.
 pub const MAX_GAP: usize = 60;
 
-/// The largest frame, in bytes.
+/// Maximum frame size in bytes.
 pub const MAX_FRAME: u32 = 10_000_000;
 
 /// A frame of a movie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Its type.
+    /// Intra, predicted or bidirectional.
     pub kind: Kind,
-    /// How many frames back the reference before it is; 0 for none.
+    /// Distance in frames to the reference before it; 0 for none.
     pub back: u8,
-    /// How many frames on the reference after it is; 0 for none.
+    /// Distance in frames to the reference after it; 0 for none.
     pub ahead: u8,
 }
 
@@ -55,13 +55,13 @@ pub struct Frame {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Movie {
     frames: Vec<Frame>,
-    /// The largest distance to a reference.
+    /// Largest distance to a reference.
     gap: usize,
 }
 
 impl Movie {
-    /// The movie of these frames in display order. With `closed` groups of pictures the B frames before an I
-    /// frame do without it.
+    /// Creates a movie from frames in display order. With `closed` groups of pictures, B frames before an I frame do
+    /// not refer to it.
     ///
     /// # Errors
     /// When there is no I frame, or a reference is more than [`MAX_GAP`] frames away.
@@ -90,38 +90,38 @@ impl Movie {
         Ok(movie)
     }
 
-    /// The frame with this number; the movie is a loop.
+    /// Frame number `n` of the endlessly repeated movie.
     #[must_use]
     pub fn frame(&self, n: u64) -> Frame {
         self.frames[(n % self.frames.len() as u64) as usize]
     }
 
-    /// How many frames there are.
+    /// Number of frames.
     #[must_use]
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Never: a movie has an I frame.
+    /// Always false: a movie has an I frame.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// The largest distance, in frames, from a frame to one it needs.
+    /// Largest distance in frames between a frame and its reference.
     #[must_use]
     pub fn gap(&self) -> usize {
         self.gap
     }
 
-    /// The last I frame at or before frame `n` of the loop.
+    /// The number of the last I frame at or before frame `n` of the repeated movie.
     #[must_use]
     pub fn intra_before(&self, n: u64) -> u64 {
         let len = self.frames.len() as u64;
         (0..len).map(|d| (n % len + len - d) % len).find(|&i| self.frame(i).kind == Kind::I).unwrap_or(0)
     }
 
-    /// The frames.
+    /// The frames in display order.
     pub fn iter(&self) -> impl Iterator<Item = Frame> + '_ {
         self.frames.iter().copied()
     }
@@ -132,10 +132,10 @@ impl Movie {
     }
 }
 
-/// Reads a group of pictures such as `IBBPBB`.
+/// Parses a group of pictures such as `IBBPBB`.
 ///
 /// # Errors
-/// When a letter is none of I, P and B, or the first is not I.
+/// When a letter is not I, P or B, or the first is not I.
 pub fn pattern(text: &str) -> Result<Vec<Kind>, ParamError> {
     let want = r#"it must be letters I, P and B that begin with I, such as "IBBPBB""#;
     let kinds: Option<Vec<Kind>> = text.chars().map(|c| Kind::of(c.encode_utf8(&mut [0; 4]))).collect();
@@ -148,14 +148,14 @@ struct Line {
     values: Vec<f64>,
 }
 
-/// Reads a trace: a line for each frame, with its size in bytes and its type, in columns of any order. Columns
-/// that never fall (frame numbers, times) are passed over. Without types the `pattern` gives them. Lines
-/// that are empty or begin with `#` or `%` are skipped.
+/// Parses a trace: one line per frame, with its size in bytes and optionally its type, in any order of columns. Columns
+/// whose values never fall (frame numbers, times) are ignored. Frames without types get those of `pattern`. Empty lines
+/// and lines that begin with `#` or `%` are skipped.
 ///
-/// The text is read twice, so that only the sizes take memory, and not every number that stands in it.
+/// The text is read twice, so that memory is needed only for the sizes and not for every number.
 ///
 /// # Errors
-/// When a line is something else, with its number, or the sizes cannot be told from other columns.
+/// When a line cannot be parsed, with its number, or when it is ambiguous which column has the sizes.
 pub fn parse(file: &str, text: &str, pattern: &[Kind]) -> Result<Vec<(Kind, u32)>, ParamError> {
     let column = size_column(file, text)?;
     let sized = lines(text).zip(pattern.iter().cycle()).map(|((number, line), &by_pattern)| {
@@ -170,7 +170,7 @@ pub fn parse(file: &str, text: &str, pattern: &[Kind]) -> Result<Vec<(Kind, u32)
     sized.collect()
 }
 
-/// The lines that stand for a frame, with their numbers.
+/// Lines that describe a frame, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let all = text.lines().enumerate().map(|(i, line)| (i + 1, line));
     all.filter(|(_, line)| !skipped(line) && !line.trim_start().starts_with('%'))
@@ -191,7 +191,7 @@ fn parse_line(file: &str, number: usize, text: &str) -> Result<Line, ParamError>
     Ok(line)
 }
 
-/// The one column that falls somewhere. All lines have the same columns.
+/// The index of the only column whose values fall somewhere. All lines must have the same columns.
 fn size_column(file: &str, text: &str) -> Result<usize, ParamError> {
     let mut all = lines(text);
     let Some((first, heading)) = all.next() else {
@@ -224,7 +224,7 @@ fn size_column(file: &str, text: &str) -> Result<usize, ParamError> {
     }
 }
 
-/// What a synthetic movie is to be like.
+/// Parameters of a synthetic movie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Style {
     /// The group of pictures in display order.
@@ -233,34 +233,34 @@ pub struct Style {
     pub means: [f64; 3],
     /// Frames per second.
     pub fps: f64,
-    /// How many frames.
+    /// Number of frames.
     pub frames: usize,
-    /// Which movie of that style.
+    /// Seed: selects one of the movies of this style.
     pub seed: u64,
 }
 
 /// Shape of the gamma distribution of the sizes of I, P and B frames.
 const SHAPE: [f64; 3] = [17.0, 1.5, 5.0];
-/// Smallest and largest size of I, P and B frames, over the mean: 2 and 14 KB of 6916 bytes, 100 bytes and 10 KB of
-/// 1646, 40 bytes and 1 KB of 241.
+/// Smallest and largest size of I, P and B frames relative to the mean: 2 and 14 KB of 6916 bytes, 100 bytes and 10 KB
+/// of 1646, 40 bytes and 1 KB of 241.
 const RANGE: [(f64, f64); 3] = [(0.2892, 2.0243), (0.0608, 6.0753), (0.166, 4.1494)];
-/// Share of the variance (on the normal scale) that the frames of a scene have in common.
+/// Share of the variance (on the normal scale) that is common to the frames of a scene.
 const SCENE_SHARE: f64 = 0.85;
 /// Mean length of a scene in seconds.
 const SCENE_SECS: f64 = 10.0;
-/// Correlation of one scene with the next.
+/// Correlation of the levels of consecutive scenes.
 const SCENE_MEMORY: f64 = 0.85;
 
-/// The bytes of a frame over the mean, `z` standard deviations from the middle: a gamma distribution of this shape,
-/// in the cube-root approximation of Wilson and Hilferty (1931).
+/// Size of a frame relative to the mean at `z` standard normal deviations: a gamma distribution of this shape, in the
+/// cube-root approximation of Wilson and Hilferty (1931).
 fn gamma(shape: f64, z: f64) -> f64 {
     let root = 1.0 - 1.0 / (9.0 * shape) + z / (3.0 * libm::sqrt(shape));
     let root = root.max(0.0);
     root * root * root
 }
 
-/// A movie of this style: scenes of exponential length, whose level follows a first-order autoregression
-/// from scene to scene; the frames of a scene vary about its level. The means of the types are met.
+/// A movie of scenes of exponential length. The level of scenes follows a first-order autoregression, and frames vary
+/// around the level of their scene. The mean sizes of the types are exact.
 #[must_use]
 pub fn synthesize(style: &Style) -> Vec<(Kind, u32)> {
     let mut rng = Rng::stream(style.seed, "movie");
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(refs(true), [(0, 0), (1, 2), (2, 1), (3, 0), (1, 0), (2, 0)]);
     }
 
-    /// Also where there is only one frame of a type, or where all have to stay within the ranges.
+    /// Also if a type has only one frame, or if sizes must be clamped to the ranges.
     #[test]
     fn the_frames_of_each_type_have_its_mean() {
         let means = [7000.0, 300.0, 1700.0];
@@ -350,12 +350,12 @@ mod tests {
         }
     }
 
-    /// One byte and ten million are the least and the most of a frame.
+    /// The bounds for a frame are one byte and ten million bytes.
     #[test]
     fn frames_have_bounds() {
         let read = |size: u32| parse("t", &format!("I 7\nP {size}\n"), &GOP).map(|frames| frames[1].1).ok();
         assert_eq!([0, 1, MAX_FRAME, MAX_FRAME + 1].map(read), [None, Some(1), Some(MAX_FRAME), None]);
-        // Means of a byte round to a byte for small frames, too.
+        // With means of one byte, small frames still have one byte.
         let style = Style { pattern: GOP.to_vec(), means: [1.0; 3], fps: 30.0, frames: 600, seed: 3 };
         assert_eq!(synthesize(&style).iter().map(|f| f.1).min(), Some(1));
     }
@@ -369,7 +369,7 @@ mod tests {
             movie.gap()
         };
         assert_eq!([gap("IPPP", false), gap("IBBPBB", false), gap("IBBBB", false), gap("IBBBB", true)], [1, 3, 4, 4]);
-        // The reference of the last B frame is 60 away, or 61.
+        // The reference of the last B frame is 60 frames away, then 61.
         let long =
             |n: usize| Movie::new(&[vec![(Kind::I, 1)], vec![(Kind::B, 1); n]].concat(), true).map(|m| m.gap()).ok();
         assert_eq!((long(60), long(61)), (Some(60), None));
@@ -381,8 +381,11 @@ mod tests {
         assert!(fails("I 5\nX 5").starts_with("t.txt line 2 = \"X 5\" is not valid"));
         let short = fails("\nI 5\n5");
         assert!(short.starts_with("t.txt line 3") && short.contains("columns of line 2"), "{short}");
-        let told = fails("I 5\n\nP 4.5\n");
-        assert!(told.starts_with("t.txt line 3 = \"4.5\" is not valid") && told.ends_with("a whole number"), "{told}");
+        let message = fails("I 5\n\nP 4.5\n");
+        assert!(
+            message.starts_with("t.txt line 3 = \"4.5\" is not valid") && message.ends_with("a whole number"),
+            "{message}"
+        );
         assert!(fails("1 I 0.0 5\n2 P 33.3 4\n3 B 66.6 3.25\n").starts_with("t.txt line 3 = \"3.25\""));
         assert!(fails("I 5\n\nB 0").starts_with("t.txt line 3"));
         assert!(fails("I 5 7\nB 4 6").contains("2 fall"));

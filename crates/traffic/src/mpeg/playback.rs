@@ -1,13 +1,13 @@
-//! The receiver: which frames are complete, and which can be shown.
+//! The receiver: determines which frames are complete and which are playable.
 
 use super::movie::Movie;
 
-/// Frames that are remembered. Packets of a frame that is this far behind the newest come too late.
+/// Number of frames that are remembered. Packets of a frame this far behind the newest are too late.
 const WINDOW: usize = 4 * super::movie::MAX_GAP;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// The frame's number and 1, so that 0 is none.
+    /// The frame number plus 1; 0 for an empty slot.
     frame: u64,
     packets: u32,
     complete: bool,
@@ -16,14 +16,14 @@ struct Slot {
 
 /// A receiver of a movie.
 ///
-/// A frame is *received* when all of its packets are, and *playable* when the frames it refers to are
-/// playable as well. It is counted when the last of these has come, in whatever order.
+/// A frame is *received* when all of its packets are, and *playable* when all frames that it refers to are playable,
+/// too. Packets may arrive in any order.
 #[derive(Clone, Debug)]
 pub struct Playback {
     slots: Vec<Slot>,
     /// Complete frames.
     pub received: u64,
-    /// Frames that could be shown.
+    /// Playable frames.
     pub playable: u64,
 }
 
@@ -34,12 +34,12 @@ impl Default for Playback {
 }
 
 impl Playback {
-    /// A packet of frame `n` of the stream has come; frame 0 is frame `first` of the movie, and frame `n` has so
-    /// many packets.
+    /// Records a packet of frame `n` of the stream, which has `packets` packets. Frame 0 of the stream is frame `first`
+    /// of the movie.
     pub fn packet(&mut self, movie: &Movie, first: u64, n: u64, packets: u32) {
         let slot = &mut self.slots[(n % WINDOW as u64) as usize];
         if slot.frame > n + 1 {
-            return; // Too late: the place is a later frame's.
+            return; // Too late: the slot belongs to a later frame.
         }
         if slot.frame < n + 1 {
             *slot = Slot { frame: n + 1, ..Slot::default() };
@@ -48,15 +48,15 @@ impl Playback {
         if slot.packets == packets {
             slot.complete = true;
             self.received += 1;
-            self.settle(movie, first, n);
+            self.mark_playable(movie, first, n);
         }
     }
 
-    /// Finds what has become playable now that frame `n` is complete.
-    fn settle(&mut self, movie: &Movie, first: u64, n: u64) {
+    /// Finds frames that have become playable now that frame `n` is complete.
+    fn mark_playable(&mut self, movie: &Movie, first: u64, n: u64) {
         let gap = movie.gap() as u64;
         let (mut low, mut high) = (n, n);
-        // What becomes playable can only help frames within the gap, and these theirs.
+        // A playable frame only affects frames within `gap`, and these affect frames within theirs.
         while let Some(done) = (low..=high).find(|&m| self.can_play(movie, first, m)) {
             self.slots[(done % WINDOW as u64) as usize].playable = true;
             self.playable += 1;
@@ -65,7 +65,7 @@ impl Playback {
         }
     }
 
-    /// Whether frame `m` is complete, not yet counted, and all it refers to is playable.
+    /// Whether frame `m` is complete, not yet counted, and has only playable references.
     fn can_play(&self, movie: &Movie, first: u64, m: u64) -> bool {
         let new = self.slot(m).is_some_and(|s| s.complete && !s.playable);
         if !new {
@@ -92,11 +92,11 @@ mod tests {
         Movie::new(&frames, closed).unwrap()
     }
 
-    /// Frames that cannot be shown when only frame `lost` of 60 is lost.
+    /// Number of unplayable frames if only frame `lost` of 60 is lost.
     fn effective(closed: bool, lost: u64) -> u64 {
         let movie = movie(closed);
         let mut playback = Playback::default();
-        // The last group of an open stream waits for one more I frame.
+        // The last frames of an open group need one more I frame.
         for n in (0..61).filter(|&n| n != lost) {
             playback.packet(&movie, 0, n, 1);
         }
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_closed_group_loses_six_five_and_one() {
         let lost: Vec<u64> = (30..36).map(|n| effective(true, n)).collect();
-        assert_eq!(lost, [6, 1, 1, 5, 1, 1]); // Chapter V has 6 for an I frame.
+        assert_eq!(lost, [6, 1, 1, 5, 1, 1]); // Chapter V: 6 for an I frame.
     }
 
     #[test]

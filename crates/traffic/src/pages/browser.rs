@@ -9,15 +9,16 @@ use super::Version;
 use super::site::{Kind, Object, Tables};
 use crate::{Action, Application, Conn, Cx, Event, Exchange};
 
-/// Bytes of a request.
+/// Size of a request in bytes.
 const REQUEST: u64 = 300;
-/// Bytes of the client's first flight of TLS, over TCP and padded as QUIC asks (rfc9000 14.1), and of the server's.
+/// Sizes in bytes of the client's first TLS flight, over TCP and padded for QUIC (rfc9000 14.1), and of the server's.
 const HELLO: u64 = 517;
 const PADDED_HELLO: u64 = 1200;
 const CERTIFICATES: u64 = 4000;
-/// Mean time between the arrival of a document and the requests for the objects it refers to, in seconds (r1-070674).
+/// Mean parsing time, from the arrival of a document to the requests for the objects that it refers to, in seconds
+/// (r1-070674).
 const PARSING: f64 = 0.13;
-/// The largest number of connections, including closing ones.
+/// Maximum number of connections, closing ones included.
 const MAX_CONNS: usize = 1024;
 
 /// Kinds of [`Exchange`].
@@ -31,16 +32,16 @@ const PAGE: u8 = 2;
 pub(super) struct Habits {
     pub(super) tables: Tables,
     pub(super) version: Version,
-    /// Factor of the sizes.
+    /// Factor for the sizes of objects.
     pub(super) weight: f64,
-    /// Mean time to read a page, in seconds.
+    /// Mean reading time in seconds.
     pub(super) think: f64,
 }
 
-/// The awaited response on a connection, in the order of requests.
+/// A response that is awaited on a connection.
 #[derive(Clone, Copy, Debug)]
 enum Awaited {
-    /// The end of the handshake.
+    /// The server's part of the handshake.
     Handshake,
     Object {
         object: Object,
@@ -48,33 +49,33 @@ enum Awaited {
     },
 }
 
-/// The state of a connection number.
+/// State of a connection, by its number.
 #[derive(Clone, Debug)]
 enum Slot {
     Free,
-    /// A connection to a domain of the page.
+    /// Open to a domain of the page.
     Open {
         domain: usize,
         awaited: VecDeque<Awaited>,
-        /// Objects to request after the handshake, with the times of their discovery.
+        /// Objects to request after the handshake, with the times at which they were discovered.
         later: Vec<(Object, Instant)>,
     },
     Closing,
 }
 
-/// The page that is being loaded.
+/// A page that is being loaded.
 #[derive(Clone, Debug)]
 struct Loading {
     started: Instant,
-    /// The first domain's server.
+    /// Server of the first domain.
     server: u32,
-    /// Objects that are not yet requested.
+    /// Objects that are not yet discovered.
     unknown: Vec<Object>,
-    /// Requested objects that have not arrived, and those among them that block drawing.
+    /// Requested objects that have not arrived, and how many of them block rendering.
     awaited: usize,
     blocking: usize,
     rendered: bool,
-    /// Whether the next wave waits for the end of parsing.
+    /// Whether the next wave waits for parsing to finish.
     parsing: bool,
     failed: bool,
     bytes: u64,
@@ -85,7 +86,7 @@ pub(super) struct Browser {
     habits: Arc<Habits>,
     page: Option<Loading>,
     conns: Vec<Slot>,
-    /// Pages, objects, bytes received, failures.
+    /// Pages, objects, bytes received, failures: in the order of the counters.
     counted: [u64; 4],
     over: bool,
 }
@@ -123,20 +124,20 @@ impl Browser {
             failed: false,
             bytes: 0,
         });
-        self.ask(document, cx);
-        // Without a connection for it, the other objects stay unknown.
+        self.request_object(document, cx);
+        // If there is no connection for the document, the other objects are never discovered.
         if let Some(page) = self.page.as_mut().filter(|page| page.awaited == 0) {
             page.unknown.clear();
-            self.go_on(cx);
+            self.continue_page(cx);
         }
     }
 
     /// Requests an object on the connection to its domain.
-    fn ask(&mut self, object: Object, cx: &mut Cx<'_>) {
+    fn request_object(&mut self, object: Object, cx: &mut Cx<'_>) {
         let Some(first) = self.page.as_ref().map(|page| page.server) else { return };
         let server = (first + object.domain as u32) % cx.servers.max(1);
         let Some(i) = self.connection(object.domain, server, cx) else {
-            self.lost(1);
+            self.count_lost(1);
             return;
         };
         if let Some(page) = self.page.as_mut() {
@@ -152,7 +153,7 @@ impl Browser {
         }
     }
 
-    /// The connection to a domain, opened if necessary.
+    /// Returns the connection to a domain; opens it if necessary.
     fn connection(&mut self, domain: usize, server: u32, cx: &mut Cx<'_>) -> Option<usize> {
         let to = |slot: &Slot| matches!(slot, Slot::Open { domain: d, .. } if *d == domain);
         if let Some(i) = self.conns.iter().position(to) {
@@ -172,7 +173,7 @@ impl Browser {
     }
 
     /// A response has arrived.
-    fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+    fn on_response(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some(Slot::Open { awaited, later, .. }) = self.conns.get_mut(usize::from(conn.0)) else { return };
         match awaited.pop_front() {
             None => {}
@@ -190,21 +191,21 @@ impl Browser {
                     page.blocking -= usize::from(object.kind.blocks());
                     page.bytes += object.bytes;
                 }
-                self.go_on(cx);
+                self.continue_page(cx);
             }
         }
     }
 
-    /// Records objects of the page that will not arrive.
-    fn lost(&mut self, objects: u64) {
+    /// Counts objects of the page that will not arrive.
+    fn count_lost(&mut self, objects: u64) {
         self.counted[3] += objects;
         if let Some(page) = self.page.as_mut() {
             page.failed = true;
         }
     }
 
-    /// A connection has closed; the responses awaited on it are lost.
-    fn gone(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+    /// A connection has closed; responses awaited on it are lost.
+    fn on_close(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some(slot) = self.conns.get_mut(usize::from(conn.0)) else { return };
         let Slot::Open { awaited, later, .. } = std::mem::replace(slot, Slot::Free) else { return };
         let asked = awaited.iter().filter_map(|awaited| match awaited {
@@ -219,16 +220,16 @@ impl Browser {
             page.awaited -= objects.len();
             page.blocking -= objects.iter().filter(|object| object.kind.blocks()).count();
             if objects.iter().any(|object| object.kind == Kind::Document) {
-                // The other objects of the page are unknown.
+                // The document is lost: the other objects are never discovered.
                 page.unknown.clear();
             }
         }
-        self.lost(objects.len() as u64);
-        self.go_on(cx);
+        self.count_lost(objects.len() as u64);
+        self.continue_page(cx);
     }
 
-    /// Continues with the next wave, or with reading.
-    fn go_on(&mut self, cx: &mut Cx<'_>) {
+    /// Starts the next wave, or ends the page.
+    fn continue_page(&mut self, cx: &mut Cx<'_>) {
         let Some(page) = self.page.as_mut().filter(|page| page.blocking == 0 && !page.parsing) else { return };
         if page.unknown.is_empty() {
             if page.awaited == 0 {
@@ -247,7 +248,7 @@ impl Browser {
         Self::wait(PARSING, cx);
     }
 
-    /// Requests the objects that the browser has discovered.
+    /// Requests the objects of the next wave.
     fn wave(&mut self, cx: &mut Cx<'_>) {
         let Some(page) = self.page.as_mut() else { return };
         page.parsing = false;
@@ -257,12 +258,12 @@ impl Browser {
             all.into_iter().partition(|object| !first || !object.kind.comes_late());
         page.unknown = then;
         for object in now {
-            self.ask(object, cx);
+            self.request_object(object, cx);
         }
-        self.go_on(cx);
+        self.continue_page(cx);
     }
 
-    /// Ends the page: it is complete, or parts of it were lost.
+    /// Ends the page, complete or not.
     fn end(&mut self, cx: &mut Cx<'_>) {
         let Some(page) = self.page.take() else { return };
         if !page.failed {
@@ -285,12 +286,12 @@ impl Application for Browser {
         match event {
             Event::Stop => self.over = true,
             _ if self.over => {}
-            // The remainder of an exponential time has the same distribution.
+            // The exponential distribution is memoryless: the residual reading time has the same distribution.
             Event::Start => Self::wait(self.habits.think, cx),
             Event::Wake if self.page.is_none() => self.begin(cx),
             Event::Wake => self.wave(cx),
-            Event::Response(conn) => self.came(conn, cx),
-            Event::Closed(conn) | Event::Failed(conn) => self.gone(conn, cx),
+            Event::Response(conn) => self.on_response(conn, cx),
+            Event::Closed(conn) | Event::Failed(conn) => self.on_close(conn, cx),
             Event::Opened(_) => {}
         }
     }

@@ -4,23 +4,23 @@ use aqmkit_base::{Rng, dist};
 
 use crate::empirical::Empirical;
 
-/// Ranks of the published percentiles, with both ends.
+/// Ranks of the published percentiles, and of both ends.
 const RANKS: [f64; 7] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0];
-/// Objects of a page, and the KB of three kinds (almanac24); domains (almanac20).
+/// Objects of a page and KB of three kinds of objects (almanac24); domains (almanac20).
 const OBJECTS: [f64; 7] = [8.0, 24.0, 42.0, 71.0, 115.0, 176.0, 400.0];
 const STYLES: [f64; 7] = [2.0, 10.0, 36.0, 80.0, 152.0, 269.0, 600.0];
 const SCRIPTS: [f64; 7] = [20.0, 101.0, 270.0, 620.0, 1172.0, 1834.0, 4000.0];
 const IMAGES: [f64; 7] = [15.0, 84.0, 322.0, 1054.0, 2822.0, 6526.0, 15_000.0];
 const DOMAINS: [f64; 7] = [1.0, 4.0, 8.0, 13.0, 20.0, 33.0, 60.0];
-/// Bytes of the document, of a font and of an object of no other kind.
+/// Bytes of the document, of a font, and of an object of another kind.
 const DOCUMENT: f64 = 18e3;
 const FONT: f64 = 33e3;
 const OTHER: f64 = 47e3;
-/// Objects of the median page beside its document.
+/// Objects of the median page without its document.
 const MEDIAN: f64 = 70.0;
-/// Coefficient of variation of the sizes of one kind on a page.
+/// Coefficient of variation of the sizes of one kind within a page.
 const VARIATION: f64 = 1.5;
-/// Bytes of the headers of a response.
+/// Bytes of a response's headers.
 const HEADERS: f64 = 300.0;
 
 /// The kind of an object.
@@ -41,7 +41,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the page cannot be drawn before it has arrived.
+    /// Whether it blocks rendering.
     #[must_use]
     pub fn blocks(self) -> bool {
         matches!(self, Kind::Document | Kind::Style | Kind::Script)
@@ -66,17 +66,17 @@ impl Kind {
     }
 }
 
-/// The kinds of objects except the document, in the order of requests.
+/// All kinds but the document, in the order of requests.
 const KINDS: [Kind; 5] = [Kind::Style, Kind::Script, Kind::Image, Kind::Font, Kind::Other];
 
 /// An object of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// What it is.
+    /// Determines when it is requested and whether it blocks rendering.
     pub kind: Kind,
-    /// Bytes with headers.
+    /// Bytes including headers.
     pub bytes: u64,
-    /// The domain it is on; 0 is that of the document.
+    /// Index of its domain; the document is on domain 0.
     pub domain: usize,
 }
 
@@ -111,7 +111,7 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// The page of a rank. `weight` is the factor of the sizes.
+    /// Draws a page of this rank. `weight` is the factor for the sizes.
     pub(super) fn page(&self, rank: f64, weight: f64, rng: &mut Rng) -> Page {
         let domains = (self.domains.quantile(rank) + 0.5) as usize;
         let document = Object { kind: Kind::Document, bytes: (DOCUMENT * weight + HEADERS) as u64, domain: 0 };
@@ -130,13 +130,13 @@ impl Tables {
         Page { objects, domains }
     }
 
-    /// The probability that an object is on another domain, if it may be: half of all objects are.
+    /// Probability that an object which may be on another domain is: chosen so that half of all objects are.
     fn elsewhere(&self) -> f64 {
         let may: f64 = [Kind::Script, Kind::Image, Kind::Other].iter().map(|kind| kind.in_the_median_page()).sum();
         0.5 * MEDIAN / may
     }
 
-    /// Sizes of the objects of a kind.
+    /// Draws the sizes of all objects of a kind.
     fn sizes(&self, kind: Kind, count: usize, rank: f64, rng: &mut Rng) -> Vec<f64> {
         let total = match kind {
             Kind::Style => &self.styles,
@@ -160,7 +160,7 @@ mod tests {
         Tables::default().page(rank, 1.0, &mut Rng::stream(1, "page"))
     }
 
-    /// KB of the bodies of one kind.
+    /// KB of the objects of one kind, without headers.
     fn kb(page: &Page, kind: Kind) -> f64 {
         let of = page.objects.iter().filter(|o| o.kind == kind);
         of.map(|o| o.bytes as f64 - HEADERS).sum::<f64>() / 1000.0
@@ -177,14 +177,15 @@ mod tests {
         assert!((weight / 2_652_000.0 - 1.0).abs() < 0.005, "{weight}");
     }
 
-    /// Of the other objects of a page each kind has its share in the median page, rounded.
+    /// The kinds have the proportions of the median page, rounded.
     #[test]
     fn small_and_large_pages_have_the_kinds_of_the_median_one() {
         let counts = |rank: f64| {
             let found = page(rank);
             KINDS.map(|kind| found.objects.iter().filter(|o| o.kind == kind).count())
         };
-        // 7 times 8, 24, 18, 4 and 16 seventieths are 0.8, 2.4, 1.8, 0.4 and 1.6; 399 times 45.6, 136.8, 102.6, 22.8 and 91.2.
+        // 7 objects times 8, 24, 18, 4 and 16 seventieths are 0.8, 2.4, 1.8, 0.4 and 1.6; 399 objects: 45.6, 136.8,
+        // 102.6, 22.8 and 91.2.
         assert_eq!((counts(0.0), counts(1.0)), ([1, 2, 2, 0, 2], [46, 137, 103, 23, 91]));
         assert!(page(0.9).objects.iter().all(|o| match o.kind {
             Kind::Document => o.bytes == 18_300,
@@ -200,7 +201,7 @@ mod tests {
             let found = page(rank);
             assert!((found.objects.len() as f64 - OBJECTS[i]).abs() <= 2.0, "{}", found.objects.len());
             for (kind, table) in [(Kind::Style, STYLES), (Kind::Script, SCRIPTS), (Kind::Image, IMAGES)] {
-                // Sizes are whole bytes; the least page has one style sheet.
+                // Sizes are whole bytes; the smallest page has one style sheet.
                 assert!((kb(&found, kind) / table[i] - 1.0).abs() < 0.01, "{kind:?} at {rank}: {}", kb(&found, kind));
             }
             assert_eq!(found.domains as f64, DOMAINS[i]);

@@ -1,28 +1,28 @@
-//! The E-model of ITU-T Recommendation G.107 with its default values: a rating from delay and loss.
+//! The E-model of ITU-T Recommendation G.107 with its default values: rates delay and loss.
 
 use aqmkit_base::Duration;
 
-/// Basic signal-to-noise ratio, Ro and Roe, of the default values.
+/// Basic signal-to-noise ratio, Ro and Roe, with the default values.
 const SIGNAL_TO_NOISE: f64 = 94.77;
-/// Impairments that come with the signal, Is, of the default values.
+/// Simultaneous impairment factor, Is, with the default values.
 const WITH_THE_SIGNAL: f64 = 1.41;
 /// Talker echo loudness rating in dB.
 const TELR: f64 = 65.0;
 /// Weighted echo path loss in dB.
 const WEPL: f64 = 110.0;
 
-/// What a codec costs: the equipment impairment factor, and its robustness against losses (G.113, appendix I).
+/// Impairments of a codec (G.113, appendix I).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impairment {
-    /// Equipment impairment factor without losses.
+    /// Equipment impairment factor without packet loss.
     pub ie: f64,
-    /// Packet-loss robustness factor: more is more robust.
+    /// Packet-loss robustness factor; larger is more robust.
     pub bpl: f64,
 }
 
 impl Impairment {
-    /// The effective equipment impairment factor. `loss` is a share from 0 to 1; `burst` the mean length of runs of
-    /// losses over that of random losses.
+    /// The effective equipment impairment factor. `loss` is a share from 0 to 1; `burst` is the mean length of runs of
+    /// losses relative to that of random losses.
     #[must_use]
     pub fn effective(&self, loss: f64, burst: f64) -> f64 {
         let percent = 100.0 * loss;
@@ -30,14 +30,14 @@ impl Impairment {
     }
 }
 
-/// The delay impairment factor, Id, of this time from mouth to ear.
+/// The delay impairment factor, Id, at this mouth-to-ear delay.
 #[must_use]
 pub fn delay_impairment(mouth_to_ear: Duration) -> f64 {
     let ms = mouth_to_ear.as_millis_f64();
     talker_echo(ms) + listener_echo(ms) + pure_delay(ms)
 }
 
-/// Idte.
+/// Idte, the impairment by talker echo.
 fn talker_echo(ms: f64) -> f64 {
     if ms < 1.0 {
         return 0.0;
@@ -48,14 +48,14 @@ fn talker_echo(ms: f64) -> f64 {
     (above / 2.0 + libm::sqrt(above * above / 4.0 + 100.0) - 1.0) * (1.0 - libm::exp(-ms))
 }
 
-/// Idle, of an echo path of twice the delay.
+/// Idle, the impairment by listener echo, with an echo path of twice the delay.
 fn listener_echo(ms: f64) -> f64 {
     let rating = 10.5 * (WEPL + 7.0) * libm::pow(2.0 * ms + 1.0, -0.25);
     let above = SIGNAL_TO_NOISE - rating;
     above / 2.0 + libm::sqrt(above * above / 4.0 + 169.0)
 }
 
-/// Idd.
+/// Idd, the impairment by pure delay.
 fn pure_delay(ms: f64) -> f64 {
     if ms <= 100.0 {
         return 0.0;
@@ -71,7 +71,7 @@ pub fn rating(codec: Impairment, mouth_to_ear: Duration, loss: f64, burst: f64) 
     SIGNAL_TO_NOISE - WITH_THE_SIGNAL - delay_impairment(mouth_to_ear) - codec.effective(loss, burst)
 }
 
-/// The mean opinion score that belongs to a rating factor: from 1 to 4.5.
+/// The mean opinion score for a rating factor: from 1 to 4.5.
 #[must_use]
 pub fn mos(r: f64) -> f64 {
     if r <= 0.0 {

@@ -1,4 +1,4 @@
-//! The listener's side of a call: the jitter buffer, and the rating of what could be played.
+//! The listener of a call: the jitter buffer, and the rating of the speech that could be played.
 
 use std::collections::VecDeque;
 
@@ -6,15 +6,15 @@ use aqmkit_base::{Duration, Instant};
 
 use super::emodel::{self, Impairment};
 
-/// The length of a part of a call that is rated.
+/// Length of a rated interval.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// How long after its end an interval is rated.
+/// An interval is rated this long after its end, so that late packets can arrive.
 const GRACE: Duration = Duration::from_secs(2);
-/// The largest number of a spurt; the next one is 0.
+/// Largest spurt number; the next one is 0.
 const SPURTS: u32 = 0xff_ffff;
-/// Weight of the past in the estimates of delay and variation (ramjee94).
+/// Weight of the old value in the estimates of delay and variation (ramjee94).
 const PAST: f64 = 0.998_002;
-/// The buffer in variations (ramjee94).
+/// Buffer delay in units of the estimated variation (ramjee94).
 const VARIATIONS: f64 = 4.0;
 
 pub(super) const COUNTERS: &[&str] = &[
@@ -30,40 +30,40 @@ pub(super) const COUNTERS: &[&str] = &[
     "r_sum",
 ];
 
-/// How long after their sending the packets of a spurt are played.
+/// Determines the playout delay: the time from the sending of a packet to its playback.
 #[derive(Clone, Debug)]
 pub(super) struct JitterBuffer {
-    /// Time in addition to the delay of the first packet of a spurt; nothing if it adapts.
+    /// Time added to the delay of the first packet of a spurt; `None` for an adaptive buffer.
     fixed: Option<Duration>,
-    /// The least that an adaptive one adds to the mean delay, in seconds.
+    /// Minimum time that an adaptive buffer adds to the mean delay, in seconds.
     least: f64,
-    /// Estimates in seconds; nothing before the first packet.
+    /// Estimates in seconds; `None` before the first packet.
     delay: Option<f64>,
     variation: f64,
-    /// The spurt, and the time of its packets.
+    /// The current spurt, and the playout delay of its packets.
     spurt: Option<u32>,
     time: Duration,
 }
 
 impl JitterBuffer {
-    /// One that adds this time to the delay of the first packet of a spurt.
+    /// A buffer that adds this time to the delay of the first packet of a spurt.
     pub(super) fn fixed(time: Duration) -> Self {
         JitterBuffer { fixed: Some(time), ..JitterBuffer::adaptive(Duration::ZERO) }
     }
 
-    /// One that follows the variation of the delay, and adds at least this time to its mean.
+    /// A buffer that adapts to the variation of the delay, and adds at least this time to the mean delay.
     pub(super) fn adaptive(least: Duration) -> Self {
         let least = least.as_secs_f64();
         JitterBuffer { fixed: None, least, delay: None, variation: 0.0, spurt: None, time: Duration::ZERO }
     }
 
-    /// A packet of a spurt has come after this delay. Returns how long after their sending packets are played now.
+    /// Processes a packet of a spurt, which arrived after this delay. Returns the current playout delay.
     fn packet(&mut self, spurt: u32, delay: Duration) -> Duration {
         let secs = delay.as_secs_f64();
         let mean = self.delay.map_or(secs, |mean| PAST * mean + (1.0 - PAST) * secs);
         self.variation = PAST * self.variation + (1.0 - PAST) * (mean - secs).abs();
         self.delay = Some(mean);
-        // A packet of an earlier spurt that was overtaken changes nothing.
+        // A late packet of an earlier spurt changes nothing.
         let newer = self.spurt.is_none_or(|last| spurt != last && spurt.wrapping_sub(last) & SPURTS < SPURTS / 2);
         if newer {
             self.spurt = Some(spurt);
@@ -79,9 +79,9 @@ impl JitterBuffer {
 /// The packets sent in an interval.
 #[derive(Clone, Debug, Default)]
 struct Interval {
-    /// Of each packet, whether it could be played.
+    /// For each packet, whether it was played.
     played: Vec<bool>,
-    /// From sending to playing, of those that could, added up.
+    /// Sum of the playout delays of the played packets.
     delay: Duration,
 }
 
@@ -103,12 +103,12 @@ struct Counted {
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
     codec: Impairment,
-    /// From the mouth to the sending of a packet.
+    /// Time from the mouth to the sending of a packet.
     before: Duration,
     buffer: JitterBuffer,
-    /// When the first interval began.
+    /// Start of the first interval.
     began: Instant,
-    /// Intervals that have been rated.
+    /// Number of intervals that have been rated.
     rated: u64,
     /// The intervals after these.
     open: VecDeque<Interval>,
@@ -116,13 +116,13 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// The listener to speech in this codec, which is sent so long after it was spoken.
+    /// `before` is the time from the mouth to the sending of a packet.
     pub(super) fn new(codec: Impairment, before: Duration, buffer: JitterBuffer) -> Self {
         let (open, counted) = (VecDeque::new(), Counted::default());
         Listener { codec, before, buffer, began: Instant::ZERO, rated: 0, open, counted }
     }
 
-    /// The call begins.
+    /// Starts the first interval.
     pub(super) fn begin(&mut self, now: Instant) {
         self.began = now;
     }
@@ -158,7 +158,7 @@ impl Listener {
         }
     }
 
-    /// Rates the intervals whose packets have all been played or missed by now.
+    /// Rates the intervals whose grace time is over.
     pub(super) fn rate(&mut self, now: Instant) {
         while now >= self.began + INTERVAL * (self.rated + 1) + GRACE {
             self.rated += 1;
@@ -184,7 +184,7 @@ impl Listener {
         let mouth_to_ear = self.before + interval.delay / played;
         self.counted.delay += self.before * played + interval.delay;
         let loss = missed as f64 / due as f64;
-        // Runs of random losses have a mean length of 1 / (1 - loss).
+        // With random losses the mean length of runs is 1 / (1 - loss).
         let burst = if runs == 0 { 1.0 } else { (missed as f64 / runs as f64 * (1.0 - loss)).max(1.0) };
         let r = emodel::rating(self.codec, mouth_to_ear, loss, burst).max(0.0);
         self.counted.r += r;
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(wraps.packet(0, ms(20)), ms(80), "the next one after the last number");
     }
 
-    /// With 60 ms after the first packet's 30 ms, a packet may take 90 ms and not a nanosecond more.
+    /// With a buffer of 60 ms and a first packet with 30 ms of delay, a packet may take exactly 90 ms.
     #[test]
     fn a_packet_is_played_that_comes_just_in_time() {
         let codec = Impairment { ie: 0.0, bpl: 4.3 };
@@ -246,7 +246,7 @@ mod tests {
         listener.rate(at(12_000));
         let counted: Vec<f64> = (0..10).map(|i| listener.counter(i)).collect();
         assert_eq!(counted[..5], [3.0, 3.0, 1.0, 1.0, 3.0 * 172.0]);
-        // From the mouth to the ear: 20 ms of speech and 90 ms.
+        // Mouth to ear: 20 ms of speech and 90 ms.
         assert!((counted[5] - 2.0 * 0.11).abs() < 1e-9 && counted[6] == 2.0, "{counted:?}");
         assert_eq!(counted[8], 1.0);
     }
@@ -263,7 +263,7 @@ mod tests {
         }
     }
 
-    /// Of numbers that begin again, the nearer half is ahead.
+    /// Spurt numbers wrap around: the nearer half is ahead.
     #[test]
     fn a_spurt_is_later_within_half_of_all_numbers() {
         for (ahead, newer) in [(1, true), (SPURTS / 2 - 1, true), (SPURTS / 2, false), (SPURTS, false)] {
@@ -287,7 +287,7 @@ mod tests {
             assert_eq!(buffer.packet(1, ms(delay)), ms(70), "within a spurt nothing changes");
         }
         let time = buffer.packet(2, ms(60)).as_secs_f64();
-        // Delays of 60 ms on average that are 40 ms off.
+        // Delays with a mean of 60 ms and a mean deviation of 40 ms.
         assert!((time - (mean + 4.0 * variation)).abs() < 1e-3 && (time - 0.22).abs() < 0.001, "{time}");
     }
 }

@@ -1,4 +1,4 @@
-//! One session.
+//! One session of web pages.
 
 use std::sync::Arc;
 
@@ -13,31 +13,30 @@ const KINDS: &[&str] = &["object", "page"];
 const OBJECT: u8 = 0;
 const PAGE: u8 = 1;
 
-/// A page of which not all objects have come.
+/// A page that is not complete.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     number: u32,
     server: u32,
     started: Instant,
-    /// Objects not yet asked for, and when the next one is.
+    /// Objects not yet requested, and the time of the next request.
     left: u32,
     next: Instant,
-    /// Objects asked for that have not come.
+    /// Requested objects that have not arrived.
     awaited: u32,
     bytes: u64,
     failed: bool,
 }
 
-/// One session.
 pub(super) struct Session {
     law: Arc<Params>,
-    /// From the start of the traffic to the first page.
+    /// Time from the start of the traffic to the first page.
     delay: Duration,
-    /// Pages begun.
+    /// Number of pages started.
     begun: u32,
-    /// When the next page begins, if that is known.
+    /// Start of the next page, if it is known.
     next_page: Option<Instant>,
-    /// With pages that do not wait for each other, several may be on their way.
+    /// Several pages can be in progress if they do not wait for each other.
     pages: Vec<Page>,
     downloads: Downloads<u32>,
     completed: u64,
@@ -58,13 +57,13 @@ impl Session {
         }
     }
 
-    /// Does everything that is due now, and asks to be woken for what is next.
-    fn go_on(&mut self, cx: &mut Cx<'_>) {
+    /// Executes everything that is due, and requests the next wake-up.
+    fn run_due(&mut self, cx: &mut Cx<'_>) {
         if self.next_page.is_some_and(|at| at <= cx.now) {
             self.begin(cx);
         }
         for i in 0..self.pages.len() {
-            self.ask(i, cx);
+            self.request_due(i, cx);
         }
         self.end_pages(cx);
         let objects = self.pages.iter().filter(|p| p.left > 0).map(|p| p.next);
@@ -89,19 +88,19 @@ impl Session {
         self.begun += 1;
         self.next_page = None;
         if self.law.interpage_from == InterpageFrom::Start {
-            self.plan(cx);
+            self.schedule_page(cx);
         }
     }
 
-    /// Sets the time of the next page, if there is one.
-    fn plan(&mut self, cx: &mut Cx<'_>) {
+    /// Schedules the next page, if there is one.
+    fn schedule_page(&mut self, cx: &mut Cx<'_>) {
         if self.begun < self.law.pages {
             self.next_page = Some(cx.now + self.law.interpage(cx.rng));
         }
     }
 
-    /// Asks for the objects of a page that are due.
-    fn ask(&mut self, page: usize, cx: &mut Cx<'_>) {
+    /// Requests the objects of a page that are due.
+    fn request_due(&mut self, page: usize, cx: &mut Cx<'_>) {
         let page = &mut self.pages[page];
         while page.left > 0 && page.next <= cx.now {
             page.left -= 1;
@@ -125,21 +124,21 @@ impl Session {
             }
         }
         if ended && self.law.interpage_from == InterpageFrom::End {
-            self.plan(cx);
+            self.schedule_page(cx);
         }
     }
 
-    fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
-        let Some(done) = self.downloads.came(conn) else { return };
+    fn on_response(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+        let Some(done) = self.downloads.on_response(conn) else { return };
         cx.want(Action::Done(Exchange { kind: OBJECT, started: done.started, bytes: done.bytes }));
         self.account(done, false);
-        self.go_on(cx);
+        self.run_due(cx);
     }
 
-    fn gone(&mut self, conn: Conn, cx: &mut Cx<'_>) {
-        if let Some(lost) = self.downloads.gone(conn) {
+    fn on_close(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+        if let Some(lost) = self.downloads.on_close(conn) {
             self.account(lost, true);
-            self.go_on(cx);
+            self.run_due(cx);
         }
     }
 
@@ -159,11 +158,11 @@ impl Application for Session {
             _ if self.over => {}
             Event::Start => {
                 self.next_page = Some(cx.now + self.delay);
-                self.go_on(cx);
+                self.run_due(cx);
             }
-            Event::Wake => self.go_on(cx),
-            Event::Response(conn) => self.came(conn, cx),
-            Event::Closed(conn) | Event::Failed(conn) => self.gone(conn, cx),
+            Event::Wake => self.run_due(cx),
+            Event::Response(conn) => self.on_response(conn, cx),
+            Event::Closed(conn) | Event::Failed(conn) => self.on_close(conn, cx),
             Event::Opened(_) => {}
         }
     }

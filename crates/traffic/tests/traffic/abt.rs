@@ -39,12 +39,12 @@ fn seconds(times: impl Iterator<Item = aqmkit_base::Instant>) -> Vec<f64> {
 fn epochs_wait_for_what_they_were_seen_to_wait_for() {
     let host = play(FILE, r#"{"vectors": "x", "hosts": 2}"#, 0);
     assert_eq!(host.requests, [(300, 5000), (200, 700)]);
-    // The answer takes 100 ms and the acceptor's wait of 60 ms; then the initiator waits for 2 s.
+    // The request takes 100 ms to be answered and the acceptor waits 60 ms; then the initiator waits 2 s.
     assert_eq!(seconds(host.asked.iter().copied()), [1.0, 3.16]);
-    // An epoch's time is without the wait of the acceptor.
+    // An epoch excludes the acceptor's wait.
     let took: Vec<_> = host.done.iter().filter(|d| d.1.kind == 0).map(|d| d.0.since(d.1.started)).collect();
     assert_eq!(took, [Duration::from_millis(100); 2]);
-    // 3.16 + 0.1 + 0.01, half a second before the end, and the host's close of 100 ms.
+    // 3.16 + 0.1 + 0.01, half a second before the end, and 100 ms for the close.
     let (at, whole) = host.done.last().unwrap();
     assert_eq!((seconds([*at].into_iter()), whole.kind, whole.bytes), (vec![3.87], 1, 5700));
 }
@@ -68,14 +68,14 @@ fn a_server_may_speak_first_and_a_client_alone() {
     assert_eq!(host.app.counter(1), 1.0);
 }
 
-/// A client that sends twice before it is answered: the receipt of the first is nothing that anyone waits for.
+/// A client sends twice before the server answers: no step waits for the receipt of the first request.
 #[test]
 fn the_answer_is_to_the_last_of_several_requests() {
     let file = "S 0 3 1 1\nI 0 0 20\nI 500000 0 30\nA 0 3000 40\nI 0 1000 50\nA 0 0 60\nA 7 0 70\nI 0 2000 0\n";
     let host = play(file, r#"{"vectors": "x"}"#, 0);
     assert_eq!(host.requests, [(20, 0), (30, 40), (50, 60), (0, 70)]);
-    // The second request is at 0.5 s, its answer at 0.603 s, the third request a millisecond after it, its answer at 0.704 s, and the
-    // acceptor's last unit 7 us after.
+    // Second request at 0.5 s, its answer at 0.603 s; third request 1 ms later, its answer at 0.704 s; the acceptor's
+    // last unit 7 us after that.
     assert_eq!(seconds(host.asked.iter().copied()), [0.0, 0.5, 0.604, 0.704_007]);
     let epochs: Vec<(f64, u64)> =
         host.done.iter().filter(|d| d.1.kind == 0).map(|d| (d.1.started.as_secs_f64(), d.1.bytes)).collect();
@@ -87,7 +87,7 @@ fn the_answer_is_to_the_last_of_several_requests() {
     assert_eq!((seconds([*at].into_iter()), whole.started.as_secs_f64()), (vec![0.906_007], 0.0));
 }
 
-/// The file may begin with what the acceptor of a concurrent connection sends.
+/// In a concurrent connection the acceptor's lines may precede the initiator's.
 #[test]
 fn the_sides_of_a_concurrent_connection_may_stand_in_any_order() {
     let file = "C 0 2 3 1 1\nA 0 0 10\nA 100000 0 11\nI 0 0 20\nA 100000 0 12\nI 50000 0 21\nI 900000 0 0\n";
@@ -149,12 +149,12 @@ fn wrong_parameters_and_files_are_named() {
     assert!(given.prepare(&["nonsense".into()]).is_err_and(|e| e.to_string().starts_with("x.cvec line 1")));
 }
 
-/// Connections at 0, 1, 2 … 19 s, that at `n` with a request of `100 + n` bytes.
+/// Connections at 0, 1, … 19 s; connection `n` has a request of `100 + n` bytes.
 fn twenty() -> String {
     (0..20).map(|n| format!("SEQ {}000000 1 1 1\n> {}\nt 1000\n< 100\n", n, 100 + n)).collect()
 }
 
-/// The starts of a host's connections in seconds, with what each asks for.
+/// Start times in seconds of a host's connections, with the sizes of their requests.
 fn starts(json: &str) -> Vec<(u64, u64)> {
     let host = play(&twenty(), &format!(r#"{{"vectors": "x", "hosts": 1, {json}}}"#), 0);
     let opened = host.opens.iter().map(|o| o.0.as_secs_f64() as u64);

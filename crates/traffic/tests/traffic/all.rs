@@ -6,7 +6,7 @@ use aqmkit_traffic::registry::{self, ALL};
 use crate::harness::{Host, population, spec};
 use crate::pcap;
 
-/// A model as it is without parameters. The one that needs a file gets one.
+/// A model with default parameters; `pcap`, which needs a file, gets one.
 fn example(name: &str) -> Box<dyn Population> {
     if name == "pcap" { pcap::example() } else { population(name, "{}") }
 }
@@ -22,7 +22,7 @@ fn the_same_seed_is_the_same_run() {
             (host.opens, host.requests, sent, host.done)
         };
         assert_eq!(trace(0, 1), trace(0, 1), "{}", entry.name);
-        // A capture is what it is.
+        // A replayed capture does not depend on the seed.
         let same = trace(0, 1) == trace(0, 2);
         assert_eq!(same, entry.name == "pcap", "{} takes nothing from its seed", entry.name);
     }
@@ -52,7 +52,7 @@ fn counters_and_kinds_are_named_and_answer() {
     }
 }
 
-/// What is handed over has to be what was asked for: a file too many would be taken for another.
+/// A model rejects more files than it asked for.
 #[test]
 fn a_file_too_many_is_refused() {
     for entry in ALL.iter().filter(|entry| entry.name != "pcap") {
@@ -62,7 +62,7 @@ fn a_file_too_many_is_refused() {
     }
 }
 
-/// A model, its parameters with `$` in place of a value; the values at the ends that are taken, and those beyond that are not.
+/// A model, parameters with `$` as a placeholder, accepted boundary values, and rejected values just beyond them.
 type Bound = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
 const PACKET: (&[&str], &[&str]) = (&[r#""29b""#, r#""65535b""#], &[r#""28b""#, r#""65536b""#]);
@@ -185,7 +185,8 @@ fn what_parameters_may_be_ends_where_it_should() {
     }
 }
 
-/// What calibration turns, it finds turned; and a capture sent at another speed, or starts further apart, are another load.
+/// After calibration sets the load parameter, reading it returns the same value; the speed of a capture and the stretch
+/// of start times are loads, too.
 #[test]
 fn a_load_that_is_set_is_the_load_that_is_read() {
     let mut turned = Vec::new();
@@ -211,7 +212,7 @@ fn a_load_that_is_set_is_the_load_that_is_read() {
     assert!(['c', 's', 'v'].iter().all(|kind| turned.contains(kind)), "each kind is tried: {turned:?}");
 }
 
-/// What its check refuses, a model does not run.
+/// A model with parameters that its check rejects cannot be prepared.
 #[test]
 fn a_model_with_wrong_parameters_is_not_prepared() {
     for (model, params, _, refused) in BOUNDS {
@@ -224,7 +225,7 @@ fn a_model_with_wrong_parameters_is_not_prepared() {
     }
 }
 
-/// A model that reads marks runs on simulated hosts only: of the models as they are without parameters, that is none.
+/// Models that read marks run on simulated hosts only; with default parameters no model does.
 #[test]
 fn without_parameters_every_model_runs_on_live_hosts() {
     for entry in ALL {
@@ -232,7 +233,7 @@ fn without_parameters_every_model_runs_on_live_hosts() {
     }
 }
 
-/// Datagrams bear losses, and so does data without end; what is to be complete does not.
+/// Datagrams and endless transfers tolerate losses; transfers that must be complete do not.
 #[test]
 fn what_bears_losses() {
     for entry in ALL {
@@ -243,7 +244,7 @@ fn what_bears_losses() {
     assert!(!population("bulk", r#"{"size": "1mb"}"#).bears_loss());
 }
 
-/// The rows of a table of parameters: names, and defaults as they stand there.
+/// The rows of a page's parameter table: names and printed defaults.
 fn rows(page: &str) -> Vec<(String, String)> {
     let table = page.lines().skip_while(|line| !line.starts_with("| field | unit | default |")).skip(2);
     let mut rows = Vec::new();
@@ -261,7 +262,7 @@ fn rows(page: &str) -> Vec<(String, String)> {
     rows
 }
 
-/// Defaults that leave the parameter out: what is told of them.
+/// Parameters without a default value, and the words that the page has instead.
 const IN_WORDS: [(&str, &str, &str); 19] = [
     ("abt", "block", "none"),
     ("abt", "vectors", "none"),
@@ -284,7 +285,7 @@ const IN_WORDS: [(&str, &str, &str); 19] = [
     ("voip", "jitter_buffer", "adaptive"),
 ];
 
-/// A model whose parameter is set to the default of its page is the model without parameters.
+/// Setting a parameter to the default that its page prints does not change the model.
 #[test]
 fn defaults_are_those_of_the_page() {
     let mut words = Vec::new();

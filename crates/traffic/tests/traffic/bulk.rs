@@ -19,7 +19,7 @@ fn three_hundred_and_sixty_flows_are_seventy_two_for_each_server() {
     assert!((4.2..5.8).contains(&mean) && starts.iter().all(|s| (0.0..=10.0).contains(s)), "{mean}");
 }
 
-/// One server has all flows, two have every other.
+/// With one server it has all flows; with two, flows alternate between them.
 #[test]
 fn flows_take_turns_with_the_servers_there_are() {
     let p = population("bulk", r#"{"flows": 4, "stagger": "0s"}"#);

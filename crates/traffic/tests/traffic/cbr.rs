@@ -22,7 +22,7 @@ fn the_blast_is_1270_packets_of_1047_bytes_in_a_second() {
 
 #[test]
 fn an_awkward_rate_does_not_drift() {
-    // 3 Mb/s and 1075 bytes: a gap of 2866666.67 ns. An hour is 1 255 813.95 packets.
+    // 3 Mb/s and 1075 bytes: a gap of 2866666.67 ns, 1 255 813.95 packets per hour.
     let host = run("cbr", r#"{"rate": "3mbit"}"#, 3600);
     assert!((1_255_813..=1_255_814).contains(&host.sent.len()), "{}", host.sent.len());
 }
@@ -57,7 +57,7 @@ fn values_that_cannot_be_are_refused() {
 #[test]
 fn the_ramp_sends_what_the_line_integrates_to() {
     let host = run("ramp", "{}", 450);
-    // KB: triangle to 500, trapezium to 800, and back.
+    // In KB: a triangle up to 500, a trapezium up to 800, and the same down.
     let up = 86.0 * 500.0 / 2.0;
     let top = 64.0 * (500.0 + 800.0) / 2.0;
     for (at, kib) in [(90.0, 0.0), (176.0, up), (240.0, up + top), (304.0, up + 2.0 * top), (450.0, 2.0 * (up + top))] {
@@ -65,7 +65,7 @@ fn the_ramp_sends_what_the_line_integrates_to() {
         let expected: f64 = kib * 1024.0 / 1075.0;
         assert!((packets - expected).abs() <= 1.0, "{packets} until {at}, not {expected}");
     }
-    // Ten seconds up the first slope.
+    // The rate ten seconds into the first slope.
     let second = host.bytes_between(99.5, 100.5) / 1047.0 * 1075.0 / 1024.0;
     assert!((second - 58.14).abs() < 1.1, "{second}");
 }
@@ -90,7 +90,7 @@ fn a_step_and_a_rate_that_stays() {
     assert_eq!(line.time_of(5e6, &mut 0), Some(5.0));
     assert_eq!(line.time_of(13e6, &mut 0), Some(11.0));
     assert_eq!(Line::new(&[mbit(0, 0)]).time_of(1.0, &mut 0), None);
-    // Before the first point it is that of the first; without any there is nothing.
+    // Before the first point the rate is that of the first point; without points it is zero.
     let late = Line::new(&[mbit(10, 2), mbit(20, 0)]);
     assert_eq!((late.time_of(8e6, &mut 0), late.bits_at(10.0), late.bits_at(1e3)), (Some(4.0), 20e6, 30e6));
     assert_eq!(late.time_of(30.1e6, &mut 0), None);
@@ -98,7 +98,7 @@ fn a_step_and_a_rate_that_stays() {
     assert_eq!((none.time_of(1.0, &mut 0), none.bits_at(1e9), late.bits_at(-1.0)), (None, 0.0, 0.0));
 }
 
-/// What came before a silence was there when it began, not when it ends.
+/// The time of the last bit before a silence is when the silence begins, not when it ends.
 #[test]
 fn a_silence_keeps_nothing_back() {
     let mbit = |at, n| (Duration::from_secs(at), BitRate::from_mbps(n));

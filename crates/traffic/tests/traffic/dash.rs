@@ -2,7 +2,7 @@ use aqmkit_base::Duration;
 
 use crate::harness::{Host, population};
 
-/// A session of a viewer whose segments all take so long, and its counters by name.
+/// Runs a session in which each segment takes `answer`; also returns a function that reads counters by name.
 fn session(json: &str, answer: Duration, secs: u64) -> (Host, impl Fn(&str) -> f64) {
     let mut host = Host::new(&*population("dash", json), 0, 1);
     host.answer = answer;
@@ -13,7 +13,7 @@ fn session(json: &str, answer: Duration, secs: u64) -> (Host, impl Fn(&str) -> f
     (host, counter)
 }
 
-/// When the viewer asked for the first segment, in seconds.
+/// Time of the request for the first segment, in seconds.
 fn began(host: &Host) -> f64 {
     host.asked[0].as_secs_f64()
 }
@@ -21,7 +21,7 @@ fn began(host: &Host) -> f64 {
 #[test]
 fn segments_slower_than_the_video_stall_it_each_time() {
     let (host, counter) = session(r#"{"ladder": ["1mbit"]}"#, Duration::from_secs(6), 100);
-    // Each segment has 4 s of video and takes 6 s: 2 s of standstill before each but the first.
+    // Each segment has 4 s of video and takes 6 s: a stall of 2 s before each but the first.
     let segments = counter("segments");
     assert_eq!(segments, ((100.0 - began(&host)) / 6.0).floor());
     let since_last = 100.0 - began(&host) - 6.0 * segments;
@@ -52,7 +52,7 @@ fn the_buffer_never_holds_more_than_it_may() {
 fn a_fast_network_leads_to_the_highest_rate_and_a_slow_one_to_the_lowest() {
     for player in ["buffer", "rate"] {
         let json = format!(r#"{{"player": "{player}"}}"#);
-        // A response of 2,900,000 bytes in 100 ms and one of 117,500 bytes in 3.9 s.
+        // 2,900,000 bytes in 100 ms, and 117,500 bytes in 3.9 s.
         let (fast, _) = session(&json, Duration::from_millis(100), 1000);
         assert_eq!(fast.requests.last().unwrap().1, 5_800_000 * 4 / 8);
         let (slow, switches) = session(&json, Duration::from_millis(3900), 300);
@@ -61,8 +61,8 @@ fn a_fast_network_leads_to_the_highest_rate_and_a_slow_one_to_the_lowest() {
     }
 }
 
-/// Jiang et al. 2012: a bit rate may take 85 % of the throughput. Of 4 s of video at 1 Mbit/s in 1.65 s that is 2.06 Mbit/s, in 1.75 s it is 1.94 Mbit/s; at
-/// 2 Mbit/s, which come as fast, twice as much.
+/// Jiang et al. 2012: a bit rate may take 85 % of the throughput. 4 s of video at 1 Mbit/s in 1.65 s give 2.06 Mbit/s,
+/// in 1.75 s 1.94 Mbit/s; at 2 Mbit/s in the same times, twice as much.
 #[test]
 fn the_rate_rule_asks_for_what_the_throughput_allows() {
     let json = r#"{"player": "rate", "ladder": ["1mbit", "2mbit", "4mbit"]}"#;
@@ -76,7 +76,7 @@ fn the_rate_rule_asks_for_what_the_throughput_allows() {
 fn the_buffer_rule_climbs_the_ladder_step_by_step() {
     let (host, counter) = session("{}", Duration::from_secs(1), 400);
     let sizes: Vec<u64> = host.requests.iter().map(|r| r.1).collect();
-    // Each segment adds 3 s: the first 30 fill the reservoir of 90 s.
+    // Each segment adds 3 s of buffer: the first 30 fill the reservoir of 90 s.
     let first = sizes.iter().position(|&size| size > sizes[0]).unwrap();
     assert!((30..=34).contains(&first), "{first}");
     let mut distinct = sizes.clone();
@@ -89,7 +89,7 @@ fn long_start_ups_are_reached() {
     let json = r#"{"player": "rate", "buffer": "10s", "startup": "10s"}"#;
     let (host, counter) = session(json, Duration::from_millis(100), 60);
     assert!(counter("played_s") > 50.0);
-    // Three segments are 12 s.
+    // Three segments have 12 s of video.
     let (at, startup) = host.done.iter().find(|(_, e)| e.kind == 0).unwrap();
     assert!((at.since(startup.started).as_secs_f64() - 0.3).abs() < 1e-9);
 }
@@ -109,7 +109,7 @@ fn a_segment_is_asked_for_again_where_the_connection_fails() {
     assert_eq!(failing.done, []);
 }
 
-/// Segments of 4 s that take 6.3 s: the screen stands still for 2.3 s before each but the first, whatever the second it begins in.
+/// Segments of 4 s that take 6.3 s: a stall of 2.3 s before each but the first, wherever in a second it begins.
 #[test]
 fn a_stall_begins_when_the_buffer_is_empty() {
     let (host, counter) = session(r#"{"ladder": ["1mbit"]}"#, Duration::from_millis(6300), 200);
@@ -119,14 +119,15 @@ fn a_stall_begins_when_the_buffer_is_empty() {
     assert!((counter("played_s") - 4.0 * (segments - 1.0) - since_last.min(4.0)).abs() < 1e-6);
 }
 
-/// Once the buffer is full, a segment is asked for whenever there is room for it: one each 4 s, a buffer of 12 s less a segment
-/// before the end of what is there.
+/// With a full buffer a segment is requested whenever there is room for one: every 4 s, while 12 s less a segment are
+/// buffered.
 #[test]
 fn a_full_buffer_asks_for_a_segment_as_it_plays_one() {
     let json = r#"{"ladder": ["1mbit"], "buffer": "12s", "reservoir": "0s", "cushion": "1s"}"#;
     let (host, _) = session(json, Duration::from_millis(100), 200);
     let asked: Vec<f64> = host.asked.iter().map(|at| at.as_secs_f64() - began(&host)).collect();
-    // Playing begins at 0.1 s. Two more segments follow at once, for 8 s and less is buffered; the fourth when 8 s are left of 12.
+    // Playback begins at 0.1 s. Two segments are requested at once, as at most 8 s are buffered; the fourth when 8 s of
+    // 12 are left.
     let wanted = [0.0, 0.1, 0.2, 4.1, 8.1, 12.1, 16.1];
     assert!(asked.iter().zip(wanted).all(|(at, wanted)| (at - wanted).abs() < 1e-6), "{asked:?}");
     assert!(asked[3..].windows(2).all(|w| (w[1] - w[0] - 4.0).abs() < 1e-6), "{asked:?}");

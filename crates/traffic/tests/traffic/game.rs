@@ -24,7 +24,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The quantile of the largest extreme value distribution.
+/// Quantile function of the largest extreme value distribution.
 fn quantile(location: f64, scale: f64, share: f64) -> f64 {
     location - scale * (-share.ln()).ln()
 }
@@ -34,7 +34,7 @@ fn times_and_sizes_have_the_published_distributions() {
     let host = played("{}", 5000);
     for (values, location, scale) in [
         (gaps(&host.sent), 55.0, 6.0),
-        // Sizes are cut to whole bytes: half a byte on average.
+        // Sizes are rounded down to whole bytes: half a byte less on average.
         (sizes(&host.sent), 119.5, 36.0),
         (sizes(&host.replies), 44.5, 5.7),
     ] {
@@ -48,7 +48,7 @@ fn times_and_sizes_have_the_published_distributions() {
     assert!(gaps(&host.replies).iter().all(|gap| (gap - 40.0).abs() < 1e-6), "commands leave evenly");
 }
 
-/// Each direction begins within 40 ms, and neither waits for the other.
+/// Each direction starts within 40 ms, independently of the other.
 #[test]
 fn directions_begin_on_their_own() {
     let p = population("game", r#"{"players": 1000}"#);
@@ -95,7 +95,7 @@ fn every_arrival_is_an_exchange_with_its_delay() {
     let (updates, commands) = (of(0), of(1));
     assert!(updates.iter().enumerate().all(|(n, ms)| (ms - 20.0 - (n % 5) as f64).abs() < 1e-6));
     assert!(commands.iter().all(|ms| (ms - 70.0).abs() < 1e-6));
-    // Those that come after the end are counted, but are no exchanges of the run.
+    // Packets that arrive after the end are counted, but are not exchanges of the run.
     assert_eq!(host.counter("updates_received"), host.sent.len() as f64);
     assert_eq!(host.counter("commands_received"), host.replies.len() as f64);
     assert!(host.replies.len() - commands.len() <= 2 && host.sent.len() - updates.len() <= 1);

@@ -1,5 +1,5 @@
-//! A host without a network: it opens at once, answers after a fixed time, and checks that an application
-//! keeps to the protocol of actions.
+//! A host without a network: connections open at once, responses arrive after a fixed time. It checks that an
+//! application keeps to the protocol of actions.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,7 +29,7 @@ pub(crate) struct Sent {
 struct Open {
     server: u32,
     unanswered: VecDeque<u64>,
-    /// No more requests: the server or the client closes it.
+    /// No more requests may follow: the server or the client closes the connection.
     closing: bool,
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct Host {
     pub(crate) app: Box<dyn Application>,
     rng: Rng,
     pub(crate) servers: u32,
-    /// From request to response, and from an end to the other side's.
+    /// Time from a request to its response, and from a side's close to the other's.
     pub(crate) answer: Duration,
-    /// Every so many-th connection fails; 0 for none.
+    /// Every `fail_every`-th connection fails; 0 for none.
     pub(crate) fail_every: u64,
     now: Instant,
     wake: Option<Instant>,
-    /// By time and number.
+    /// Scheduled events by time and serial number.
     due: BTreeMap<(Instant, u64), Event>,
     serial: u64,
     open: BTreeMap<Conn, Open>,
@@ -53,20 +53,20 @@ pub(crate) struct Host {
     pub(crate) most_awaited: usize,
     pub(crate) opens: Vec<(Instant, u32)>,
     pub(crate) requests: Vec<(u64, u64)>,
-    /// When each request was made.
+    /// Times of the requests.
     pub(crate) asked: Vec<Instant>,
     pub(crate) pushes: Vec<(Instant, u64)>,
     pub(crate) done: Vec<(Instant, Exchange)>,
     pub(crate) sent: Vec<Sent>,
-    /// How long the datagram of this number is under way; nothing for one that is lost. Without this, none arrives.
+    /// Transit time of the n-th datagram; `None` if it is lost. Without a network, no datagram arrives.
     pub(crate) network: Option<fn(usize) -> Option<Duration>>,
-    /// Whether the datagram of this number is marked, if it is ECN-capable.
+    /// Whether the n-th datagram is marked, if it is ECN-capable.
     pub(crate) marks: Option<fn(usize) -> bool>,
-    /// The network for the datagrams from the client.
+    /// The same as `network`, for datagrams from the client.
     pub(crate) network_back: Option<fn(usize) -> Option<Duration>>,
-    /// Datagrams under way, by the time of their arrival and a number.
-    flights: BTreeMap<(Instant, u64), Arrival>,
-    /// Datagrams from the client.
+    /// Datagrams in transit, by arrival time and serial number.
+    in_transit: BTreeMap<(Instant, u64), Arrival>,
+    /// Datagrams that the client has sent.
     pub(crate) replies: Vec<Sent>,
     pub(crate) closes: usize,
 }
@@ -97,20 +97,20 @@ impl Host {
             network: None,
             marks: None,
             network_back: None,
-            flights: BTreeMap::new(),
+            in_transit: BTreeMap::new(),
             replies: Vec::new(),
             closes: 0,
         }
     }
 
-    /// Runs from `Start` at zero to `Stop` at `until`, and a minute on.
+    /// Runs from `Start` at zero to `Stop` at `until`, and one minute further.
     pub(crate) fn run(&mut self, until: Duration) {
-        self.tell(Event::Start);
+        self.notify(Event::Start);
         let end = Instant::ZERO + until;
         self.run_to(end);
         self.stopped = true;
         self.now = end;
-        self.tell(Event::Stop);
+        self.notify(Event::Stop);
         self.run_to(end + Duration::from_secs(60));
     }
 
@@ -119,7 +119,7 @@ impl Host {
             let due = self.due.first_key_value().map(|(k, _)| *k);
             let wake = self.wake.filter(|&w| due.is_none_or(|(at, _)| w < at));
             let next = wake.or(due.map(|d| d.0));
-            if let Some(flight) = self.flights.first_entry().filter(|f| f.key().0 <= next.unwrap_or(end).min(end)) {
+            if let Some(flight) = self.in_transit.first_entry().filter(|f| f.key().0 <= next.unwrap_or(end).min(end)) {
                 self.now = flight.key().0;
                 let arrival = flight.remove();
                 self.call(|app, cx| app.on_arrival(arrival, cx));
@@ -134,12 +134,12 @@ impl Host {
             } else {
                 self.due.remove(&due.unwrap()).unwrap()
             };
-            self.happened(event);
+            self.dispatch(event);
         }
     }
 
-    /// Settles the host's own books, then tells the application.
-    fn happened(&mut self, event: Event) {
+    /// Updates the host's own state, then passes the event to the application.
+    fn dispatch(&mut self, event: Event) {
         match event {
             Event::Response(conn) => {
                 let open = self.open.get_mut(&conn).expect("a response needs a connection");
@@ -150,10 +150,10 @@ impl Host {
             }
             _ => {}
         }
-        self.tell(event);
+        self.notify(event);
     }
 
-    fn tell(&mut self, event: Event) {
+    fn notify(&mut self, event: Event) {
         self.call(|app, cx| app.on_event(event, cx));
     }
 
@@ -166,7 +166,7 @@ impl Host {
         }
     }
 
-    fn later(&mut self, after: Duration, event: Event) {
+    fn schedule(&mut self, after: Duration, event: Event) {
         self.serial += 1;
         self.due.insert((self.now + after, self.serial), event);
     }
@@ -180,11 +180,11 @@ impl Host {
             }
             Action::Close { conn } => {
                 let open = self.open.get_mut(&conn).expect("closed what is not open");
-                // What has no response may still be on its way.
+                // Requests without a response may still be in transit.
                 assert!(!open.closing && open.unanswered.iter().all(|&response| response == 0));
                 open.closing = true;
                 self.closes += 1;
-                self.later(self.answer, Event::Closed(conn));
+                self.schedule(self.answer, Event::Closed(conn));
             }
             Action::Push { conn, bytes } => {
                 assert!(self.open.contains_key(&conn) && bytes > 0, "pushed on what is not open");
@@ -194,12 +194,12 @@ impl Host {
                 let marked = ecn.is_capable() && self.marks.is_some_and(|marks| marks(self.sent.len()));
                 let ecn_then = if marked { Ecn::Ce } else { ecn };
                 let arrival = Arrival { to: Side::Client, tag, len, sent: self.now, ecn: ecn_then };
-                self.fly(self.network, self.sent.len(), arrival);
+                self.transmit(self.network, self.sent.len(), arrival);
                 self.sent.push(Sent { at: self.now, len, tag, ecn });
             }
             Action::Reply { len, tag, ecn } => {
                 let arrival = Arrival { to: Side::Server, tag, len, sent: self.now, ecn };
-                self.fly(self.network_back, self.replies.len(), arrival);
+                self.transmit(self.network_back, self.replies.len(), arrival);
                 self.replies.push(Sent { at: self.now, len, tag, ecn });
             }
             Action::WakeAt(at) => self.wake = Some(at),
@@ -210,10 +210,10 @@ impl Host {
         }
     }
 
-    fn fly(&mut self, network: Option<fn(usize) -> Option<Duration>>, number: usize, arrival: Arrival) {
+    fn transmit(&mut self, network: Option<fn(usize) -> Option<Duration>>, number: usize, arrival: Arrival) {
         if let Some(delay) = network.and_then(|network| network(number)) {
             self.serial += 1;
-            self.flights.insert((self.now + delay, self.serial), arrival);
+            self.in_transit.insert((self.now + delay, self.serial), arrival);
         }
     }
 
@@ -224,10 +224,10 @@ impl Host {
         self.opens.push((self.now, server));
         self.opened += 1;
         if self.fail_every > 0 && self.opened.is_multiple_of(self.fail_every) {
-            self.later(self.answer, Event::Failed(conn));
+            self.schedule(self.answer, Event::Failed(conn));
             self.open.get_mut(&conn).unwrap().unanswered.push_back(0);
         } else {
-            self.later(Duration::ZERO, Event::Opened(conn));
+            self.schedule(Duration::ZERO, Event::Opened(conn));
         }
     }
 
@@ -246,25 +246,25 @@ impl Host {
         let awaited = self.open.values().map(|o| o.unanswered.len()).sum();
         self.most_awaited = self.most_awaited.max(awaited);
         if response != ENDLESS {
-            self.later(self.answer + think, Event::Response(conn));
+            self.schedule(self.answer + think, Event::Response(conn));
             if close {
-                self.later(self.answer * 2 + think, Event::Closed(conn));
+                self.schedule(self.answer * 2 + think, Event::Closed(conn));
             }
         }
     }
 
-    /// The value of a counter by its name.
+    /// Reads a counter by name.
     pub(crate) fn counter(&self, name: &str) -> f64 {
         let index = self.app.counters().iter().position(|n| *n == name);
         self.app.counter(index.unwrap_or_else(|| panic!("there is no counter {name}")))
     }
 
-    /// The servers that connections are open to now.
+    /// Servers with open connections.
     pub(crate) fn servers_in_use(&self) -> Vec<u32> {
         self.open.values().map(|o| o.server).collect()
     }
 
-    /// Bytes of payload in datagrams sent in `[from, to)` seconds.
+    /// Payload bytes of the datagrams sent in `[from, to)` seconds.
     pub(crate) fn bytes_between(&self, from: f64, to: f64) -> f64 {
         let inside = self.sent.iter().filter(|s| (from..to).contains(&s.at.as_secs_f64()));
         inside.map(|s| f64::from(s.len)).sum()

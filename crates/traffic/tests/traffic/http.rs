@@ -7,7 +7,7 @@ use crate::harness::{Host, population, spec};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Many users for an hour each, on a host where every reply takes `answer`.
+/// `n` users for an hour each, on a host where every reply takes `answer`.
 fn users(json: &str, n: usize, answer: Duration) -> Vec<Host> {
     let p = population("http-mah", json);
     let run = |i| {
@@ -32,13 +32,13 @@ fn what_users_ask_for_has_the_published_means() {
 
 #[test]
 fn three_thousand_users_ask_for_what_was_measured() {
-    // A page takes some 0.5 s: one exchange of 300 ms for half of them, two or more for the others.
+    // A page takes about 0.5 s: one exchange of 300 ms for half of them, two or more for the others.
     let hosts = users("{}", 1500, Duration::from_millis(300));
     let bytes = hosts.iter().map(|h| h.app.counter(2)).sum::<f64>();
     let replies = bytes / 1500.0 / 3600.0;
     let model = Params::default().users_with(&MahTables::default()).unwrap();
     assert!((replies / model.load_per_user(0.5) - 1.0).abs() < 0.05, "{replies}");
-    // On the wire: 52 bytes of headers for each 1448, and a handshake and an end of 60 + 2 x 52 for each file.
+    // On the wire: 52 bytes of headers for each 1448, and 60 + 2 x 52 bytes for the handshake and close of each file.
     let packets = (model.mean_page() / 1448.0 + 0.5 * 2.84).ceil();
     let wire = model.load_per_user(1.0) * (1.0 + (packets * 52.0 + 2.84 * 164.0) / model.mean_page());
     let kbit = wire * 3000.0 * 8.0 / 1000.0;

@@ -20,12 +20,13 @@ fn sum(hosts: &[Host], of: impl Fn(&Host) -> f64) -> f64 {
     hosts.iter().map(of).sum()
 }
 
-/// Half of the stays, and so of the objects, have persistent connections: two at most for 4.01 pages of 5.65 objects, where the others
-/// have 22.7. That is at most 2 / 24.7 = 8.1 % of the connections, and fewer where a stay has only pages of one object.
+/// Half of the stays, and so half of the objects, have persistent connections: at most two for 4.01 pages of 5.65
+/// objects, where the others have 22.7. That is at most 2 / 24.7 = 8.1 % of the connections, and less because some
+/// stays have only pages of one object.
 #[test]
 fn half_of_the_objects_come_on_a_twelfth_of_the_connections() {
     let hosts = users("{}", 1500, ANSWER, 3600);
-    // The browser closes persistent connections, the server the others.
+    // Persistent connections are closed by the browser, the others by the server.
     let open: f64 = sum(&hosts, |h| h.servers_in_use().len() as f64);
     let persistent = (sum(&hosts, |h| h.closes as f64) + open) / sum(&hosts, |h| h.opens.len() as f64);
     assert!((0.055..0.081).contains(&persistent), "{persistent}");
@@ -34,7 +35,8 @@ fn half_of_the_objects_come_on_a_twelfth_of_the_connections() {
     assert!((on_their_own / objects - 0.5).abs() < 0.05, "{}", on_their_own / objects);
 }
 
-/// "20,000 users" make "approximately 105 Mbps" in one direction (le04, 4.2), and 18 900 on each side do so here: nothing was fitted to it.
+/// "20,000 users" make "approximately 105 Mbps" in one direction (le04, 4.2); here 18 900 on each side do. Nothing was
+/// fitted to this.
 #[test]
 fn the_load_is_near_what_was_printed() {
     let hosts = users("{}", 4000, ANSWER, 3600);
@@ -42,10 +44,10 @@ fn the_load_is_near_what_was_printed() {
     let pages = per_second(sum(&hosts, |h| h.app.counter(0)));
     let objects = per_second(sum(&hosts, |h| h.requests.len() as f64));
     let opens = per_second(sum(&hosts, |h| h.opens.len() as f64));
-    // Sizes from their exact means: with such tails those of a run wander.
+    // Sizes are replaced by their exact means: with such heavy tails those of a run vary too much.
     let (top, embedded) = (pages * 14_886.0, (objects - pages) * 5665.0);
-    // In one direction: 52 bytes of headers for each 1448 and for one half-filled packet, 52 for every second packet acknowledged,
-    // 164 of handshake and end for a connection; and the requests of the users of the other side.
+    // In one direction: 52 bytes of headers for each 1448 and for one half-filled packet, 52 for every second packet
+    // acknowledged, 164 for handshake and close of a connection; and the requests of the other side's users.
     let packets = (top + embedded) / 1448.0 + 0.5 * objects;
     let requests = pages * 607.0 + (objects - pages) * 536.0 + objects * 52.0;
     let wire = top + embedded + packets * 52.0 + packets / 2.0 * 52.0 + opens * 2.0 * 164.0 + requests;
@@ -95,14 +97,15 @@ fn wrong_parameters_are_named() {
     assert!(wrong(r#"{"objects": ""}"#).contains("objects.cdf"));
 }
 
-/// Six small tables: in the order of the files top-level and embedded responses and requests, objects, think times. The header is not UTF-8.
+/// Six small tables in the order of the files: top-level and embedded responses and requests, objects, think times. The
+/// header is not valid UTF-8.
 fn published() -> Vec<Data> {
     let tables = ["7000 1", "500 0.5\n900 1", "300 1", "200 1", "1 0.25\n3 1", "10000 1.0"];
     tables.map(|table| Data::from(format!("# \u{a9} header\n{table}\n").as_str())).to_vec()
 }
 
-/// Top-level and embedded objects, pages and think times come from the files: 1 or 3 objects of a page, 7000 bytes for the first
-/// of a page and 500 or 900 for the others, 10 s of thinking.
+/// Objects, pages and think times come from the files: 1 or 3 objects per page, 7000 bytes for its first object and 500
+/// or 900 for the others, think times of 10 s.
 #[test]
 fn published_distributions_are_drawn_from() {
     let with = spec("http-unc", r#"{"data": "unc/"}"#);
@@ -132,7 +135,8 @@ fn published_distributions_are_drawn_from() {
         }
     }
     assert!((f64::from(single) / f64::from(pages) - 0.25).abs() < 0.03, "{single} of {pages}");
-    // 10 s of thinking, 0.25 s for the first object and, in three quarters of the pages, for two more at a time: 10.44 s.
+    // 10 s of thinking, 0.25 s for the first object and, for three quarters of the pages, 0.25 s for two more in
+    // parallel: 10.44 s.
     let expected = 200.0 * 600.0 / (10.25 + 0.75 * 0.25);
     assert!((f64::from(pages) / expected - 1.0).abs() < 0.1, "{pages} of {expected}");
 }

@@ -1,4 +1,4 @@
-//! The traffic models against a host that is no network: what they ask for, and when.
+//! Tests the traffic models on a host without a network: what they request, and when.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

@@ -19,7 +19,7 @@ fn stream(index: usize, secs: u64) -> Host {
     host
 }
 
-/// KB/s (of 1024 bytes) on the wire of one stream, in a stretch of its time.
+/// KB/s (of 1024 bytes) on the wire of one stream, from `from` to `to` seconds.
 fn load_of(movie: &Movie, stream: u64, from: f64, to: f64) -> f64 {
     let first = stream * 30_000;
     let frames = first + (from * 30.0) as u64..first + (to * 30.0) as u64;
@@ -27,7 +27,7 @@ fn load_of(movie: &Movie, stream: u64, from: f64, to: f64) -> f64 {
     frames.map(|n| f64::from(wire(n))).sum::<f64>() / (to - from) / 1024.0
 }
 
-/// The same of four streams.
+/// The same for four streams.
 fn load(movie: &Movie, from: f64, to: f64) -> f64 {
     (0..4).map(|i| load_of(movie, i, from, to)).sum()
 }
@@ -36,7 +36,7 @@ fn load(movie: &Movie, from: f64, to: f64) -> f64 {
 fn sizes_and_packets_are_those_of_table_a5() {
     let movie = movie();
     assert_eq!(movie.len(), 97 * 60 * 30);
-    // Type, mean bytes, packets per frame with tolerance, and the range of sizes.
+    // Type, mean bytes, packets per frame with tolerance, range of sizes.
     let rows = [
         (Kind::I, 6916.0, 5.26, 0.01, 2000, 14_000),
         (Kind::P, 1646.0, 1.69, 0.05, 100, 10_000),
@@ -83,7 +83,7 @@ fn loads_vary_as_in_table_a4() {
         let one = load_of(&movie, i, 0.0, 180.0);
         assert!((40.0..=50.0).contains(&one), "stream {i}: {one}");
     }
-    // Over the movie: 130 to over 200 in tens of seconds.
+    // Over the whole movie: 130 to over 200 KB/s, averaged over tens of seconds.
     let windows: Vec<f64> = (0..190).map(|i| load(&movie, f64::from(i) * 30.0, f64::from(i + 1) * 30.0)).collect();
     let least = windows.iter().copied().fold(f64::MAX, f64::min);
     let above = windows.iter().filter(|&&w| w > 200.0).count();
@@ -105,7 +105,7 @@ fn streams_begin_where_they_should() {
     for i in 0..4 {
         let mut host = Host::new(&*p, i, 1);
         host.run(Duration::from_secs(3));
-        // 30 frames a second, in groups of 6: 3003 frames are back to 3000.
+        // 30 frames a second, in groups of 6: 3003 frames are rounded down to 3000.
         let first = 3000 + 300 * i as u64;
         let bytes = |tag: u64| host.sent.iter().filter(|s| s.tag == tag).map(|s| s.len).sum::<u32>();
         assert!((0..30).all(|n| bytes(n) == movie.frame(first + n).size), "stream {i}");
@@ -121,7 +121,7 @@ fn one_stream_has_the_published_rates() {
     assert!((38.0..50.0).contains(&per_sec), "{per_sec} KB/s");
     let payload = host.bytes_between(0.0, 600.0) / host.sent.len() as f64;
     assert!((779.0..=889.0).contains(&payload), "{payload}");
-    // In the 66 ms of a stretch of 50 s: from nearly nothing to almost 8000 bytes.
+    // In 66 ms of a period of 50 s: from nearly nothing to almost 8000 bytes.
     let two_frames: Vec<f64> =
         (100..858).map(|i| host.bytes_between(f64::from(i) * 0.066, f64::from(i + 1) * 0.066)).collect();
     let (least, most) = two_frames.iter().fold((f64::MAX, 0.0_f64), |(l, h), &b| (l.min(b), h.max(b)));
@@ -155,7 +155,7 @@ fn streams_in_step_and_out_of_step_in_a_tenth_of_a_second() {
     near(2.0 * i + 2.0 * p + 8.0 * b, 19.0);
 }
 
-/// Plays `secs` of a stream through a network that loses packets independently.
+/// Plays a stream for `secs` seconds through a network with independent packet losses.
 fn playable(loss: f64, secs: u64) -> (f64, f64, f64) {
     let mut host = stream(0, secs);
     let mut rng = Rng::stream(5, "loss");
@@ -168,8 +168,8 @@ fn playable(loss: f64, secs: u64) -> (f64, f64, f64) {
     (count(0), count(1), count(2))
 }
 
-/// The share of the first `frames` frames that can be shown, in the mean: each needs all packets of its
-/// own and of those it depends on, by their places in `IBBPBB`.
+/// Expected share of playable frames among the first `frames`: each needs all packets of its own and of the frames that
+/// it depends on, according to its position in `IBBPBB`.
 fn expected(movie: &Movie, loss: f64, frames: u64) -> f64 {
     let packets = |n: u64| f64::from(movie.frame(n).size.div_ceil(MTU_SHARE));
     let chance = |n: u64| {
@@ -196,7 +196,7 @@ fn frames_that_can_be_shown_follow_the_product_of_the_chances() {
         let product = expected(&movie, loss, frames as u64);
         assert!((playable / frames - product).abs() < 0.01, "{} is not {product}", playable / frames);
         assert!(playable < complete && complete < frames);
-        // With the means of table A.5 it is the same but for the spread of the sizes.
+        // The mean sizes of table A.5 give the same, except for the effect of varying sizes.
         let group = Group { packets: [5.26, 1.69, 1.0], ..Group::PARRIS };
         assert!((group.playable(loss) - product).abs() < 0.06, "{} and {product}", group.playable(loss));
     }
@@ -231,7 +231,7 @@ fn a_trace_takes_the_place_of_the_movie() {
     assert!(e.is_err_and(|e| e.to_string().starts_with("film.txt line 2")));
 }
 
-/// What the counters say, counted a second time from the datagrams and the movie.
+/// Recounts the counters from the datagrams and the movie.
 #[test]
 fn counters_are_those_of_what_was_sent_and_came() {
     let mut host = stream(1, 100);

@@ -4,7 +4,7 @@ use aqmkit_base::{Duration, Ecn};
 
 use crate::harness::{Host, population};
 
-/// A call of two minutes over a path with 20 ms each way, which loses and marks packets by their number.
+/// A call of two minutes over a path with 20 ms in each direction. `lost` and `marks` decide by packet number.
 fn call(json: &str, lost: fn(usize) -> Option<Duration>, marks: fn(usize) -> bool) -> Host {
     let mut host = Host::new(&*population("call", json), 0, 1);
     (host.network, host.marks) = (Some(lost), Some(marks));
@@ -17,7 +17,7 @@ fn whole(_: usize) -> Option<Duration> {
     Some(Duration::from_millis(20))
 }
 
-/// What is sent in the second minute, in bits per second.
+/// Sending rate in the second minute, in bits per second.
 fn rate(host: &Host) -> f64 {
     host.bytes_between(60.0, 120.0) * 8.0 / 60.0
 }
@@ -45,7 +45,7 @@ fn packets_leave_evenly() {
     for packet in host.sent.iter().filter(|packet| packet.at.as_secs_f64() > 60.0) {
         let now = packet.at.as_secs_f64();
         if let Some((before, bits)) = last {
-            // At most the rate, which is the highest one.
+            // The pacer sends at most at the current rate, which is the maximum.
             assert!(now - before >= bits / 1.0e6 - 1e-6, "{before} {now} {bits}");
         }
         last = Some((now, 8.0 * f64::from(packet.len)));
@@ -56,13 +56,13 @@ fn packets_leave_evenly() {
 
 #[test]
 fn even_marks_lead_to_the_rate_of_the_equilibrium() {
-    // One of 20: 5 %, x = 2 ms * 25 = 50 ms, so 10 ms / 50 ms of 1.5 Mbit/s.
+    // One mark in 20 packets: 5 %, x = 2 ms * 25 = 50 ms, so 10 ms / 50 ms of 1.5 Mbit/s.
     let of = |json| rate(&call(json, whole, |n| n % 20 == 7));
     near(of(r#"{"control": "nada", "ecn": "ect0"}"#), 300e3);
     near(of(r#"{"control": "nada", "ecn": "ect1"}"#), 300e3);
     near(of(r#"{"control": "nada", "ecn": "ect0", "priority": 2.0}"#), 600e3);
     near(of(r#"{"control": "nada", "ecn": "ect0", "max_rate": "3mbit"}"#), 600e3);
-    // One of 33: 3 %, 18.4 ms.
+    // One in 33: 3 %, 18.4 ms.
     near(rate(&call(r#"{"control": "nada", "ecn": "ect0"}"#, whole, |n| n % 33 == 7)), 817e3);
     // Packets that are not ECN-capable are not marked.
     near(of(r#"{"control": "nada"}"#), 1.5e6);
@@ -70,22 +70,23 @@ fn even_marks_lead_to_the_rate_of_the_equilibrium() {
 
 #[test]
 fn even_losses_lead_to_the_rate_of_the_equilibrium() {
-    // One of 50: 2 %, x = 10 ms * 4, so a quarter of 6 Mbit/s. There is a loss in each half second.
+    // One loss in 50 packets: 2 %, x = 10 ms * 4, so a quarter of 6 Mbit/s. Each half second has a loss.
     let losing = |n: usize| (n % 50 != 7).then(|| Duration::from_millis(20));
     let host = call(r#"{"control": "nada", "max_rate": "6mbit"}"#, losing, |_| false);
     near(rate(&host), 1.5e6);
     assert!(host.counter("packets_repaired") > 50.0);
-    // The equilibrium of 1.5 Mbit/s would be 375 kbit/s, with a loss in a second: between them it ramps up.
+    // For a maximum of 1.5 Mbit/s the equilibrium would be 375 kbit/s, with one loss per second: between losses the
+    // rate ramps up.
     let rare = rate(&call(r#"{"control": "nada"}"#, losing, |_| false));
     assert!((500e3..1.2e6).contains(&rare), "{rare}");
-    // At a loss of 200 packets the signal is below what stops the growth at max_rate.
+    // With one loss in 200 packets the signal is too low to limit the rate below `max_rate`.
     let few = call(r#"{"control": "nada"}"#, |n| (n % 200 != 7).then(|| Duration::from_millis(20)), |_| false);
     near(rate(&few), 1.5e6);
 }
 
 #[test]
 fn a_standing_queue_leads_to_the_rate_of_the_equilibrium() {
-    // The first packets find no queue; later ones 30 ms, whatever is sent: 10 ms / 30 ms of 1.5 Mbit/s.
+    // The first packets have no queueing delay, later ones 30 ms at any rate: 10 ms / 30 ms of 1.5 Mbit/s.
     let queue = |n: usize| Some(Duration::from_millis(if n < 20 { 20 } else { 50 }));
     near(rate(&call(r#"{"control": "nada"}"#, queue, |_| false)), 500e3);
 }
@@ -100,8 +101,8 @@ fn without_reports_the_rate_falls_to_the_lowest() {
     assert!((rate / 153e3 - 1.0).abs() < 0.06, "{rate}");
 }
 
-/// Both directions of the path are in the round trip (RFC 8698 section 4.3: gamma falls with it): where they are together as long, the rate rises
-/// as fast, and on a longer path more slowly.
+/// The round trip includes both directions of the path (RFC 8698 section 4.3: gamma falls with it): the rate rises
+/// equally fast if the sum of both is equal, and more slowly on a longer path.
 #[test]
 fn a_long_path_back_ramps_up_as_a_long_path_there() {
     fn short(_: usize) -> Option<Duration> {

@@ -8,7 +8,7 @@ fn run(json: &str, seed: u64, seconds: u64) -> Host {
     host
 }
 
-/// Lengths of the bursts in packets, and of the silences beyond the gap in seconds.
+/// Lengths of the bursts in packets, and of the silences (without the gap) in seconds.
 fn bursts(host: &Host) -> (Vec<f64>, Vec<f64>) {
     let gap = 210.0 * 8.0 / 64_000.0;
     let (mut lengths, mut silences, mut packets) = (Vec::new(), Vec::new(), 1.0);
@@ -32,7 +32,7 @@ fn mean(xs: &[f64]) -> f64 {
 #[test]
 fn times_are_exponential_by_default() {
     let (lengths, silences) = bursts(&run("{}", 3, 40_000));
-    // 500 ms are 19.05 packets; rounding to at least one adds a little.
+    // 500 ms are 19.05 packets; the rounding to at least one packet adds a little.
     assert!((mean(&lengths) / 19.05 - 1.0).abs() < 0.02, "{}", mean(&lengths));
     assert!((mean(&silences) / 0.5 - 1.0).abs() < 0.02, "{}", mean(&silences));
     let above = silences.iter().filter(|&&s| s > 1.0).count() as f64 / silences.len() as f64;
@@ -42,7 +42,7 @@ fn times_are_exponential_by_default() {
 #[test]
 fn pareto_times_have_their_least_value_and_tail() {
     let (lengths, silences) = bursts(&run(r#"{"law": "pareto"}"#, 3, 40_000));
-    // From mean (shape - 1) / shape on: a third of the mean.
+    // The minimum is mean (shape - 1) / shape: a third of the mean.
     assert!(silences.iter().all(|&s| s > 0.5 / 3.0 - 1e-6) && lengths.iter().all(|&n| n >= 6.0));
     let above = silences.iter().filter(|&&s| s > 5.0 / 3.0).count() as f64 / silences.len() as f64;
     assert!((above / 0.1_f64.powf(1.5) - 1.0).abs() < 0.12, "{above}");
@@ -60,7 +60,7 @@ fn the_rate_is_the_peak_rate_in_a_burst_and_half_of_it_in_the_mean() {
 
 #[test]
 fn the_sum_of_pareto_sources_stays_bursty_over_time() {
-    // Variance of the load over 1 s and over 64 s: with independent values it falls to a 64th.
+    // Variance of the load over 1 s and over 64 s: with independent values it would fall to a 64th.
     let fall = |law: &str| {
         let mut counts = vec![0.0; 16_384];
         let p = population("on-off", &format!(r#"{{"flows": 20, "law": "{law}", "shape": 1.2}}"#));

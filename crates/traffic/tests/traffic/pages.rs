@@ -2,14 +2,14 @@ use aqmkit_base::Duration;
 
 use crate::harness::{Host, population};
 
-/// A user who reads for 10 s on average, with answers after 100 ms.
+/// A user with a mean reading time of 10 s and responses after 100 ms.
 fn browse(json: &str, secs: u64) -> Host {
     let mut host = Host::new(&*population("pages", json), 0, 1);
     host.run(Duration::from_secs(secs));
     host
 }
 
-/// Milliseconds and bytes of the exchanges of a kind.
+/// Durations in milliseconds and bytes of the exchanges of one kind.
 fn exchanges(host: &Host, kind: u8) -> Vec<(f64, u64)> {
     let of = host.done.iter().filter(|(_, e)| e.kind == kind);
     of.map(|(at, e)| (at.since(e.started).as_millis_f64(), e.bytes)).collect()
@@ -22,7 +22,7 @@ fn pages_have_the_published_weights_and_numbers_of_objects() {
     assert!(pages.len() > 3000, "{}", pages.len());
     let mut weights: Vec<u64> = pages.iter().map(|page| page.1).collect();
     weights.sort_unstable();
-    // The published median of 2652 KB, and headers of 71 objects.
+    // The published median of 2652 KB, and headers for 71 objects.
     let median = weights[weights.len() / 2] as f64;
     assert!((median / (2_652_000.0 + 71.0 * 300.0) - 1.0).abs() < 0.06, "{median}");
     let objects = host.counter("objects") / host.counter("pages");
@@ -34,7 +34,7 @@ fn pages_have_the_published_weights_and_numbers_of_objects() {
     assert_eq!(bytes as f64, host.counter("bytes_received"));
 }
 
-/// The bytes of a page are those of its objects, and a page is drawn with what has come by then.
+/// A page has the bytes of its objects; its rendering includes only objects that had arrived by then.
 #[test]
 fn pages_hold_the_bytes_of_their_objects() {
     let host = browse(r#"{"think": "5s"}"#, 500);
@@ -46,17 +46,18 @@ fn pages_hold_the_bytes_of_their_objects() {
 
 #[test]
 fn a_page_is_the_document_then_two_waves() {
-    // Over HTTP/2 the handshake is an exchange of its own: 200 ms for the document, and the same for each domain of a wave.
+    // Over HTTP/2 the handshake is an exchange of its own: 200 ms for the document, and 200 ms for each new domain in a
+    // wave.
     let host = browse(r#"{"think": "10s"}"#, 3000);
     let (renders, pages) = (exchanges(&host, 1), exchanges(&host, 2));
     assert!(renders.len() == pages.len() && pages.len() > 200);
     for ((render, drawn), (page, all)) in renders.iter().zip(&pages) {
         assert!(page > render && all > drawn, "{render} {page}");
-        // Document, first wave, second wave: the last one may need no new domain.
+        // Document, first wave, second wave; the second wave may need no new domain.
         assert!((300.0..2500.0).contains(render) && *page >= render + 100.0, "{render} {page}");
     }
     let parsing: f64 = pages.iter().map(|page| page.0).sum::<f64>() / pages.len() as f64;
-    // Three times 100 to 200 ms and twice 130 ms.
+    // Three times 100 to 200 ms, and twice 130 ms.
     assert!((650.0..880.0).contains(&parsing), "{parsing}");
 }
 
@@ -67,7 +68,7 @@ fn http3_saves_a_round_trip_for_each_wave_of_new_domains() {
         let renders = exchanges(&host, 1);
         renders.iter().map(|render| render.0).sum::<f64>() / renders.len() as f64
     };
-    // The document's connection, and those of the first wave.
+    // On the document's connection, and on those of the first wave.
     let saved = load("http2") - load("http3");
     assert!((160.0..240.0).contains(&saved), "{saved}");
 }
@@ -91,7 +92,7 @@ fn a_domain_has_one_connection_at_a_time_and_none_after_its_page() {
     let host = browse(r#"{"think": "5s"}"#, 1000);
     let pages = host.counter("pages");
     assert!(host.opens.len() as f64 > 5.0 * pages, "{} for {pages} pages", host.opens.len());
-    // All but the connections of the last page are closed.
+    // All connections are closed except those of the last page.
     assert!(host.opens.len() - host.closes <= 60);
     assert!(host.most_awaited > 20, "requests of a wave leave at once");
 }

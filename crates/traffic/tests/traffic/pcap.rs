@@ -36,7 +36,7 @@ fn prepare(json: &str, lines: &[Line]) -> Result<Box<dyn Population>, ParamError
     spec("pcap", json).prepare(&data(lines))
 }
 
-/// A capture, as it is handed over.
+/// A capture as it is passed to `prepare`.
 pub(crate) fn file() -> Vec<Data> {
     data(&LINES)
 }
@@ -46,7 +46,7 @@ pub(crate) fn example() -> Box<dyn Population> {
     prepare(r#"{"file": "a.pcap", "from": "10.0.0.1"}"#, &LINES).unwrap()
 }
 
-/// What each flow sends within 99 ms: milliseconds and bytes of payload.
+/// Packets of each flow within 99 ms: milliseconds and payload bytes.
 fn sent(json: &str) -> Vec<Vec<(f64, u32)>> {
     let population = prepare(json, &LINES).unwrap();
     let flow = |i| {
@@ -76,11 +76,11 @@ fn twice_as_fast_is_half_the_time() {
 
 #[test]
 fn a_loop_begins_again_after_the_mean_gap() {
-    // 40 ms and a gap of 10 ms.
+    // 40 ms, and the mean gap of 10 ms.
     let flows = sent(r#"{"file": "a.pcap", "loop": true}"#);
     assert_eq!(flows[1], [(10.0, 12), (60.0, 12)]);
     assert_eq!(flows[0].iter().map(|s| s.0).collect::<Vec<_>>(), [0.0, 20.0, 20.0, 50.0, 70.0, 70.0]);
-    // Two packets have one gap.
+    // Two packets have a single gap.
     let two = prepare(r#"{"file": "a.pcap", "loop": true}"#, &LINES[..2]).unwrap();
     let mut host = Host::new(&*two, 0, 1);
     host.run(Duration::from_millis(99));

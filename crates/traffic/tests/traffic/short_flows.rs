@@ -8,7 +8,7 @@ fn run(json: &str, seconds: u64) -> Host {
     host
 }
 
-/// The share of the sizes above `x`.
+/// Share of the sizes above `x`.
 fn above(host: &Host, x: f64) -> f64 {
     host.requests.iter().filter(|r| r.1 as f64 > x).count() as f64 / host.requests.len() as f64
 }

@@ -33,12 +33,13 @@ fn a_flow_has_the_published_rates_and_sizes() {
     assert!(packets.iter().all(|p| p.len <= 1472));
 }
 
-/// The second packet of a frame is uniform on 100 to 632 bytes, and that of a frame of one on 600 to 1440, all shifted by the same few bytes.
+/// The second packet of a frame is uniform on 100 to 632 bytes, the only packet of a frame on 600 to 1440 bytes; all
+/// are shifted by the same few bytes.
 #[test]
 fn frames_have_the_sizes_of_the_page() {
     let trace = Trace::proshare(FRAME, Duration::ZERO);
     let video: Vec<_> = trace.packets().iter().filter(|p| p.len != 200 || p.at.as_nanos() % 100_000_000 != 0).collect();
-    // Frames come 15 times a second, the first a third of a frame after the sound.
+    // 15 frames per second, the first a third of a frame interval after the sound.
     assert!((video[0].at.as_secs_f64() - 1.0 / 45.0).abs() < 1e-9);
     assert!(video.iter().all(|p| ((p.at.as_secs_f64() * 15.0 - 1.0 / 3.0).fract() + 1e-6).fract() < 2e-6));
     let (mut seconds, mut ones) = (Vec::new(), Vec::new());
@@ -54,7 +55,7 @@ fn frames_have_the_sizes_of_the_page() {
     }
     assert!((seconds.len() as f64 / (seconds.len() + ones.len()) as f64 - 11.0 / 15.0).abs() < 0.02);
     assert_eq!(seconds.len() + ones.len(), 294 * 15);
-    // 26 packets with headers in 15 frames; sizes are rounded, not cut.
+    // 26 packets with headers for 15 frames; sizes are rounded to the nearest byte.
     let payload = video.iter().map(|p| f64::from(p.len)).sum::<f64>() / (294.0 * 15.0);
     assert!((payload + 28.0 * 26.0 / 15.0 - FRAME).abs() < 0.05, "{payload}");
     let ends = |of: &[f64]| of.iter().fold((f64::MAX, 0.0_f64), |(low, high), x| (low.min(*x), high.max(*x)));
@@ -68,7 +69,7 @@ fn frames_have_the_sizes_of_the_page() {
     assert!((mean(&seconds) - shift - 366.0).abs() < 10.0 && (mean(&ones) - shift - 1020.0).abs() < 20.0);
 }
 
-/// Bytes a second with headers of the one conference of this trace.
+/// Bytes per second, with headers, of a conference with this trace.
 fn rate(trace: &Trace) -> f64 {
     trace.packets().iter().map(|p| f64::from(p.len + 28)).sum::<f64>() / 294.0
 }
@@ -134,14 +135,14 @@ fn a_trace_file_takes_its_place() {
     assert!(with.prepare(&["0 100\nx\n".into()]).is_err_and(|e| e.to_string().contains("call.txt line 2")));
 }
 
-/// A file of the synthetic trace is the same stream: each packet, and the loop but for its end.
+/// A trace file with the packets of the synthetic trace gives the same packets; only the end of the loop differs.
 #[test]
 fn a_file_of_the_synthetic_trace_is_the_same_stream() {
     let builtin = Trace::proshare(1626.0, Duration::ZERO);
     let lines = builtin.packets().iter().map(|p| format!("{:.9} {}\n", p.at.as_secs_f64(), p.len));
     let read = Trace::parse("call.txt", &lines.collect::<String>()).unwrap();
     assert_eq!(read.packets(), builtin.packets());
-    // The file ends with its last packet, 44 ms before the end of the loop, and goes on after a mean gap, 28 ms.
+    // The file's loop ends one mean gap (28 ms) after its last packet, the synthetic one 44 ms after it.
     let shorter = builtin.length() - read.length();
     assert!((10.0..20.0).contains(&shorter.as_millis_f64()), "{shorter}");
 }

@@ -8,7 +8,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A call over a network, and 52 s later: four intervals are rated then, of 500 packets each.
+/// Runs a call over a network for 52 s: four intervals of 500 packets are rated by then.
 fn call(json: &str, network: fn(usize) -> Option<Duration>) -> Host {
     let mut host = Host::new(&*population("voip", json), 0, 1);
     host.network = Some(network);
@@ -17,7 +17,7 @@ fn call(json: &str, network: fn(usize) -> Option<Duration>) -> Host {
     host
 }
 
-/// The mean score of a call.
+/// The mean opinion score of a call.
 fn score(host: &Host) -> f64 {
     host.counter("mos_sum") / host.counter("mos_intervals")
 }
@@ -46,11 +46,11 @@ fn with_silence_suppression_speech_is_sent_in_spurts() {
     assert!((share - 0.387).abs() < 0.01, "{share}");
     let gaps: Vec<f64> = host.sent.windows(2).map(|pair| pair[1].at.since(pair[0].at).as_secs_f64()).collect();
     let spurts = gaps.iter().filter(|gap| **gap > 0.03).count() as f64;
-    // A pause shorter than a packet is not seen, nor is a spurt.
+    // Pauses and spurts shorter than a packet are not visible.
     assert!((20_000.0 / spurts / 2.591 - 1.0).abs() < 0.05, "{spurts}");
 }
 
-/// A call is met in a spurt with the chance of its share of the time, 1.004 s of 2.591 s; else it sends only after a pause.
+/// A call starts in a spurt with probability 1.004 s / 2.591 s; otherwise it sends only after a pause.
 #[test]
 fn a_call_begins_in_a_spurt_or_in_a_pause() {
     let p = population("voip", r#"{"vad": true}"#);
@@ -70,8 +70,9 @@ fn codecs_have_the_published_impairments() {
     assert_eq!([Codec::G711, Codec::G711Bare, Codec::G729].map(of), [(0.0, 25.1), (0.0, 4.3), (11.0, 19.0)]);
 }
 
-/// G.107 section 3.5, at delays where its talker echo still has the term 6 exp(-0.3 T^2): worked out apart from the code, with
-/// Roe = 94.77 and Re = 80 + 2.5 (TERV - 14), where TERV = 65 - 40 lg((1 + T/10) / (1 + T/150)) + 6 exp(-0.3 T^2).
+/// G.107 section 3.5, at delays where the term 6 exp(-0.3 T^2) of the talker echo is not negligible; computed
+/// independently of the code, with Roe = 94.77 and Re = 80 + 2.5 (TERV - 14), where TERV = 65 - 40 lg((1 + T/10) / (1 +
+/// T/150)) + 6 exp(-0.3 T^2).
 #[test]
 fn the_talker_hears_an_echo_of_few_milliseconds() {
     for (delay, rated) in [(1, 93.267_47), (2, 93.211_88), (3, 93.142_21)] {
@@ -86,7 +87,7 @@ fn a_call_without_trouble_is_rated_by_its_delay() {
         let host = call(json, |_| Some(ms(30)));
         assert_eq!([host.counter("packets_missed"), host.counter("packets_late")], [0.0; 2]);
         assert_eq!([host.counter("packets_due"), host.counter("packets_played")], [2500.0; 2]);
-        // The network's 30 ms and the least buffer of a packet.
+        // 30 ms of network delay, and the minimum buffer of one packet.
         let mouth_to_ear = ms(before + 30 + 20);
         let mean = host.counter("delay_sum_s") / 2500.0;
         assert!((mean - mouth_to_ear.as_secs_f64()).abs() < 1e-6, "{mean}");
@@ -109,7 +110,7 @@ fn the_delay_of_the_path_counts_for_the_rating_only() {
 
 #[test]
 fn single_losses_cost_what_the_e_model_says_and_bursts_more() {
-    // Of 100 packets one; of 500 packets five in a row.
+    // One of 100 packets; five consecutive ones of 500.
     let single = call(r#"{"codec": "g711-bare"}"#, |n| (n % 100 != 0).then_some(ms(30)));
     let burst = call(r#"{"codec": "g711-bare"}"#, |n| (n % 500 >= 5).then_some(ms(30)));
     assert_eq!([single.counter("packets_missed"), burst.counter("packets_missed")], [25.0; 2]);
@@ -117,7 +118,7 @@ fn single_losses_cost_what_the_e_model_says_and_bursts_more() {
     assert!((score(&single) - mos(r(1.0))).abs() < 1e-4, "{}", score(&single));
     assert!((score(&burst) - mos(r(5.0 * 0.99))).abs() < 1e-4, "{}", score(&burst));
     assert!(score(&burst) < score(&single));
-    // Every other packet: runs of one are shorter than those of random losses, and count as these.
+    // Every other packet: the runs are shorter than those of random losses, so the burst ratio is 1.
     let even = call(r#"{"codec": "g711-bare"}"#, |n| (n % 2 == 0).then_some(ms(30)));
     let r_even = rating(Codec::G711Bare.impairment(), ms(70), 0.5, 1.0);
     assert!((even.counter("r_sum") / 5.0 - r_even).abs() < 1e-3, "{} {r_even}", even.counter("r_sum"));
@@ -127,11 +128,12 @@ fn single_losses_cost_what_the_e_model_says_and_bursts_more() {
 
 #[test]
 fn a_packet_that_comes_too_late_is_lost() {
-    // Every tenth packet takes 100 ms more: beyond a buffer of 60 ms, within one of 120 ms unless it is the first of a spurt.
+    // Every tenth packet is delayed by 100 ms: too late for a buffer of 60 ms, but not for one of 120 ms unless it is
+    // the first packet of a spurt.
     let network = |n: usize| Some(ms(if n % 10 == 9 { 130 } else { 30 }));
     let short = call(r#"{"jitter_buffer": "60ms"}"#, network);
     let late = short.counter("packets_late");
-    // In 52 s there are 260 of them. Those of the last two seconds are not rated yet.
+    // In 52 s there are 260 of them; those of the last two seconds are not yet rated.
     assert!(late > 150.0 && late <= 261.0, "{late}");
     let missed = short.counter("packets_missed");
     assert!(missed <= late && missed >= late - 11.0, "{missed} of {late}");
@@ -149,7 +151,7 @@ fn an_adaptive_buffer_learns_the_jitter() {
     let mut longer = Host::new(&*population("voip", "{}"), 0, 1);
     longer.network = host.network;
     longer.run(Duration::from_secs(240));
-    // Delays from 20 to 120 ms, 30 ms off their mean: four variations are enough for all.
+    // Delays from 20 to 120 ms, with a mean deviation of 30 ms: four times that covers all of them.
     assert!(late_at_first > 0.0 && longer.counter("packets_late") == late_at_first, "{late_at_first}");
 }
 

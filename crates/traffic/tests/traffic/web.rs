@@ -22,10 +22,10 @@ fn objects_and_sizes_follow_their_laws() {
     let hosts = sessions(r#"{"sessions": 400}"#, SHORT, 2000);
     let sizes: Vec<f64> = hosts.iter().flat_map(|h| &h.requests).map(|r| r.1 as f64 / 500.0).collect();
     let pages: f64 = hosts.iter().map(|h| h.app.counter(0)).sum();
-    // The exponential, rounded up, has mean 1 / (1 - exp(-1 / mean)).
+    // An exponential variable rounded up has mean 1 / (1 - exp(-1 / mean)).
     let objects = 1.0 / (1.0 - (-0.1_f64).exp());
     assert!((sizes.len() as f64 / pages / objects - 1.0).abs() < 0.02, "{}", sizes.len() as f64 / pages);
-    // Rounded up, so the share above a whole number of packets is that of the law itself.
+    // Sizes are rounded up, so the share above a whole number of packets is that of the unrounded distribution.
     for x in [1.0, 5.0, 24.0, 100.0, 1000.0_f64] {
         let share = sizes.iter().filter(|&&s| s > x).count() as f64 / sizes.len() as f64;
         let law = (1.0 + x / (24.0 * 0.2)).powf(-1.2);
@@ -37,7 +37,8 @@ fn objects_and_sizes_follow_their_laws() {
 
 #[test]
 fn fifty_sessions_offer_about_five_megabits() {
-    // With a tail exponent of 1.2 a run's mean size wanders; what is asked for is pages, and their mean is known.
+    // With a tail exponent of 1.2 a run's mean size varies too much: count the requested objects, whose mean size is
+    // known.
     let hosts = sessions("{}", SHORT, 800);
     let objects: f64 = hosts.iter().map(|h| h.requests.len() as f64).sum();
     let mean_object = 500.0 * 24.5;

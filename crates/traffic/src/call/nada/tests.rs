@@ -1,4 +1,4 @@
-//! The equations of RFC 8698 worked by hand, and the whole against a literal transcription of its pseudo-code.
+//! The equations of RFC 8698 worked by hand, and the controller against a literal transcription of its pseudo-code.
 
 use aqmkit_base::Rng;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const BOUNDS: Bounds = Bounds { least: 150e3, most: 1.5e6 };
 
-fn nada(rate: f64) -> Nada {
+fn controller(rate: f64) -> Nada {
     Nada::new(rate, BOUNDS, 1.0, 30.0)
 }
 
@@ -20,33 +20,34 @@ fn near(is: f64, wanted: f64) {
 
 #[test]
 fn the_ramp_is_bounded_by_the_queue_that_it_may_cause() {
-    // 50 / (100 + 100 + 120); with no round trip 50 / 220, still below a half.
+    // 50 / (100 + 100 + 120); with an RTT of zero 50 / 220, still below the bound of 0.5.
     near(gamma(100.0), 0.15625);
     near(gamma(0.0), 50.0 / 220.0);
-    let mut it = nada(200e3);
+    let mut nada = controller(200e3);
     // 500 bytes every 10 ms, 400 kbit/s, and no queue.
-    (1..=60).for_each(|i| it.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0), 500, false));
-    it.report(ms(700.0), ms(650.0), Duration::from_millis(100));
+    (1..=60).for_each(|i| nada.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0), 500, false));
+    nada.report(ms(700.0), ms(650.0), Duration::from_millis(100));
     // 51 packets in the half second up to 650 ms, both ends included.
-    near(it.rate(), 1.15625 * 51.0 * 4000.0 / 0.5);
-    // It never falls while it ramps up.
-    it.rate = 1.2e6;
-    it.report(ms(700.0), ms(650.0), Duration::from_millis(100));
-    near(it.rate(), 1.2e6);
+    near(nada.rate(), 1.15625 * 51.0 * 4000.0 / 0.5);
+    // The rate never falls while ramping up.
+    nada.rate = 1.2e6;
+    nada.report(ms(700.0), ms(650.0), Duration::from_millis(100));
+    near(nada.rate(), 1.2e6);
 }
 
 #[test]
 fn the_gradual_update_follows_offset_and_change() {
-    let mut it = nada(1e6);
-    it.before = 15.0;
-    // Offset 20 - 10 * 1.5 = 5: half of 100 / 500 of 5 / 500 of a Mbit/s is 1000; the change of 5 takes 5 / 500 of it, 10000.
-    near(it.gradual(20.0, 100.0), 989_000.0);
-    // At the equilibrium PRIO XREF RMAX / r it rests.
-    it.before = 15.0;
-    near(it.gradual(15.0, 100.0), 1e6);
-    // Of double weight, the same signal lets it grow: offset 15 - 30.
-    it.priority = 2.0;
-    near(it.gradual(15.0, 100.0), 1e6 * (1.0 + 0.5 * 0.2 * 15.0 / 500.0));
+    let mut nada = controller(1e6);
+    nada.before = 15.0;
+    // Offset 20 - 10 * 1.5 = 5: 0.5 * (100 / 500) * (5 / 500) * 1 Mbit/s = 1000; the change of the signal by 5 takes 5
+    // / 500 of the rate, 10000.
+    near(nada.gradual(20.0, 100.0), 989_000.0);
+    // At the equilibrium signal PRIO XREF RMAX / r the rate is constant.
+    nada.before = 15.0;
+    near(nada.gradual(15.0, 100.0), 1e6);
+    // With double weight the rate grows at the same signal: offset 15 - 30.
+    nada.priority = 2.0;
+    near(nada.gradual(15.0, 100.0), 1e6 * (1.0 + 0.5 * 0.2 * 15.0 / 500.0));
 }
 
 #[test]
@@ -59,24 +60,24 @@ fn warping_begins_at_50_ms_and_lowers_longer_delays() {
 
 #[test]
 fn the_signal_adds_squares_of_the_ratios() {
-    let mut it = nada(1e6);
+    let mut nada = controller(1e6);
     for i in 0..50 {
         if i == 25 {
-            it.lost(Duration::from_millis(100));
+            nada.lost(Duration::from_millis(100));
         } else {
-            it.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0), 500, i == 40);
+            nada.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0), 500, i == 40);
         }
     }
-    // One of 50 is lost, one marked: after smoothing 0.2 % each.
-    near(it.signal(), 2.0 * 0.04 + 10.0 * 0.04);
-    near(it.signal(), (2.0 + 10.0) * (0.38_f64).powi(2));
-    it.loss_ratio = 0.5;
-    near(it.signal(), LARGEST);
+    // One packet of 50 lost, one marked: ratios of 2 %, after smoothing 0.2 %.
+    near(nada.signal(), 2.0 * 0.04 + 10.0 * 0.04);
+    near(nada.signal(), (2.0 + 10.0) * (0.38_f64).powi(2));
+    nada.loss_ratio = 0.5;
+    near(nada.signal(), LARGEST);
 }
 
 #[test]
 fn the_last_loss_expires_over_an_interval() {
-    let mut it = nada(1e6);
+    let mut nada = controller(1e6);
     let mut n = 0.0;
     let mut come = |to: &mut Nada, count: usize, delay: f64| {
         for _ in 0..count {
@@ -84,23 +85,23 @@ fn the_last_loss_expires_over_an_interval() {
             to.packet(ms(10.0 * n), ms(10.0 * n + delay), 500, false);
         }
     };
-    come(&mut it, 1, 20.0);
-    come(&mut it, 98, 120.0);
-    it.lost(Duration::from_millis(100));
-    come(&mut it, 700, 120.0);
-    // 100 packets up to the loss: it expires from 700 packets later on, and has expired after 800.
-    near(it.delay(), warped(100.0));
-    come(&mut it, 25, 120.0);
-    near(it.delay(), 0.75 * warped(100.0) + 0.25 * 100.0);
-    come(&mut it, 75, 120.0);
-    near(it.delay(), 100.0);
-    come(&mut it, 500, 120.0);
-    near(it.delay(), 100.0);
+    come(&mut nada, 1, 20.0);
+    come(&mut nada, 98, 120.0);
+    nada.lost(Duration::from_millis(100));
+    come(&mut nada, 700, 120.0);
+    // The average interval is 100 packets: the loss expires from 700 packets after it, completely at 800.
+    near(nada.delay(), warped(100.0));
+    come(&mut nada, 25, 120.0);
+    near(nada.delay(), 0.75 * warped(100.0) + 0.25 * 100.0);
+    come(&mut nada, 75, 120.0);
+    near(nada.delay(), 100.0);
+    come(&mut nada, 500, 120.0);
+    near(nada.delay(), 100.0);
 }
 
 #[test]
 fn the_smallest_of_fifteen_delays_counts() {
-    let mut it = nada(1e6);
+    let mut nada = controller(1e6);
     for i in 0..30 {
         let delay = if i == 14 {
             3.0
@@ -109,31 +110,31 @@ fn the_smallest_of_fifteen_delays_counts() {
         } else {
             30.0
         };
-        it.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0 + delay), 500, false);
+        nada.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0 + delay), 500, false);
         let wanted = match i {
             0..=14 => 0.0,
             15..=28 => 3.0,
             _ => 30.0,
         };
-        near(it.delay(), wanted);
+        near(nada.delay(), wanted);
     }
 }
 
 #[test]
 fn a_mark_a_loss_or_a_queue_ends_the_ramp_for_half_a_second() {
     let with = |marked: bool, lost: bool, delay: f64| {
-        let mut it = nada(1e6);
+        let mut nada = controller(1e6);
         for i in 0..100 {
             let now = 10.0 * f64::from(i);
             if i == 20 && lost {
-                it.lost(Duration::from_millis(100));
+                nada.lost(Duration::from_millis(100));
             } else {
                 let queue = if i == 20 { delay } else { 0.0 };
-                it.packet(ms(now), ms(now + 50.0 + queue), 500, marked && i == 20);
+                nada.packet(ms(now), ms(now + 50.0 + queue), 500, marked && i == 20);
             }
         }
         let ramps = |made: f64| {
-            let mut then = it.clone();
+            let mut then = nada.clone();
             then.window.retain(|seen| seen.at <= ms(made));
             then.report(ms(made), ms(made), Duration::from_millis(100));
             then.ramps_up()
@@ -150,64 +151,64 @@ fn a_mark_a_loss_or_a_queue_ends_the_ramp_for_half_a_second() {
 #[test]
 fn a_buffer_of_2000_bytes_changes_the_rates_by_48_kbit() {
     // The example at the end of section 5.2.2.
-    let it = nada(1e6);
-    near(it.video(2000.0), 952e3);
-    near(it.sending(2000.0), 1048e3);
+    let nada = controller(1e6);
+    near(nada.video(2000.0), 952e3);
+    near(nada.sending(2000.0), 1048e3);
     // At most by 5 %, and within the bounds.
-    near(it.video(1e6), 950e3);
-    near(nada(1.5e6).sending(1e6), 1.5e6);
-    near(nada(150e3).video(1e6), 150e3);
+    near(nada.video(1e6), 950e3);
+    near(controller(1.5e6).sending(1e6), 1.5e6);
+    near(controller(150e3).video(1e6), 150e3);
 }
 
 #[test]
 fn silence_halves_the_rate_down_to_the_least() {
-    let mut it = nada(1e6);
-    it.silence();
-    near(it.rate(), 0.5e6);
-    (0..5).for_each(|_| it.silence());
-    near(it.rate(), 150e3);
+    let mut nada = controller(1e6);
+    nada.silence();
+    near(nada.rate(), 0.5e6);
+    (0..5).for_each(|_| nada.silence());
+    near(nada.rate(), 150e3);
 }
 
 #[test]
 fn the_first_update_counts_from_the_start_of_the_call() {
-    let mut it = nada(1e6);
-    it.start(ms(5000.0));
-    // A mark, and no queue: the signal is 2 (0.1 * 0.5 / 0.01)^2 = 50 ms, the offset 50 - 15; all of the signal is a change.
-    it.packet(ms(5000.0), ms(5050.0), 500, true);
-    it.packet(ms(5010.0), ms(5060.0), 500, false);
-    it.report(ms(5200.0), ms(5100.0), Duration::from_millis(100));
-    near(it.rate(), 1e6 * (1.0 - 0.5 * 0.4 * 35.0 / 500.0 - 0.5 * 2.0 * 50.0 / 500.0));
-    // The next one counts from this one, and half a second later the window is empty: the mark counts no more.
-    let before = it.rate();
-    it.packet(ms(5290.0), ms(5340.0), 500, false);
-    it.report(ms(5400.0), ms(5350.0), Duration::from_millis(100));
+    let mut nada = controller(1e6);
+    nada.start(ms(5000.0));
+    // A mark without a queue: the signal is 2 (0.1 * 0.5 / 0.01)^2 = 50 ms, the offset 50 - 15, the change 50.
+    nada.packet(ms(5000.0), ms(5050.0), 500, true);
+    nada.packet(ms(5010.0), ms(5060.0), 500, false);
+    nada.report(ms(5200.0), ms(5100.0), Duration::from_millis(100));
+    near(nada.rate(), 1e6 * (1.0 - 0.5 * 0.4 * 35.0 / 500.0 - 0.5 * 2.0 * 50.0 / 500.0));
+    // The next update counts from this one; half a second later the mark has left the window.
+    let before = nada.rate();
+    nada.packet(ms(5290.0), ms(5340.0), 500, false);
+    nada.report(ms(5400.0), ms(5350.0), Duration::from_millis(100));
     let signal = 2.0 * ((0.1 / 3.0 + 0.9 * 0.05) / 0.01_f64).powi(2);
     let offset = signal - 15.0 * 1e6 / before;
-    near(it.rate(), before * (1.0 - 0.5 * 0.4 * offset / 500.0 - (signal - 50.0) / 500.0));
+    near(nada.rate(), before * (1.0 - 0.5 * 0.4 * offset / 500.0 - (signal - 50.0) / 500.0));
 }
 
 #[test]
 fn one_marked_packet_is_a_ratio_of_one() {
-    let mut it = nada(1e6);
-    near(it.signal(), 0.0);
-    it.packet(ms(0.0), ms(50.0), 500, true);
-    near(it.signal(), 2.0 * (0.1 / 0.01_f64).powi(2));
+    let mut nada = controller(1e6);
+    near(nada.signal(), 0.0);
+    nada.packet(ms(0.0), ms(50.0), 500, true);
+    near(nada.signal(), 2.0 * (0.1 / 0.01_f64).powi(2));
 }
 
 #[test]
 fn what_arrived_half_a_second_ago_still_counts() {
-    let mut it = nada(1e6);
-    it.packet(ms(0.0), ms(50.0), 500, false);
-    it.packet(ms(100.0), ms(150.0), 700, false);
-    it.report(ms(650.0), ms(550.0), Duration::from_millis(100));
-    near(it.received(), 1200.0 * 8.0 / 0.5);
-    it.report(ms(650.0), ms(551.0), Duration::from_millis(100));
-    near(it.received(), 700.0 * 8.0 / 0.5);
+    let mut nada = controller(1e6);
+    nada.packet(ms(0.0), ms(50.0), 500, false);
+    nada.packet(ms(100.0), ms(150.0), 700, false);
+    nada.report(ms(650.0), ms(550.0), Duration::from_millis(100));
+    near(nada.received(), 1200.0 * 8.0 / 0.5);
+    nada.report(ms(650.0), ms(551.0), Duration::from_millis(100));
+    near(nada.received(), 700.0 * 8.0 / 0.5);
 }
 
-/// The pseudo-code of sections 4.2 and 4.3, with everything that ever arrived in lists that are searched anew for each report.
+/// The pseudo-code of sections 4.2 and 4.3. It keeps all packets and searches them again for each report.
 mod literal {
-    /// Sent, arrived or lost, bits, marked: all times in milliseconds.
+    /// Times in milliseconds; `arrived` is `None` for a lost packet.
     #[derive(Clone, Copy)]
     pub(super) struct Packet {
         pub(super) sent: f64,
@@ -227,7 +228,7 @@ mod literal {
 
     impl Flow {
         pub(super) fn on_report(&mut self, t_curr: f64, made: f64, rtt: f64) {
-            // When each packet, or the one after a lost one, arrived.
+            // Arrival of each packet; for a lost one, of the next received packet.
             let at = |i: usize| self.packets[i..].iter().find_map(|p| p.arrived).unwrap();
             let recent: Vec<usize> = (0..self.packets.len()).filter(|&i| made - at(i) <= 500.0 + 1e-9).collect();
             let arrived: Vec<&Packet> = self.packets.iter().filter(|p| p.arrived.is_some()).collect();
@@ -268,7 +269,7 @@ mod literal {
             (self.x_prev, self.t_last) = (x_curr, t_curr);
         }
 
-        /// Loss events are found anew from all packets.
+        /// Recomputes the loss events from all packets.
         fn warp(&self, d_queue: f64, rtt: f64) -> f64 {
             let at = |i: usize| self.packets[i..].iter().find_map(|p| p.arrived).unwrap();
             let lost: Vec<usize> = (0..self.packets.len()).filter(|&i| self.packets[i].arrived.is_none()).collect();
@@ -309,13 +310,13 @@ fn it_computes_what_the_pseudo_code_computes() {
     let (mut ramps, mut falls) = (0, 0);
     for seed in 0..40 {
         let mut rng = Rng::stream(seed, "nada");
-        // Quiet, congested, lossy and marking paths; the queue swings slowly.
+        // Idle, congested, lossy and marking paths; the queueing delay oscillates slowly.
         let (loss, mark) = ([0.0, 0.0, 0.01, 0.1][(seed % 4) as usize], [0.0, 0.02][(seed / 4 % 2) as usize]);
         let height = [5.0, 40.0, 200.0][(seed % 3) as usize];
-        let mut it = nada(300e3);
+        let mut nada = controller(300e3);
         let packets = Vec::new();
         let mut flow = literal::Flow { packets, p_loss: 0.0, p_mark: 0.0, r_ref: 300e3, x_prev: 0.0, t_last: 0.0 };
-        it.start(ms(0.0));
+        nada.start(ms(0.0));
         let (mut now, mut last) = (0.0, 0.0_f64);
         for report in 1..80 {
             let made = f64::from(report) * 100.0;
@@ -323,15 +324,15 @@ fn it_computes_what_the_pseudo_code_computes() {
             while now < made - 60.0 {
                 now += 4.0 + 10.0 * rng.uniform();
                 let queue = height * (1.0 + libm::sin(now / 900.0)) / 2.0 * rng.uniform();
-                // In order, in whole microseconds.
+                // No reordering; times in whole microseconds.
                 let arrived = libm::round(1000.0 * (now + 20.0 + queue).max(last + 0.01)) / 1000.0;
                 let (sent, bytes) = (libm::round(now * 1000.0) / 1000.0, 100 + (1100.0 * rng.uniform()) as u32);
                 let lost = now < made - 100.0 && rng.chance(loss);
                 let marked = !lost && rng.chance(mark);
                 if lost {
-                    it.lost(Duration::from_millis(120));
+                    nada.lost(Duration::from_millis(120));
                 } else {
-                    it.packet(ms(sent), ms(arrived), bytes, marked);
+                    nada.packet(ms(sent), ms(arrived), bytes, marked);
                     last = arrived;
                 }
                 let arrived = (!lost).then_some(arrived);
@@ -344,15 +345,20 @@ fn it_computes_what_the_pseudo_code_computes() {
                 reported = !lost;
             }
             if !reported {
-                // A report ends with a packet that has arrived.
+                // A report must end with a received packet.
                 continue;
             }
-            let before = it.rate();
-            it.report(ms(made + 30.0), ms(made), Duration::from_millis(120));
+            let before = nada.rate();
+            nada.report(ms(made + 30.0), ms(made), Duration::from_millis(120));
             flow.on_report(made + 30.0, made, 120.0);
-            assert!((it.rate() - flow.r_ref).abs() < 1.0, "seed {seed}, report {report}: {} {}", it.rate(), flow.r_ref);
-            ramps += usize::from(it.rate() > before);
-            falls += usize::from(it.rate() < before);
+            assert!(
+                (nada.rate() - flow.r_ref).abs() < 1.0,
+                "seed {seed}, report {report}: {} {}",
+                nada.rate(),
+                flow.r_ref
+            );
+            ramps += usize::from(nada.rate() > before);
+            falls += usize::from(nada.rate() < before);
         }
     }
     assert!(ramps > 200 && falls > 200, "both modes were seen: {ramps} {falls}");

@@ -1,9 +1,9 @@
-//! A browser of which every event is told, and every wish looked at.
+//! Tests the browser event by event, without a network.
 
 use super::*;
 use aqmkit_base::Rng;
 
-/// A browser that knows five servers, and what it awaits: a connection for each request, in their order.
+/// A browser with five servers, and the responses that it awaits: a connection number per request, in order.
 struct Desk {
     browser: Browser,
     rng: Rng,
@@ -28,8 +28,8 @@ impl Desk {
         }
     }
 
-    /// Tells an event; returns the requests that follow it, by connection and bytes of both directions.
-    fn tell(&mut self, event: Event) -> Vec<(u16, u64, u64)> {
+    /// Passes an event to the browser; returns the requests that it makes: connection, request bytes, response bytes.
+    fn handle(&mut self, event: Event) -> Vec<(u16, u64, u64)> {
         let mut actions = Vec::new();
         let mut cx = Cx { now: self.now, servers: 5, rng: &mut self.rng, actions: &mut actions };
         self.browser.on_event(event, &mut cx);
@@ -50,17 +50,17 @@ impl Desk {
         asked
     }
 
-    /// The next response comes a millisecond later; the wake-up only where nothing is awaited.
+    /// One millisecond later, delivers the next response, or the wake-up if no response is awaited.
     fn step(&mut self) -> Vec<(u16, u64, u64)> {
         self.now += Duration::from_millis(1);
         if let Some(conn) = self.awaited.pop_front() {
-            return self.tell(Event::Response(conn));
+            return self.handle(Event::Response(conn));
         }
         self.now = self.wake.take().expect("it waits for something");
-        self.tell(Event::Wake)
+        self.handle(Event::Wake)
     }
 
-    /// Goes on until the page is over.
+    /// Runs until the page is complete.
     fn finish(&mut self) {
         while self.browser.page.is_some() {
             self.step();
@@ -76,18 +76,18 @@ impl Desk {
     }
 }
 
-/// The page begins with its document: over TCP after the handshake, over QUIC with it.
+/// A page begins with its document: over TCP after the TLS handshake, over QUIC together with it.
 #[test]
 fn a_document_comes_after_its_handshake() {
     let mut tls = Desk::new(Version::Http2);
-    assert_eq!(tls.tell(Event::Wake), [(0, 517, 4000)]);
+    assert_eq!(tls.handle(Event::Wake), [(0, 517, 4000)]);
     assert_eq!(tls.step(), [(0, 300, 18_300)]);
     let mut quic = Desk::new(Version::Http3);
-    assert_eq!(quic.tell(Event::Wake), [(0, 1200, 4000), (0, 300, 18_300)]);
+    assert_eq!(quic.handle(Event::Wake), [(0, 1200, 4000), (0, 300, 18_300)]);
     for desk in [&mut tls, &mut quic] {
         assert!(desk.opened[0].0 == Conn(0) && desk.opened[0].1 < 5);
         desk.finish();
-        // Every domain has a connection, to the server as many after the first as its number.
+        // Each domain has a connection. Domain `n` is on the `n`-th server after that of the first domain.
         assert_eq!(desk.kinds(OBJECT)[0].started, Instant::ZERO, "the document is known when the page begins");
         let (objects, page) = (desk.kinds(OBJECT), desk.kinds(PAGE)[0]);
         assert_eq!(page.bytes, objects.iter().map(|e| e.bytes).sum::<u64>());
@@ -95,17 +95,18 @@ fn a_document_comes_after_its_handshake() {
         assert_eq!(desk.counters(), [1.0, objects.len() as f64, page.bytes as f64, 0.0]);
         let first = desk.opened.len();
         desk.finish();
-        // The next page closes them all, and opens others.
+        // The next page closes all connections and opens new ones.
         desk.step();
         assert!(desk.browser.conns.iter().filter(|slot| matches!(slot, Slot::Closing)).count() == first);
     }
 }
 
-/// Fonts and what scripts ask for come in a second wave, after style sheets and scripts; the page is drawn between both.
+/// Fonts and objects that scripts load come in a second wave, after style sheets and scripts; the page is rendered
+/// between the waves.
 #[test]
 fn waves_wait_for_what_blocks() {
     let mut desk = Desk::new(Version::Http3);
-    desk.tell(Event::Wake);
+    desk.handle(Event::Wake);
     desk.step();
     desk.step();
     let page = desk.browser.page.clone().unwrap();
@@ -125,33 +126,34 @@ fn waves_wait_for_what_blocks() {
     assert_eq!(desk.kinds(OBJECT).len(), 1 + page.unknown.len());
 }
 
-/// A connection that closes while nothing is asked for on it costs nothing.
+/// A connection without outstanding requests can close without losses.
 #[test]
 fn an_idle_connection_may_close() {
     let mut desk = Desk::new(Version::Http2);
-    desk.tell(Event::Wake);
+    desk.handle(Event::Wake);
     desk.step();
     desk.step();
-    desk.tell(Event::Closed(Conn(0)));
+    desk.handle(Event::Closed(Conn(0)));
     desk.finish();
     assert!(desk.opened[1].0 == Conn(0) && desk.opened[1].1 == desk.opened[0].1, "the same number, the same server");
     assert_eq!((desk.counters()[0], desk.counters()[3], desk.kinds(PAGE).len()), (1.0, 0.0, 1));
 }
 
-/// Objects that were asked for on a connection that fails are counted, one by one; the page goes on without them and is none.
+/// Each object requested on a failed connection counts as a failure; the page continues without them and is not
+/// reported.
 #[test]
 fn what_a_connection_loses_is_counted() {
     for version in [Version::Http2, Version::Http3] {
         let mut desk = Desk::new(version);
-        desk.tell(Event::Wake);
+        desk.handle(Event::Wake);
         while desk.browser.page.as_ref().is_some_and(|page| page.awaited < 2) {
             desk.step();
         }
-        // The first connection has the style sheets at least.
+        // The first connection carries at least the style sheets.
         let Slot::Open { awaited, later, .. } = &desk.browser.conns[0] else { panic!("it is open") };
         let lost = later.len() + awaited.iter().filter(|a| matches!(a, Awaited::Object { .. })).count();
         desk.awaited.retain(|conn| *conn != Conn(0));
-        desk.tell(Event::Failed(Conn(0)));
+        desk.handle(Event::Failed(Conn(0)));
         assert_eq!(desk.counters()[3], lost as f64);
         desk.finish();
         assert_eq!((desk.counters()[0], desk.kinds(PAGE).len(), desk.kinds(RENDER).len()), (0.0, 0, 0));
@@ -160,34 +162,35 @@ fn what_a_connection_loses_is_counted() {
     }
 }
 
-/// Before the handshake is over, the objects that wait for it are lost with it; without the document there are no others.
+/// Before the handshake is complete, the objects that wait for it are lost with the connection; without the document no
+/// others are discovered.
 #[test]
 fn a_page_ends_without_its_document() {
     for version in [Version::Http2, Version::Http3] {
         let mut desk = Desk::new(version);
-        desk.tell(Event::Wake);
+        desk.handle(Event::Wake);
         desk.awaited.clear();
-        desk.tell(Event::Failed(Conn(0)));
+        desk.handle(Event::Failed(Conn(0)));
         assert!(desk.browser.page.is_none() && desk.wake.is_some());
         assert_eq!((desk.counters(), desk.done.len()), ([0.0, 0.0, 0.0, 1.0], 0));
     }
 }
 
-/// A browser has 1024 connections at most, closing ones included; what would need another one is lost.
+/// A browser has at most 1024 connections, closing ones included; objects that would need another one are lost.
 #[test]
 fn connections_run_out() {
     let mut desk = Desk::new(Version::Http3);
     desk.browser.conns = vec![Slot::Closing; MAX_CONNS - 1];
-    desk.tell(Event::Wake);
+    desk.handle(Event::Wake);
     assert_eq!(desk.opened[0].0, Conn(1023));
     desk.finish();
     assert_eq!((desk.browser.conns.len(), desk.opened.len(), desk.kinds(PAGE).len()), (1024, 1, 0));
-    // What is on other domains is lost; what is on the first one comes.
+    // Objects on other domains are lost, those on the first domain arrive.
     let (came, lost) = (desk.counters()[1], desk.counters()[3]);
     assert!(came > 1.0 && lost > 1.0, "{came} {lost}");
     let mut none = Desk::new(Version::Http3);
     none.browser.conns = vec![Slot::Closing; MAX_CONNS];
-    none.tell(Event::Wake);
+    none.handle(Event::Wake);
     assert_eq!((none.opened.len(), none.counters()[3]), (0, 1.0));
     assert!(none.browser.page.is_none() && none.wake.is_some(), "the user reads on");
 }
