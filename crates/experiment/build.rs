@@ -1,4 +1,4 @@
-//! Packs the experiments for the library, which embeds them; without the feature `library` it does nothing.
+//! Packs the experiments into one file that the library embeds; does nothing without the feature `library`.
 
 use std::io;
 
@@ -7,8 +7,8 @@ fn main() -> io::Result<()> {
     use std::path::Path;
     use std::{env, fs};
 
-    // The tree of the experiments: a link of this crate to it, or what a package has in its place. Where links are not made, as often
-    // on Windows, git writes a file that says where it leads.
+    // `experiments` is a symbolic link to the tree, or the tree itself in a published package. On systems without
+    // symbolic links, such as Windows, git writes a file that contains the target's path.
     let here = Path::new("experiments");
     let source = if here.is_file() { fs::read_to_string(here)?.trim().into() } else { here.to_owned() };
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,12 +1,12 @@
-//! A congestion control of one's own, from a crate outside of aqmkit.
+//! Adds a congestion control from a crate outside of aqmkit.
 //!
 //! ```text
 //! cargo run --release -p aqmkit-experiment --example own_control
 //! ```
 //!
-//! `multcp` behaves as `n` connections with NewReno would together (Crowcroft and Oechslin, 1998): its window grows by `n`
-//! segments in a round trip, and a loss takes half of what one of the `n` would have. The program adds it to a catalogue, and
-//! then `[transport]` of an experiment can choose it.
+//! `multcp` behaves like `n` NewReno connections together (Crowcroft and Oechslin, 1998): cwnd grows by `n` segments
+//! per RTT, and a loss halves the share of one of the `n`. The program adds it to a catalogue; after that,
+//! `[transport]` of an experiment can select it.
 
 #![allow(clippy::print_stdout, reason = "it is a command")]
 
@@ -21,11 +21,11 @@ use aqmkit_transport::congestion::Cx;
 use aqmkit_transport::{Addition, CongestionControl, Profile, Scheme, Window};
 use serde::{Deserialize, Serialize};
 
-/// The parameters as an experiment gives them, in the table `multcp` of `[transport]`.
+/// Parameters in the table `multcp` of `[transport]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Params {
-    /// How many connections it counts for.
+    /// Number of connections to emulate.
     n: f64,
 }
 
@@ -35,7 +35,7 @@ impl Default for Params {
     }
 }
 
-/// The state of one connection: the window in bytes, and what has been earned of the next byte.
+/// State of a connection: the window, and the fractional byte of its growth.
 #[derive(Clone, Debug)]
 struct MulTcp {
     n: f64,
@@ -44,13 +44,13 @@ struct MulTcp {
 }
 
 impl MulTcp {
-    /// What is left of `bytes` after a loss or a mark.
+    /// The window of `bytes` bytes after a loss or a mark.
     fn reduced(&self, bytes: u64, cx: &Cx<'_>) -> u64 {
         ((bytes as f64 * (1.0 - 0.5 / self.n)) as u64).max(2 * cx.mss())
     }
 }
 
-/// The endpoint detects losses and marks, and tells the control, which answers by changing the window.
+/// The endpoint detects losses and marks and notifies the control, which changes its window.
 impl CongestionControl for MulTcp {
     fn window(&self) -> &Window {
         &self.window
@@ -64,7 +64,7 @@ impl CongestionControl for MulTcp {
         if self.window.in_slow_start(cx.profile) {
             return self.window.grow(acked, cx.profile);
         }
-        // NewReno's increase for an acknowledgement, n times.
+        // NewReno's increase per ACK, times n.
         let mss = cx.mss() as f64;
         self.earned += self.n * mss * mss / self.window.cwnd as f64;
         let whole = self.earned as u64;
@@ -85,7 +85,7 @@ impl CongestionControl for MulTcp {
     }
 }
 
-/// Its name, its parameters, and the state of a new connection.
+/// The name, the parameters, and the state of a new connection.
 impl Scheme for MulTcp {
     const NAME: &'static str = "multcp";
 
@@ -100,8 +100,8 @@ impl Scheme for MulTcp {
     }
 }
 
-/// One connection with it beside one with NewReno, over a wide link that loses one packet of 500 at random, which decides
-/// their windows.
+/// One such connection beside one with NewReno, over a wide link with random losses of one packet in 500, which
+/// determine both windows.
 const EXPERIMENT: &str = r#"
 title = "One that counts for four"
 duration = "120s"
@@ -131,7 +131,7 @@ flows = 1
 transport = { congestion = "multcp", multcp = { n = 4.0 } }
 "#;
 
-/// What each traffic delivers, in Mbit/s: the mean of the repeats. `set` changes the experiment.
+/// Mean goodput of each traffic over the repeats, in Mbit/s. `set` changes the experiment.
 fn measure(set: &[&str]) -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
     let mut catalogues = Catalogues::default();
     catalogues.controls.add(Addition::of::<MulTcp>(1))?;
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn it_takes_as_much_as_the_law_of_the_square_root_says() {
         let rates = measure(&[]).unwrap();
-        // A window that grows by n and loses the share 1/2n: n sqrt((2 - 1/2n) / (2 - 1/2)) times NewReno's.
+        // A window that grows by n and loses the share 1/2n is n sqrt((2 - 1/2n) / (2 - 1/2)) times NewReno's.
         let (times, law) = (rates["four"] / rates["one"], 4.0 * (1.875_f64 / 1.5).sqrt());
         assert!((times / law - 1.0).abs() < 0.15, "{times} times as much, the law says {law}: {rates:?}");
     }

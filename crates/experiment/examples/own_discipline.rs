@@ -1,11 +1,11 @@
-//! A discipline of one's own, from a crate outside of aqmkit.
+//! Adds a discipline from a crate outside of aqmkit.
 //!
 //! ```text
 //! cargo run --release -p aqmkit-experiment --example own_discipline
 //! ```
 //!
-//! `delay-cap` drops a packet on arrival if the queue ahead of it would take the link longer than `delay` to send. The
-//! program adds it to a catalogue, and then an experiment can name it beside the disciplines of the library.
+//! `delay-cap` drops an arriving packet if the link needs longer than `delay` to send the backlog ahead of it. The
+//! program adds it to a catalogue; after that, an experiment can select it like the disciplines of the library.
 
 #![allow(clippy::print_stdout, reason = "it is a command")]
 
@@ -20,13 +20,13 @@ use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_sim::Control;
 use serde::{Deserialize, Serialize};
 
-/// The parameters as an experiment gives them.
+/// Parameters as they are in an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Params {
-    /// What the queue may hold.
+    /// Queue limit.
     limit: Amount,
-    /// The longest that a packet may have to wait.
+    /// Maximum queueing delay.
     delay: Duration,
 }
 
@@ -36,7 +36,7 @@ impl Default for Params {
     }
 }
 
-/// The discipline: its name, and how a queue is made of its parameters.
+/// The discipline: its name, and how a queue is built from its parameters.
 impl Discipline for Params {
     const NAME: &'static str = "delay-cap";
 
@@ -49,14 +49,14 @@ impl Discipline for Params {
     }
 }
 
-/// What decisions need: computed once, and again when parameters change.
+/// Derived values, recomputed when parameters change.
 struct Config {
     limit: Amount,
-    /// What the link sends in `delay`, in bytes.
+    /// Bytes that the link sends in `delay`.
     most: f64,
 }
 
-/// The algorithm has no state: it looks at the queue, and the queue is given.
+/// The algorithm is stateless: it only looks at the queue, which it is passed.
 struct DelayCap;
 
 impl Aqm for DelayCap {
@@ -103,7 +103,7 @@ kind = "bulk"
 flows = 10
 "#;
 
-/// The longest time in the queue in milliseconds, and the share of the link that was used, by discipline.
+/// By discipline: the maximum queueing delay in milliseconds, and the link utilisation.
 fn measure() -> Result<BTreeMap<String, (f64, f64)>, Box<dyn Error>> {
     let mut catalogues = Catalogues::default();
     catalogues.disciplines.add(Addition::of::<Params>(1))?;
@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn no_packet_waits_longer_than_the_cap() {
         let measured = measure().unwrap();
-        // The packet that is being sent, and one that is let in with the queue just below the cap: 1.2 ms each.
+        // Beyond the cap: the packet in transmission, and one admitted when the backlog is just below the cap; 1.2 ms
+        // each.
         let (longest, used) = measured["delay-cap"];
         assert!(longest > 8.0 && longest < 10.0 + 2.5, "{longest} ms");
         assert!(used > 0.9, "{used}");

@@ -1,12 +1,12 @@
-//! A traffic model of one's own, from a crate outside of aqmkit.
+//! Adds a traffic model from a crate outside of aqmkit.
 //!
 //! ```text
 //! cargo run --release -p aqmkit-experiment --example own_traffic
 //! ```
 //!
-//! `poll`: meters that each keep one connection open and ask for a reading of `size` bytes every `every`, but never for a
-//! second one before the first has come. The program adds it to a catalogue, and then `kind` of an experiment's `[[traffic]]`
-//! can name it.
+//! `poll`: meters that keep one connection open each and are asked for a reading of `size` bytes every `every`; the
+//! next request waits for the previous response. The program adds it to a catalogue; after that, `kind` of an
+//! experiment's `[[traffic]]` can select it.
 
 #![allow(clippy::print_stdout, reason = "it is a command")]
 
@@ -19,15 +19,15 @@ use aqmkit_traffic::model::{Knob, count};
 use aqmkit_traffic::{Action, Addition, Application, Conn, Cx, Data, Event, Exchange, Model, ParamError, Population};
 use serde::{Deserialize, Serialize};
 
-/// The parameters as an experiment gives them.
+/// Parameters as they are in an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Params {
-    /// How many meters.
+    /// Number of meters.
     meters: usize,
-    /// Time from question to question of a meter.
+    /// Interval between the requests of a meter.
     every: Duration,
-    /// Bytes of a reading.
+    /// Bytes of a response.
     size: Bytes,
 }
 
@@ -37,7 +37,7 @@ impl Default for Params {
     }
 }
 
-/// The model: what its parameters are called, which are right, and who comes of them.
+/// The model: its name, checks and population.
 impl Model for Params {
     const NAME: &'static str = "poll";
 
@@ -71,7 +71,7 @@ impl Population for Meters {
         self.0.meters
     }
 
-    /// The meters begin at random times within the first period, so that they do not ask all at once.
+    /// Meters start at random times within the first interval, so that they do not all send at once.
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application> {
         let Params { every, size, .. } = self.0;
         Box::new(Meter { server: index as u32, first: every.mul_f64(rng.uniform()), every, size, asked: None })
@@ -84,13 +84,13 @@ struct Meter {
     first: Duration,
     every: Duration,
     size: Bytes,
-    /// When the question was asked whose answer has not come.
+    /// When the outstanding request was sent.
     asked: Option<Instant>,
 }
 
 /// The one connection of a meter.
 const CONN: Conn = Conn(0);
-/// Bytes of a question.
+/// Bytes of a request.
 const QUESTION: u64 = 50;
 
 /// An application receives events and returns actions, which the simulator carries out.
@@ -123,7 +123,7 @@ impl Application for Meter {
     }
 }
 
-/// Twenty meters, on a link of which they use a little.
+/// Twenty meters on a link of which they use a small part.
 const EXPERIMENT: &str = r#"
 title = "Meters"
 duration = "30s"
@@ -140,7 +140,7 @@ every = "500ms"
 size = "1kb"
 "#;
 
-/// How the meters fared. `set` changes the experiment.
+/// Application statistics of the meters. `set` changes the experiment.
 fn measure(set: &[&str]) -> Result<AppStats, Box<dyn Error>> {
     let mut catalogues = Catalogues::default();
     catalogues.traffic.add(Addition::of::<Params>(1))?;
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn every_meter_has_its_readings_after_a_round_trip() {
         let apps = measure(&[]).unwrap();
-        // 20 meters for 30 s, two readings in a second; one that is on its way at an end counts for one side.
+        // 20 meters for 30 s, two readings per second; each may have one outstanding at the start or end.
         let readings = apps.completed["reading"];
         assert!(readings.abs_diff(20 * 60) <= 20, "{readings}");
         let times = &apps.response_time_ms["reading"];
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_meter_does_not_ask_again_before_the_answer() {
-        // A reading takes a round trip of 40 ms: with questions every 30 ms, each second one is left out.
+        // A reading takes a round trip of 40 ms: with requests every 30 ms, every second one is skipped.
         let apps = measure(&["traffic.poll.every=30ms", "traffic.poll.meters=1"]).unwrap();
         let readings = apps.completed["reading"];
         assert!(readings.abs_diff(500) <= 2, "{readings}");

@@ -1,12 +1,12 @@
-//! A rate-based transport of one's own, from a crate outside of aqmkit.
+//! Adds a rate-based transport from a crate outside of aqmkit.
 //!
 //! ```text
 //! cargo run --release -p aqmkit-experiment --example own_transport
 //! ```
 //!
-//! `aimd` sends datagrams at a rate that it controls as TCP controls its window: one more packet per round trip in each round
-//! trip, half the rate after a loss (as RAP does: Rejaie, Handley and Estrin, 1999). The receiver reports every packet. The
-//! program adds it to a catalogue, and then `[transport]` of an experiment can choose it.
+//! `aimd` sends datagrams at a rate that it controls as TCP controls its window: it adds one packet per round trip in
+//! each round trip, and halves the rate after a loss (like RAP: Rejaie, Handley and Estrin, 1999). The receiver reports
+//! every packet. The program adds it to a catalogue; after that, `[transport]` of an experiment can select it.
 
 #![allow(clippy::print_stdout, reason = "it is a command")]
 
@@ -20,13 +20,13 @@ use aqmkit_transport::rate::{Cx, Data, Receiving, Report, Scheme, Sending};
 use aqmkit_transport::{Addition, Profile};
 use serde::{Deserialize, Serialize};
 
-/// The parameters as an experiment gives them, in the table `aimd` of `[transport]`.
+/// Parameters in the table `aimd` of `[transport]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Params {
-    /// The rate before the first report, and the lowest.
+    /// The initial rate, which is also the minimum.
     initial_rate: BitRate,
-    /// The rate after a loss, as a share of the rate before it.
+    /// Multiplicative decrease: rate after a loss relative to the rate before it.
     decrease: f64,
 }
 
@@ -42,11 +42,11 @@ struct Sender {
     params: Params,
     rate: f64,
     rtt: Option<Duration>,
-    /// When the last packet was sent, and its number.
+    /// Time and number of the last packet.
     sent: Option<(Instant, u64)>,
-    /// When the rate changed last.
+    /// When the rate last changed.
     changed: Instant,
-    /// Losses up to this packet are part of the loss that has been answered.
+    /// Losses up to this packet belong to a loss event that has already lowered the rate.
     answered: Option<u64>,
     reported: Instant,
 }
@@ -98,7 +98,7 @@ impl Sending for Sender {
     }
 }
 
-/// The receiving half: the number of the packet that it expects.
+/// The receiving half: number of the next expected packet.
 #[derive(Clone, Debug)]
 struct Receiver {
     expected: u64,
@@ -120,7 +120,7 @@ impl Receiving for Receiver {
     }
 }
 
-/// Its name, its parameters, and the two halves of a new connection.
+/// The name, the parameters, and the two halves of a new connection.
 struct Aimd;
 
 impl Scheme for Aimd {
@@ -151,7 +151,7 @@ impl Scheme for Aimd {
     }
 }
 
-/// One connection over a wide link with a round trip of 40 ms that loses every 500th packet, which decides its rate.
+/// One connection over a wide link with an RTT of 40 ms that loses every 500th packet, which determines its rate.
 const EXPERIMENT: &str = r#"
 title = "A rate that rises and falls as TCP's window"
 duration = "120s"
@@ -173,7 +173,7 @@ kind = "bulk"
 flows = 1
 "#;
 
-/// What the connection delivers, in Mbit/s. `set` changes the experiment.
+/// Goodput of the connection in Mbit/s. `set` changes the experiment.
 fn measure(set: &[&str]) -> Result<f64, Box<dyn Error>> {
     let mut catalogues = Catalogues::default();
     catalogues.controls.add(Addition::of_rate::<Aimd>(1))?;
@@ -193,8 +193,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 mod tests {
     use super::*;
 
-    /// The limit for many round trips between losses. Between two losses, `n` packets apart, the packets of a round trip rise by one per round trip from `d W` to `W`:
-    /// `n = W^2 (1 - d^2) / 2`, at `W (1 + d) / 2` packets per round trip in the mean.
+    /// The limit for many round trips between losses. Between losses `n` packets apart, the packets per RTT rise by one
+    /// per RTT from `d W` to `W`: `n = W^2 (1 - d^2) / 2`, with `W (1 + d) / 2` packets per RTT on average.
     fn law(decrease: f64, packets: f64) -> f64 {
         let highest = (2.0 * packets / (1.0 - decrease * decrease)).sqrt();
         highest * (1.0 + decrease) / 2.0 * 1460.0 * 8.0 / 0.040 / 1e6

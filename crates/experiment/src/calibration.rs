@@ -1,4 +1,4 @@
-//! The runs that find the population which offers a load.
+//! Trial runs that find the population which offers a given load.
 //!
 //! As in the papers (le04 4.2, parris01 A.3.4.1), the load of a population is the average rate at which it would send
 //! over the link if no link were congested. A trial therefore runs the traffic alone, over the same network with ten
@@ -19,17 +19,17 @@ use super::problem::Problem;
 use super::queue::plain;
 use super::resolve::{Resolved, Window};
 
-/// The longest measurement of a trial; it bounds the cost of calibrating experiments that last hours.
+/// Upper limit for the measurement of a trial: bounds the cost for experiments that last hours.
 const LONGEST: Duration = Duration::from_secs(20 * 60);
 /// The seed of all trials: a population does not depend on the seed of the runs that use it.
 const SEED: u64 = 1;
-/// The largest amount of the first trial: small enough to congest few of the links of trials.
+/// Largest amount in a first trial: small enough that most trial links stay uncongested.
 const FIRST: f64 = 100.0;
 
 /// A traffic whose population is to be calibrated, so that it offers a given load.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// The traffic's name.
+    /// Name of the traffic.
     pub traffic: String,
     /// The load as written in the experiment file.
     pub load: String,
@@ -37,20 +37,20 @@ pub struct Calibration {
     pub bps: u64,
     /// The parameter that is calibrated, such as the number of users.
     pub parameter: &'static str,
-    /// The amount of the first trial.
+    /// Amount for the first trial.
     pub first: f64,
-    /// The link of the reverse path whose load counts too (`both_ways`).
+    /// Index of the reverse link whose load counts, too (`both_ways`).
     back: Option<usize>,
     /// The network of the trials, with the traffic alone.
     pub(super) network: Arc<Resolved>,
-    /// Identifies it among the calibrations of an experiment.
+    /// Equal for calibrations that have the same result.
     key: String,
 }
 
 /// A run that measures the load of a population.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The run.
+    /// The run to execute.
     pub run: RunSpec,
     /// The amount whose load the trial measures.
     pub amount: f64,
@@ -79,7 +79,7 @@ impl Calibration {
             uncongested: false,
             changes: Vec::new(),
         };
-        // Only maps whose keys are no texts cannot be written as JSON.
+        // JSON serialization only fails for maps with keys other than strings.
         let key = serde_json::to_string(&(load, &network)).expect("all keys of an experiment are texts");
         Ok(Calibration {
             traffic: group.name.clone(),
@@ -93,7 +93,7 @@ impl Calibration {
         })
     }
 
-    /// A trial with this amount, or with the nearest amount that the model allows; `None` if it allows none near it.
+    /// The trial with this amount, or with the nearest amount that the model allows; `None` if it allows none near it.
     ///
     /// # Errors
     /// When the model cannot be prepared.
@@ -119,8 +119,8 @@ fn reported(link: &Link) -> Result<Link, Problem> {
     Ok(link)
 }
 
-/// The same link without congestion: faster, with a drop-tail queue and no driver, and with its mean rate where the
-/// rate follows a trace.
+/// The link without congestion: faster, with a drop-tail queue and without a driver; a rate that follows a trace is
+/// replaced by its mean.
 pub(super) fn uncongested(link: &Link) -> Result<Link, Problem> {
     let rate = BitRate::from_bps(link.rate.as_bps().saturating_mul(FASTER));
     let simulated = scenario::Link { rate, trace: None, aqm: plain()?, driver: None, ..link.simulated.clone() };
@@ -131,7 +131,7 @@ impl Experiment {
     /// The calibrations that the experiment needs before it can run, each listed once.
     ///
     /// # Errors
-    /// When the network of the trials cannot be made.
+    /// When the network of the trials cannot be built.
     pub fn calibrations(&self) -> Result<Vec<Calibration>, Problem> {
         let mut all: Vec<Calibration> = Vec::new();
         for (_, run) in &self.runs {
@@ -149,7 +149,7 @@ impl Experiment {
     /// The runs that use a calibration, as labels by axis. An axis is left out if all of its labels use it.
     ///
     /// # Errors
-    /// When the network of the trials cannot be made.
+    /// When the network of the trials cannot be built.
     pub fn calibrated_runs(&self, calibration: &Calibration) -> Result<BTreeMap<String, Vec<String>>, Problem> {
         let mut there: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (labels, run) in &self.runs {
@@ -170,7 +170,7 @@ impl Experiment {
         Ok(there)
     }
 
-    /// The experiment with the calibrated amounts in place of loads.
+    /// The experiment with the calibrated amounts instead of loads.
     ///
     /// # Errors
     /// When a model cannot be prepared.

@@ -1,5 +1,5 @@
-//! Where experiments are found: `./experiments`, the directory `$AQMKIT_EXPERIMENTS`, and the copy in
-//! the program, in this order.
+//! Finds experiments: in `./experiments`, in the directory `$AQMKIT_EXPERIMENTS`, and in the copy embedded in the
+//! program, in this order.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -9,23 +9,23 @@ use super::problem::Problem;
 use aqmkit_base::near::ranked;
 use aqmkit_files::bounded::{self, Unread};
 
-/// The name of the directory.
+/// Name of the directory.
 const TREE: &str = "experiments";
 
 /// An experiment that can be run by its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueEntry {
-    /// Its path below the directory without `.toml`: `cbt/blast`.
+    /// Path below the directory, without `.toml`: `cbt/blast`.
     pub id: String,
-    /// Its title, or the error if its file cannot be read.
+    /// Title, or the error if the file cannot be parsed.
     pub title: String,
-    /// What it reproduces.
+    /// The publication that it reproduces.
     pub source: String,
-    /// Its file; `None` for the copy in the program.
+    /// Path of its file; `None` for the embedded copy.
     pub path: Option<PathBuf>,
 }
 
-/// Every experiment, by id. An experiment found in several directories is listed once, with the file that
+/// All experiments, by id. One that is in several directories is listed once, with the file that
 /// [`super::Experiment::load`] would read.
 #[must_use]
 pub fn catalogue() -> Vec<CatalogueEntry> {
@@ -49,11 +49,11 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
     found.into_values().collect()
 }
 
-/// All files of this name, such as `published.csv`, with their contents: the program's own copy, those in the
-/// directories of experiments, and the one beside the experiment file. The nearest one comes last.
+/// All files with this name, such as `published.csv`, with their contents: the embedded one, those in the experiment
+/// directories, and the one beside the experiment file. The nearest one comes last.
 ///
 /// # Errors
-/// When one is there and cannot be read.
+/// When one exists but cannot be read.
 pub fn library_files(name: &str, experiment: Option<&str>) -> Result<Vec<(PathBuf, String)>, Problem> {
     let embedded = embedded_text(name);
     let mut found: Vec<_> = embedded.map(|text| (Path::new(TREE).join(name), text.to_owned())).into_iter().collect();
@@ -77,10 +77,10 @@ pub fn library_files(name: &str, experiment: Option<&str>) -> Result<Vec<(PathBu
     Ok(found)
 }
 
-/// The name of an experiment's file, found by id or path, and its text.
+/// Name and text of an experiment's file, found by id or path.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no such experiment, or it cannot be read.
 pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     let path = Path::new(name_or_path);
     if path.extension().is_some_and(|e| e == "toml") || path.is_file() {
@@ -104,10 +104,10 @@ pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     }
 }
 
-/// As many experiments are offered in place of an unknown one.
+/// Number of suggestions for an unknown experiment.
 const OFFERED: usize = 3;
 
-/// The help for an unknown experiment: the closest ones, of its study if that is known.
+/// Help for an unknown experiment: the closest ids, from the same study if it exists.
 fn nearest(name: &str, known: &[CatalogueEntry]) -> String {
     let study = name.split_once('/').map(|(study, _)| format!("{study}/"));
     let all = || known.iter().map(|e| e.id.as_str());
@@ -122,7 +122,7 @@ pub(super) fn embedded(path: &Path) -> Option<&'static [u8]> {
     embedded::file(without_parents(path).strip_prefix(TREE).ok()?)
 }
 
-/// The path with each `..` and the part before it removed, because the embedded tree has no such entries.
+/// The path with `..` resolved, because the embedded tree has no such entries.
 fn without_parents(path: &Path) -> PathBuf {
     let mut resolved = PathBuf::new();
     for part in path.components() {
@@ -135,7 +135,7 @@ fn without_parents(path: &Path) -> PathBuf {
     resolved
 }
 
-/// The id of an experiment, from the path of its file: the part after `experiments/`, or the name of the file.
+/// The id of an experiment: the path of its file after `experiments/`, or else the file's name.
 pub(super) fn id_of(file_name: &str) -> String {
     let path = Path::new(file_name).with_extension("");
     let parts: Vec<_> = path.components().collect();
@@ -155,12 +155,12 @@ fn id_below(root: &Path, path: &Path) -> String {
     slashed(&path.strip_prefix(root).unwrap_or(path).with_extension(""))
 }
 
-/// Adds the experiment files below a directory to `files`; directories that cannot be read are skipped.
+/// Adds the experiment files below a directory to `files`; skips directories that cannot be read.
 fn list(directory: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
-        // A link to a directory is not followed: it could lead back here.
+        // Symbolic links to directories are not followed: they could form a cycle.
         if entry.file_type().is_ok_and(|t| t.is_dir()) {
             list(&path, files);
         } else if path.extension().is_some_and(|e| e == "toml") {
@@ -184,7 +184,7 @@ fn describe(id: String, text: &str, path: Option<PathBuf>) -> CatalogueEntry {
     CatalogueEntry { title: field("title"), source: field("source"), id, path }
 }
 
-/// The entry of an experiment whose file cannot be read.
+/// The entry of an experiment whose file cannot be parsed.
 fn unreadable(id: String, error: &Unread, path: PathBuf) -> CatalogueEntry {
     CatalogueEntry { title: format!("does not read: {error}"), source: String::new(), id, path: Some(path) }
 }

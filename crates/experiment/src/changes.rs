@@ -1,4 +1,4 @@
-//! `[[changes]]`: what changes during a run, and when.
+//! `[[changes]]`: changes of settings during a run.
 //!
 //! A change sets keys by their paths, as `[quick]`, sweeps and `--set` do. It is applied to the tree of the
 //! combination, which is then resolved again, so that changed values are checked like all others. The differences
@@ -23,13 +23,13 @@ use super::tree::Node;
 /// The key of the file.
 pub(super) const CHANGES: &str = "changes";
 
-/// The tables that a run can change. Abbreviated paths begin with other names.
+/// The tables that can change during a run. Abbreviated paths begin with other names.
 const ROOTS: &[&str] = &["topology", "params", "traffic", "transport"];
 
-/// A longer list is taken for a mistake.
+/// Upper limit for the number of changes; more are probably a mistake.
 const MAX_CHANGES: usize = 10_000;
 
-/// Whether the value of a key is replaced as a whole, even when it is a table.
+/// Whether a change replaces the value of this key as a whole, even if the value is a table.
 fn is_whole(key: &str) -> bool {
     key == "delays" || (LinkKeys::NAMES.contains(&key) && key != "aqm")
 }
@@ -39,7 +39,7 @@ fn is_whole(key: &str) -> bool {
 pub(super) struct Moment(pub(super) i64);
 
 impl Moment {
-    /// Reads `10s`, or `-2s` for a time in the warm-up.
+    /// Parses `10s`, or `-2s` for a time during the warm-up.
     pub(super) fn parse(text: &str) -> Option<Moment> {
         let text = text.trim();
         let (sign, rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
@@ -49,12 +49,12 @@ impl Moment {
         i64::try_from(parse_duration(rest).ok()?.as_nanos()).ok().map(|nanoseconds| Moment(sign * nanoseconds))
     }
 
-    /// The time of an instant of a run.
+    /// Converts an instant of a run.
     pub(super) fn of(instant: Instant, warmup: Duration) -> Moment {
         Moment(i64::try_from(i128::from(instant.as_nanos()) - i128::from(warmup.as_nanos())).unwrap_or(i64::MAX))
     }
 
-    /// The instant in a run with this warm-up.
+    /// Converts to an instant of a run with this warm-up.
     pub(super) fn instant(self, warmup: Duration) -> Instant {
         let nanoseconds = i128::from(self.0) + i128::from(warmup.as_nanos());
         Instant::from_nanos(u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX))
@@ -80,7 +80,7 @@ impl Serialize for Moment {
     }
 }
 
-/// The links and the traffic from a time on.
+/// Links and traffic from a given time on.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Stage {
     pub(super) at: Moment,
@@ -88,7 +88,7 @@ pub(super) struct Stage {
     pub(super) groups: Vec<Group>,
 }
 
-/// One of `[[changes]]`.
+/// An entry of `[[changes]]`.
 struct Written {
     at: Moment,
     patches: Vec<Patch>,
@@ -113,7 +113,7 @@ pub(super) fn stages(
     Ok(stages)
 }
 
-/// The changes by time; changes at the same time keep their order in the file.
+/// The changes in order of time; changes at the same time keep their order in the file.
 fn read(list: &Node, run: &Resolved) -> Result<Vec<Written>, Problem> {
     let help = "write [[changes]] for each, with at = \"10s\" and what changes, for example topology.rate = \"5mbit\"";
     let listed = tables(list, CHANGES, help)?;
@@ -174,7 +174,7 @@ fn not_changeable(patch: &Patch) -> Problem {
     Problem::new(format!("{root} cannot be changed during a run")).right(help).at(&patch.at)
 }
 
-/// The changes of single keys in a table: `topology.aqm.max = 60` in TOML is a table inside a table.
+/// Collects changes of single keys from a table: `topology.aqm.max = 60` in TOML is a table inside a table.
 fn single(path: Path, at: &Origin, node: &Node, patches: &mut Vec<Patch>) {
     let key = path.0.last().map_or("", String::as_str);
     let whole = !node.is_table() || is_whole(key) || (key == "aqm" && node.get("name").is_some());
@@ -187,7 +187,7 @@ fn single(path: Path, at: &Origin, node: &Node, patches: &mut Vec<Patch>) {
     }
 }
 
-/// A change that cannot be made, with the name of the key at fault: the first key whose path contains it.
+/// An error of a change, with the name of the key to point to: the first key whose path contains it.
 struct Refused {
     why: Problem,
     about: &'static str,

@@ -1,4 +1,4 @@
-//! The fixed part of the round trip: `delays`.
+//! `delays`: propagation delays beyond those of the links.
 
 use aqmkit_base::Duration;
 use serde::{Deserialize, Serialize};
@@ -8,22 +8,22 @@ use super::problem::{Problem, closest, suggest};
 use super::read::{Keys, read};
 use super::tree::Node;
 
-/// The fixed part of the round trip beyond the links.
+/// The fixed part of the round trip that links do not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Delays {
-    /// None.
+    /// No additional delay.
     #[serde(skip_deserializing)]
     None,
-    /// Drawn for each connection from this range.
+    /// Uniform on this range, drawn for each connection.
     Uniform((Duration, Duration)),
-    /// For each flow in turn.
+    /// Assigned to flows in turn.
     Each(Vec<Duration>),
-    /// A row for each server, a column for each client.
+    /// Rows are servers, columns are clients.
     Matrix(Vec<Vec<Duration>>),
 }
 
-/// The kinds that are tables with one key.
+/// Kinds of delays that are written as a table with one key.
 const KINDS: &[&str] = &["uniform", "each", "matrix"];
 
 const NAMES: &[&str] = &["none", "parris-table-a1"];
@@ -52,7 +52,7 @@ pub(super) fn read_delays(node: &Node, servers: u32, clients: u32) -> Result<Del
     Ok(delays)
 }
 
-/// Reads a table whose only key names the kind of delays.
+/// Reads a table whose only key is the kind of delays.
 fn kind(node: &Node) -> Result<Delays, Problem> {
     let known = |key: &str| KINDS.contains(&key);
     match node.entries() {

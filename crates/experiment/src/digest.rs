@@ -1,10 +1,10 @@
-//! The digest of a run's results.
+//! Digests of results.
 
 use aqmkit_measure::Output;
 use aqmkit_measure::output::Engine;
 
-/// The digest of what a run measured, without what the run cost: two runs with the same digest have the same results, to the bit,
-/// on whatever machine. Sixteen digits of the BLAKE3 hash of the output in JSON.
+/// A digest of a run's measurements, without its cost: two runs with equal digests have bit-identical results, on any
+/// machine. Sixteen hexadecimal digits of the BLAKE3 hash of the output in JSON.
 #[must_use]
 pub fn digest(output: &Output) -> String {
     let engine = Engine { packets: output.engine.packets, events: output.engine.events, ..Engine::default() };

@@ -1,4 +1,4 @@
-//! The driver of a link's interface: `driver = { ring = 256, bql = true }`.
+//! `driver = { ring = 256, bql = true }`: the driver of a link's interface.
 
 use aqmkit_base::read::Value;
 use aqmkit_base::{Bytes, Duration, ParamError};
@@ -9,10 +9,10 @@ use super::path::Path;
 use super::problem::Problem;
 use super::tree::Node;
 
-/// The largest ring; network cards have up to about 8000 descriptors.
+/// Upper limit for the ring; network cards have up to about 8000 descriptors.
 const LARGEST: u32 = 65_536;
 
-/// Interrupts that wait longer are taken for a mistake.
+/// Upper limit for interrupt coalescing.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// A value of `driver`.
@@ -27,16 +27,16 @@ pub(super) struct Driver {
     coalesce: Duration,
 }
 
-/// As many descriptors as the drivers of most cards have by default.
+/// The default ring size of most drivers.
 fn ring() -> u32 {
     256
 }
 
-/// A value of `bql`: whether there are byte queue limits, or a table with their bounds.
+/// The value of `bql`: a boolean, or a table of bounds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Limits(Option<Bql>);
 
-/// The bounds, by the names of their files in `/sys`.
+/// The bounds, named like their files in `/sys`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bounds {
@@ -65,7 +65,7 @@ fn limits(bounds: Bounds) -> Bql {
     }
 }
 
-/// The driver as the simulator takes it. `node` is the table with the key `driver`.
+/// Converts the value for the simulator. `node` is the table that contains the key `driver`.
 pub(super) fn driver(keys: Option<Driver>, node: &Node) -> Result<Option<scenario::Driver>, Problem> {
     let Some(Driver { ring, bql: Limits(bql), coalesce }) = keys else { return Ok(None) };
     let wrong = |key: &str, what: String, right: String| {

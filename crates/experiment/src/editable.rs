@@ -1,4 +1,4 @@
-//! A run that a user changes while it is simulated. The changes can be saved as `[[changes]]`.
+//! A run that can be changed while it is simulated. The changes can be saved as `[[changes]]`.
 
 use std::sync::Arc;
 
@@ -19,35 +19,35 @@ use super::{Experiment, Overrides, Scale, Variant, shortened};
 /// One run of an experiment, which can be changed while it is simulated.
 pub struct EditableRun {
     files: Files,
-    /// The text of the experiment, if it has only this run.
+    /// Text of the experiment, if this is its only run.
     text: Option<String>,
-    /// The experiment with this run as the only one, and with the changes made by hand.
+    /// The experiment reduced to this run, with the manual changes.
     tree: Node,
-    /// The experiment without the changes made by hand.
+    /// The experiment reduced to this run, without the manual changes.
     start: Node,
-    /// The changes made by hand: for each time, keys and values.
+    /// Manual changes: for each time, keys and values.
     by_hand: Vec<(Moment, Vec<(String, String)>)>,
     repeat: u32,
     seed: u64,
     spec: RunSpec,
 }
 
-/// The changes of the simulation that follow from a change made by hand.
+/// The effect of a manual change on the simulation.
 pub struct AppliedChange {
-    /// What changes now.
+    /// Changes to apply at once.
     pub now: Vec<Change>,
-    /// The changes that replace those still to come: `[[changes]]` of the experiment, applied on top of the change.
+    /// Changes that replace those still pending: `[[changes]]` of the experiment, applied on top of the manual change.
     pub later: Vec<TimedChange>,
 }
 
-/// The keys of a file that concern several runs, or the results.
+/// Keys of a file that concern several runs, or the results.
 const OF_ALL: &[&str] = &["sweep", "quick", "null", "expect", "expect_table", "predict", "overview", "figure", "plot"];
 
 impl EditableRun {
     /// Reads an experiment as [`Experiment::parse`] does, and selects the run at `index` of its plan.
     ///
     /// # Errors
-    /// As [`Experiment::parse`]; also when there is no such run.
+    /// Those of [`Experiment::parse`]; also when there is no such run.
     pub fn open(
         file_name: &str,
         text: &str,
@@ -107,16 +107,16 @@ impl EditableRun {
         outline(&run)
     }
 
-    /// Changes keys of the experiment by their paths at an instant: `("topology.rate", "\"5mbit\"")`. The values are
-    /// written as in TOML; text that is not valid TOML is taken as a string.
+    /// Changes keys of the experiment by their paths at an instant: `("topology.rate", "\"5mbit\"")`. Values are in
+    /// TOML; text that is not valid TOML is a string.
     ///
     /// # Errors
-    /// When a key cannot be changed during a run, or a value cannot be used; nothing has changed then.
+    /// When a key cannot change during a run or a value is invalid. Then nothing changes.
     pub fn set(&mut self, now: Instant, settings: &[(String, String)]) -> Result<AppliedChange, Problem> {
         let at = Moment::of(now, self.spec.resolved.warmup);
         let mut tree = self.tree.clone();
         add_change(&mut tree, change(at, settings));
-        // A change made by hand has no text, so an error has no line to show.
+        // A manual change has no text, so the error must not show a line.
         let resolved = resolve(&tree, &self.files).map_err(|e| e.without_place(""))?;
         let Some(run) = resolved else { return Err(Problem::new("the experiment has no run")) };
         let applied = self.applied(&run, at)?;
@@ -126,7 +126,7 @@ impl EditableRun {
         Ok(applied)
     }
 
-    /// The changes that the last change at a time leads to.
+    /// The effect of the latest change at time `at`.
     fn applied(&self, run: &Resolved, at: Moment) -> Result<AppliedChange, Problem> {
         let mut applied = AppliedChange { now: Vec::new(), later: Vec::new() };
         let place = run.changes.iter().rposition(|stage| stage.at <= at).unwrap_or(0);
@@ -146,10 +146,10 @@ impl EditableRun {
         Ok(applied)
     }
 
-    /// Removes all changes made by hand.
+    /// Removes all manual changes.
     ///
     /// # Errors
-    /// None that did not occur when the run was opened.
+    /// Only those that opening the run could have returned.
     pub fn revert(&mut self) -> Result<(), Problem> {
         if let Some(run) = resolve(&self.start, &self.files)? {
             self.tree = self.start.clone();
@@ -163,8 +163,8 @@ impl EditableRun {
         RunSpec::new(&self.spec.labels, &Arc::new(run), self.seed, self.repeat)
     }
 
-    /// The run as an experiment of its own, with the changes made by hand as `[[changes]]`. It ends at `end`, if one is given, and
-    /// otherwise when the run does.
+    /// The run as an experiment of its own, with the manual changes as `[[changes]]`. It ends at `end`, or at the end
+    /// of the run.
     #[must_use]
     pub fn text(&self, end: Option<Instant>) -> String {
         let end = end.map(|end| Moment::of(end, self.spec.resolved.warmup)).filter(|end| end.0 > 0);
@@ -172,7 +172,7 @@ impl EditableRun {
         appended.filter(|text| self.is_the_same(text)).unwrap_or_else(|| self.generated(end))
     }
 
-    /// The text of the file, with the changes made by hand appended.
+    /// The text of the file with the manual changes appended.
     fn appended(&self, text: &str) -> String {
         let mut text = text.trim_end().to_owned() + "\n";
         for (at, settings) in &self.by_hand {
@@ -184,7 +184,7 @@ impl EditableRun {
         text
     }
 
-    /// Whether a text reads as this run.
+    /// Whether parsing this text gives this run.
     fn is_the_same(&self, text: &str) -> bool {
         let read = Experiment::parse("", text, &Overrides::default());
         read.is_ok_and(|experiment| matches!(&experiment.plan()[..], [run] if run.hash == self.spec.hash))
@@ -195,7 +195,7 @@ impl EditableRun {
             toml::Value::Table(table) => table,
             _ => toml::Table::new(),
         };
-        // The seed is that of the combination.
+        // The file must have the seed of this combination.
         table.remove("seeds");
         table.insert("seed".to_owned(), toml::Value::Integer(i64::try_from(self.seed).unwrap_or(i64::MAX)));
         table.insert("repeat".to_owned(), toml::Value::Integer(self.repeat.into()));
@@ -207,17 +207,17 @@ impl EditableRun {
     }
 }
 
-/// An experiment without its file: a text and settings that have the same runs in the same order wherever they are read.
+/// A self-contained experiment: a text and settings that give the same runs in the same order wherever they are parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Portable {
-    /// The text.
+    /// The text of the experiment, in TOML.
     pub text: String,
-    /// Settings on top of it, as `--set` takes them.
+    /// Additional settings in the form of `--set`.
     pub set: Vec<String>,
 }
 
 impl Experiment {
-    /// The experiment with the changes of the command line, to be read where its directory is not.
+    /// The experiment with the command line's changes, in a form that does not depend on its directory.
     ///
     /// # Errors
     /// When it reads other files, or uses models or disciplines that a program has added.
@@ -233,14 +233,14 @@ impl Experiment {
         Ok(Portable { text: written, set })
     }
 
-    /// Checks that a text has the runs of this experiment, read in a directory that does not exist.
+    /// Checks that parsing a text without access to the experiment's directory gives the same runs.
     fn is_read_anywhere(&self, text: &str, set: &[String]) -> Result<(), Problem> {
         let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
         let read = Experiment::parse("no such directory/experiment.toml", text, &overrides)?;
         if read.hash() == self.hash() { Ok(()) } else { Err(Problem::new("its text alone has other runs")) }
     }
 
-    /// The text of the experiment at its scale, seed and repeats, without what concerns its results.
+    /// The text of the experiment with its scale, seed and repeats, without the keys that only concern results.
     fn without_results(&self) -> Result<String, Problem> {
         let (text, overrides) = &*self.origin;
         let document = Node::document(&Text::new(&self.file, text))?;
@@ -292,7 +292,7 @@ fn ended(table: &mut toml::Table, end: Moment) {
     }
 }
 
-/// A change made by hand, as an entry of `[[changes]]`.
+/// A manual change as an entry of `[[changes]]`.
 fn change(at: Moment, settings: &[(String, String)]) -> Node {
     let origin = Origin::new(&Text::new("a change by hand", ""), 0..0);
     let entry = |key: &str, node: Node| Entry { key: key.to_owned(), at: origin.clone(), node };
@@ -305,7 +305,7 @@ fn change(at: Moment, settings: &[(String, String)]) -> Node {
     Node { at: origin.clone(), value: Value::Table(std::iter::once(at).chain(settings).collect()) }
 }
 
-/// Adds a change to the list of an experiment.
+/// Appends a change to the experiment's list.
 fn add_change(tree: &mut Node, change: Node) {
     let Value::Table(entries) = &mut tree.value else { return };
     match entries.iter_mut().find(|entry| entry.key == CHANGES) {
@@ -318,7 +318,7 @@ fn add_change(tree: &mut Node, change: Node) {
     }
 }
 
-/// A path as a key of TOML.
+/// A path as a TOML key.
 fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c);
     if path.chars().all(plain) { path.to_owned() } else { toml::Value::String(path.to_owned()).to_string() }

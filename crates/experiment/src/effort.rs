@@ -1,4 +1,4 @@
-//! An estimate of the cost of a run: the number of packets that its links carry.
+//! Estimates the cost of a run: the number of packets that its links carry.
 
 use aqmkit_base::BitRate;
 
@@ -8,8 +8,8 @@ use super::resolve::Resolved;
 
 impl Resolved {
     /// Estimates the number of packets on the reported links, assuming that traffic fills them. Other links, such as
-    /// those of the hosts, do not count, nor do links that only acknowledgements cross. Each packet counts as often as `cost`
-    /// says for the discipline of its link.
+    /// those of the hosts, do not count, nor do links that carry only acknowledgements. Each packet is weighted by the
+    /// `cost` of its link's discipline.
     fn packets(&self, cost: impl Fn(&str) -> f64) -> f64 {
         let carries = |link: usize| self.groups.iter().any(|g| g.routes.iter().any(|r| r.forward.contains(&link)));
         let full = (0..self.links.len()).filter(|l| self.links[*l].report && carries(*l));
@@ -29,7 +29,7 @@ impl RunSpec {
         self.weighted_packets(|_| 1.0)
     }
 
-    /// As [`RunSpec::packets`], where a packet through a discipline counts as often as `cost` says for its name.
+    /// Like [`RunSpec::packets`], with each packet weighted by the `cost` of the discipline with this name.
     #[must_use]
     pub fn weighted_packets(&self, cost: impl Fn(&str) -> f64) -> f64 {
         self.resolved.packets(cost)

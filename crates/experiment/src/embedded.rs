@@ -1,4 +1,4 @@
-//! The experiments and their data files as they were when the program was built; none without the feature `library`.
+//! The experiments and their data files as they were when the program was built; empty without the feature `library`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use aqmkit_files::packed::Packed;
 #[cfg(feature = "library")]
 static TREE: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/experiments.packed")));
 
-/// A path with slashes on every system.
+/// The path with slashes on all systems.
 pub(super) fn slashed(path: &Path) -> String {
     path.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }

@@ -1,4 +1,4 @@
-//! `exchanges` in `[[expect]]`: the exchanges of a traffic that a claim selects, by size and response time.
+//! `exchanges` in `[[expect]]`: selects the exchanges of a traffic by size and response time.
 
 use aqmkit_base::{Bytes, Duration};
 use serde::Deserialize;
@@ -7,16 +7,16 @@ use super::problem::Problem;
 use super::read::{Keys, read};
 use super::tree::Node;
 
-/// Ranges of sizes and response times; the first value is included, the second is not.
+/// Half-open ranges of sizes and response times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchanges {
-    /// In bytes.
+    /// Bytes.
     pub size: (f64, f64),
-    /// In milliseconds.
+    /// Milliseconds.
     pub time_ms: (f64, f64),
 }
 
-/// The table as it is written.
+/// The table as it is written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shape {
@@ -24,21 +24,21 @@ struct Shape {
     time: Option<(Duration, Duration)>,
 }
 
-/// The quantity of exchanges that a claim measures.
+/// A quantity measured over selected exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// The number of exchanges.
     Count,
-    /// The share of the exchanges of such a size that have such a response time.
+    /// Among the exchanges of the selected size, the share with the selected response time.
     Share,
-    /// The mean time.
+    /// Mean response time.
     Mean,
     /// A percentile of the response time.
     Percentile(f64),
 }
 
 impl Quantity {
-    /// Reads `count`, `share`, `time_ms.mean` or `time_ms.p50`.
+    /// Parses `count`, `share`, `time_ms.mean` or `time_ms.p50`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Quantity> {
         match text {

@@ -1,4 +1,4 @@
-//! `[[expect]]`: the published values that an experiment claims.
+//! `[[expect]]`: published values that an experiment claims to reproduce.
 
 use std::collections::BTreeMap;
 
@@ -14,55 +14,55 @@ use super::scope::{Scope, any_of, no_label, one_of};
 use super::shape;
 use super::tree::Node;
 
-/// A claim: a published value, and how to compute the measured value.
+/// A published value, and how to compute the measured one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
-    /// The row of `published.csv`.
+    /// Id of the row in `published.csv`.
     pub id: String,
-    /// The labels that a run must have, by axis; any one of the list.
+    /// Labels of the runs to use, by axis; one match per list suffices.
     pub selector: BTreeMap<String, Vec<String>>,
     /// The window; `None` only for formulas and for orderings along windows.
     pub window: Option<String>,
-    /// The class whose field `metric` is.
+    /// The class that `metric` belongs to.
     pub class: Option<String>,
-    /// The traffic whose field `metric` is.
+    /// The traffic that `metric` belongs to.
     pub app: Option<String>,
-    /// The link whose field `metric` is.
+    /// The link that `metric` belongs to.
     pub link: Option<String>,
     /// The metric; `None` only for formulas.
     pub metric: Option<String>,
-    /// If given, this statistic of the one-second values replaces the window's value.
+    /// If given, this statistic of the one-second values is used instead of the window's value.
     pub seconds: Option<Statistic>,
-    /// The exchanges of the traffic that are counted.
+    /// Selects exchanges of the traffic.
     pub exchanges: Option<Exchanges>,
-    /// How the distribution of response times named by `metric` is reduced to a number.
+    /// Reduces the distribution of response times in `metric` to a number.
     pub responses: Option<Response>,
-    /// The labels of the run to compare with, by axis, where they differ from the run's own.
+    /// Labels of the run to compare with, by axis, where they differ from the run's own labels.
     pub against: BTreeMap<String, String>,
-    /// The axis whose labels `order` names.
+    /// The axis whose labels `order` refers to.
     pub along: String,
-    /// The ordering to hold.
+    /// The expected ordering.
     pub order: Option<OrderChain>,
-    /// The bound that every selected combination must satisfy.
+    /// A bound for every selected combination.
     pub every: Option<Bound>,
     /// The equation to compute.
     pub formula: Option<String>,
     /// The arguments of the equation.
     pub args: toml::Table,
-    /// The cause of a miss, where it is known.
+    /// Explains a known cause of a miss.
     pub note: String,
-    /// Where its value comes from.
+    /// Origin of the measured value: computed, set, fitted or measured.
     pub basis: Basis,
-    /// If given, the cells selected by `where` are averaged before they are judged, and this says why, for example
+    /// If given, the cells selected by `where` are averaged before they are judged. The text says why, for example
     /// because the paper averages them.
     pub average: Option<String>,
-    /// If given, the bound in `every` or `order` is not from the paper, and this says where it comes from.
+    /// If given, the bound in `every` or `order` is not from the paper. The text says where it comes from.
     pub ours: Option<String>,
-    /// If given, the summary of the study names the claim in these words.
+    /// If given, the summary of the study includes the claim, in these words.
     pub headline: Option<String>,
 }
 
-/// The value of `along` for an ordering of windows.
+/// The value of `along` for an ordering along windows.
 const WINDOW: &str = "window";
 
 /// Reads the list of claims.
@@ -132,8 +132,8 @@ impl Reader<'_> {
         text.map(|t| parse(t).map_err(|e| e.at(self.at(key)))).transpose()
     }
 
-    /// A formula makes a claim a calculation; a measured claim is marked in the file if its value was set or fitted, or if
-    /// it is a setting of the paper's experiment.
+    /// Claims with a formula are calculations. Measured claims are marked in the file if their value was set or fitted,
+    /// or is a setting of the paper's experiment.
     fn basis(&self, given: Option<&str>, computed: bool) -> Result<Basis, Problem> {
         match given {
             None if computed => Ok(Basis::Calculation),
@@ -149,7 +149,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks a reason that the file gives in words.
+    /// Rejects an empty explanation.
     fn reason(&self, key: &str, given: Option<String>) -> Result<Option<String>, Problem> {
         let empty = given.as_ref().is_some_and(|why| why.trim().is_empty());
         let help = match key {
@@ -162,7 +162,7 @@ impl Reader<'_> {
         if empty { Err(Problem::new(format!("{key} is empty")).right(help).at(self.at(key))) } else { Ok(given) }
     }
 
-    /// Checks the keys of a claim: it is either computed or measured, and either one number or an ordering.
+    /// Checks that a claim is either computed or measured, and either a number or an ordering.
     fn check_kind(&self, keys: &shape::Expect) -> Result<(), Problem> {
         let given = |key: &str| self.node.get(key).is_some();
         if keys.formula.is_some() {
@@ -221,7 +221,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `against`, the labels of the run to compare with.
+    /// Reads `against`: labels of the run to compare with.
     fn compare(&self, expect: &mut Expect) -> Result<(), Problem> {
         let needed = expect.responses.is_some_and(Response::compares);
         let Some(table) = self.node.get("against") else {
@@ -242,7 +242,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Selects the only window where `where` names none, unless the claim is an ordering along windows.
+    /// Selects the only window if `where` has none, unless the claim is an ordering along windows.
     fn check_window(&self, expect: &mut Expect) -> Result<(), Problem> {
         if expect.along == WINDOW {
             let problem = Problem::new("where has a window, but the order is along windows");
@@ -285,7 +285,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Checks a claim about exchanges, which only apps have.
+    /// Checks a claim about exchanges, which only traffic has.
     fn check_exchanges(&self, expect: &Expect, metric: &str) -> Result<(), Problem> {
         if expect.app.is_none() || expect.seconds.is_some() {
             let problem = Problem::new("exchanges belong to an app and have no time series");
@@ -305,7 +305,7 @@ impl Reader<'_> {
         Quantity::parse(metric).map(|_| ()).ok_or_else(unknown)
     }
 
-    /// Checks a claim about response times, which selects one kind of exchanges.
+    /// Checks a claim about response times, which must select one kind of exchanges.
     fn check_responses(&self, expect: &Expect, below: &[&str], metric: &str) -> Result<(), Problem> {
         let of_app = matches!(below, ["apps", _]) || metric.starts_with("apps.");
         if !of_app || is_composed(expect) || expect.seconds.is_some() || !metric.contains("response_time_ms.") {
@@ -313,11 +313,11 @@ impl Reader<'_> {
             let help = "write where = { app = … } and metric = \"response_time_ms.KIND\"";
             return Err(problem.right(help).at(self.at("metric")));
         }
-        // Means exist wherever distributions do.
+        // A metric with a distribution has a mean, too: check that.
         check_metric(below, &format!("{metric}.mean"), &self.scope.names).map_err(|e| e.at(self.at("metric")))
     }
 
-    /// Checks a claim about a gauge of a discipline. Gauges are only in the time series, so a statistic is required.
+    /// Checks a claim about a discipline's gauge. Gauges exist only in time series, so a statistic is required.
     fn check_gauge(&self, expect: &Expect, gauge: &str) -> Result<(), Problem> {
         if expect.seconds.is_none() {
             let problem = Problem::new(format!("aqm.{gauge} is a gauge, which exists only in the time series"));
@@ -352,7 +352,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the metric is a sum or a ratio.
+/// Whether the metric is a sum or a ratio of metrics.
 fn is_composed(expect: &Expect) -> bool {
     expect.metric.as_deref().is_some_and(|m| m.contains(PLUS) || m.contains(OVER))
 }

@@ -1,7 +1,7 @@
-//! `[[expect_table]]`: a claim for every cell of a published table.
+//! `[[expect_table]]`: one claim per cell of a published table.
 //!
 //! A table is an `[[expect]]` whose `id` has names in braces. Each name is an axis of the sweep, or a key that one axis
-//! changes, and takes all values of that axis; or `cells` lists its values. Each cell is one claim.
+//! changes, and takes all values of that axis; alternatively `cells` lists the values. Each cell is one claim.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use super::read::tables;
 use super::scope::{Scope, any_of, label_text};
 use super::tree::{Entry, Node, Value};
 
-/// Keys of a table in addition to those of a claim.
+/// Keys that a table has in addition to those of a claim.
 const OWN: &[&str] = &["title", "cells"];
 
-/// Reads the list of tables, and the claims of each one's cells.
+/// Reads the list of tables, with the claims of their cells.
 pub(super) fn read_tables(list: &Node, scope: &Scope) -> Result<Vec<(Table, Vec<Expect>)>, Problem> {
     let claimed = tables(list, "expect_table", "write [[expect_table]] for each")?;
     claimed.iter().map(|node| read_table(node, scope)).collect()
 }
 
-/// One cell: the values of the names in braces, and the changes to the table's claim.
+/// One cell: values for the names in braces, and the changes to the table's claim.
 struct Cell {
     values: BTreeMap<String, String>,
     key: &'static str,
@@ -68,10 +68,10 @@ fn set(table: &mut Node, key: &str, node: Node) {
     }
 }
 
-/// An id with names in braces.
+/// An id with placeholders: names in braces.
 struct Pattern {
     at: super::problem::Origin,
-    /// The texts between the names: before each name, and after the last.
+    /// The texts around the placeholders: one before each name, one after the last.
     texts: Vec<String>,
     names: Vec<String>,
 }
@@ -95,7 +95,7 @@ impl Pattern {
         if pattern.names.is_empty() { Err(wrong("id has no name in braces")) } else { Ok(pattern) }
     }
 
-    /// The id with its names in braces.
+    /// The id with its placeholders.
     fn text(&self) -> String {
         self.with(|name| format!("{{{name}}}"))
     }
@@ -110,7 +110,7 @@ impl Pattern {
         self.texts.iter().zip(names).map(|(text, name)| format!("{text}{name}")).collect()
     }
 
-    /// The position of a cell: its row is the value of the first name, its column the values of the others.
+    /// The position of a cell: the value of the first name is the row, the values of the others are the column.
     fn place(&self, values: &BTreeMap<String, String>, id: &str) -> TableCell {
         let mut parts: Vec<String> = self.names.iter().filter_map(|n| values.get(n).cloned()).collect();
         let row = if parts.len() > 1 { parts.remove(0) } else { String::new() };
@@ -118,7 +118,7 @@ impl Pattern {
     }
 }
 
-/// The cells in `cells`; a name that is not in braces is an argument of the formula.
+/// The cells listed in `cells`; names that are not placeholders are arguments of the formula.
 fn listed(list: &Node, pattern: &Pattern) -> Result<Vec<Cell>, Problem> {
     let help = || format!("write cells = [{{ {} = …, … }}, …]", pattern.names.join(" = …, "));
     let wrong = |what: String, node: &Node| Problem::new(what).right(help()).at(&node.at);
@@ -138,7 +138,7 @@ fn listed(list: &Node, pattern: &Pattern) -> Result<Vec<Cell>, Problem> {
     list.elements().iter().map(cell).collect()
 }
 
-/// The cells made by the axes of the sweep: one for each combination of the named axes.
+/// The cells generated from the sweep: one for each combination of the axes used.
 fn swept(node: &Node, pattern: &Pattern, scope: &Scope) -> Result<Vec<Cell>, Problem> {
     let mut axes: Vec<usize> = Vec::new();
     let mut sources: Vec<(String, usize)> = Vec::new();
@@ -171,7 +171,8 @@ fn swept(node: &Node, pattern: &Pattern, scope: &Scope) -> Result<Vec<Cell>, Pro
     Ok(picked.into_iter().map(cell).collect())
 }
 
-/// The axis that a name in braces stands for: an axis of that name, or one whose values all change that key.
+/// The index of the axis for a placeholder: the axis with this name, or the one whose values all change the key with
+/// this name.
 fn source(name: &str, scope: &Scope) -> Result<usize, Problem> {
     if let Some(axis) = scope.axes.iter().position(|(axis, _)| axis == name) {
         return Ok(axis);
@@ -195,7 +196,7 @@ fn source(name: &str, scope: &Scope) -> Result<usize, Problem> {
     }
 }
 
-/// The values of an axis that `where` selects.
+/// Indices of the values of an axis that `where` selects.
 fn places(node: &Node, axis: usize, scope: &Scope) -> Result<Vec<usize>, Problem> {
     let (name, labels) = &scope.axes[axis];
     let chosen = node.get("where").and_then(|w| w.entries().iter().find(|e| e.key == *name));
@@ -204,7 +205,7 @@ fn places(node: &Node, axis: usize, scope: &Scope) -> Result<Vec<usize>, Problem
     Ok((0..labels.len()).filter(left).collect())
 }
 
-/// The value of a name at one value of its axis.
+/// The value of a placeholder at one value of its axis.
 fn value(name: &str, axis: usize, place: usize, scope: &Scope) -> String {
     let (own, labels) = &scope.axes[axis];
     let key = scope.settings[axis][place].get(name).filter(|_| own != name);

@@ -1,4 +1,4 @@
-//! `[[figure]]`: figures of a paper, drawn in the same way before the other plots of the report.
+//! `[[figure]]`: figures of a paper, reproduced at the beginning of the report's plots.
 
 use aqmkit_base::units::split;
 use aqmkit_formulas::unit::{Dimension, Quantity, of_field};
@@ -28,7 +28,7 @@ fn figure(node: &Node, scope: &Scope) -> Result<Figure, Problem> {
     Ok(Figure { title: keys.title, kind: keys.kind, note: keys.note, selector, ..figure })
 }
 
-/// Refuses keys of the other kinds of figures.
+/// Rejects keys that belong to other kinds of figures.
 fn refuse(node: &Node, keys: &[&str], help: &str) -> Result<(), Problem> {
     let found = node.entries().iter().find(|e| keys.contains(&e.key.as_str()));
     found.map_or(Ok(()), |e| {
@@ -41,7 +41,7 @@ fn needed<'a>(value: Option<&'a String>, key: &str, example: &str, node: &Node) 
     value.map(String::as_str).ok_or_else(missing)
 }
 
-/// A figure of response times.
+/// Reads a figure of response times.
 fn responses(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Figure, Problem> {
     refuse(node, &["metric", "along", "law"], "they are for kind = \"curve\"")?;
     let at = |key: &str| &node.get(key).unwrap_or(node).at;
@@ -64,7 +64,7 @@ fn responses(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Figure,
     })
 }
 
-/// Reads a metric plotted along an axis, and its theoretical laws.
+/// Reads a metric plotted along an axis, with theoretical laws.
 fn curve(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Curve, Problem> {
     refuse(node, &["app", "response", "upto"], "a curve needs metric and along")?;
     let at = |key: &str| &node.get(key).unwrap_or(node).at;
@@ -84,7 +84,7 @@ fn curve(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Curve, Prob
     Ok(Curve { metric: metric.to_owned(), along: along.to_owned(), laws })
 }
 
-/// Checks that the labels of an axis are numbers of one dimension.
+/// Checks that the labels of an axis are numbers with the same unit.
 fn on_a_line(along: &str, labels: &[String]) -> Result<(), Problem> {
     if Ruler::of(labels).is_some() {
         return Ok(());
@@ -100,7 +100,7 @@ fn on_a_line(along: &str, labels: &[String]) -> Result<(), Problem> {
     Err(problem.right("a curve needs an axis of plain numbers, or of only rates, times or sizes"))
 }
 
-/// Computes a formula at each label, which is its argument.
+/// Computes a formula with each label as its argument.
 fn read_law(law: &shape::Law, metric: &str, labels: &[String]) -> Result<Law, Problem> {
     let point = |label: &String| {
         let number = label.parse().map(toml::Value::Float);

@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::recording::recorded_capture;
 use super::varying::{Varying, parse_trace};
 
-/// The catalogues of names, and the contents of data files, which all combinations of a sweep share.
+/// The catalogues, and a cache of data files that all combinations of a sweep share.
 pub(super) struct Files {
     pub(super) catalogues: Catalogues,
     beside: PathBuf,
@@ -27,14 +27,14 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Files are searched in the directory of the experiment file, then in the embedded tree.
+    /// Looks for files in the directory of the experiment file, then in the embedded tree.
     pub(super) fn beside(experiment: &str, catalogues: &Catalogues) -> Self {
         let beside = Path::new(experiment).parent().unwrap_or(Path::new("")).to_path_buf();
         let (data, populations, traces) = Default::default();
         Files { catalogues: catalogues.clone(), beside, data, populations, traces }
     }
 
-    /// The text of a file, if it is within the bounds of its kind.
+    /// Reads a text file of limited size.
     fn read(&self, name: &str, bound: &Bound) -> Result<String, Problem> {
         let path = self.beside.join(name);
         let called = path.display().to_string();
@@ -46,13 +46,13 @@ impl Files {
         text.map_err(Problem::from)
     }
 
-    /// The text of a file in ISO 8859-1, if it is within the bounds of its kind.
+    /// Reads a file in ISO 8859-1 of limited size.
     fn read_latin1(&self, name: &str, bound: &Bound) -> Result<String, Problem> {
         let (path, file) = self.open(name)?;
         Ok(bounded::latin1_of(&path.display().to_string(), file, bound)?)
     }
 
-    /// Opens a file.
+    /// Opens a file, beside the experiment or embedded.
     fn open(&self, name: &str) -> Result<(PathBuf, Box<dyn Read + Send>), Problem> {
         let path = self.beside.join(name);
         match (File::open(&path), embedded(&path)) {
@@ -62,7 +62,7 @@ impl Files {
         }
     }
 
-    /// A data file of a traffic, read once for all combinations, and the hash of its contents.
+    /// The contents of a traffic's data file, and their hash; read once for all combinations.
     pub(super) fn data(&self, name: &str, spec: &Spec) -> Result<(Data, String), Problem> {
         if let Some(data) = self.data.borrow().get(name) {
             return Ok(data.clone());
@@ -88,7 +88,7 @@ impl Files {
         Ok((data, hash))
     }
 
-    /// The trace of a link's rate, read once for all combinations.
+    /// The trace of a link's rate; read once for all combinations.
     pub(super) fn trace(&self, name: &str) -> Result<Varying, Problem> {
         if let Some(trace) = self.traces.borrow().get(name) {
             return Ok(trace.clone());
@@ -98,7 +98,7 @@ impl Files {
         Ok(trace)
     }
 
-    /// The population that a model makes with these parameters, prepared once for all combinations.
+    /// The population for these parameters; prepared once for all combinations.
     pub(super) fn population(&self, spec: &Spec, data: &[Data]) -> Result<Arc<dyn Population>, ParamError> {
         if let Some((_, made)) = self.populations.borrow().iter().find(|(s, _)| s == spec) {
             return Ok(Arc::clone(made));

@@ -1,4 +1,4 @@
-//! `[[traffic]]` and `[transport]`: senders and their transport.
+//! `[[traffic]]` and `[transport]`: traffic models and their transport.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::transport::hosts;
 use super::transport::{Profile, read_profile};
 use super::tree::Node;
 
-/// One `[[traffic]]` table, with the keys that all kinds share.
+/// A `[[traffic]]` table, with the keys that all kinds have in common.
 #[derive(Debug)]
 pub(super) struct Source<'a> {
     pub(super) name: String,
@@ -30,44 +30,44 @@ pub(super) struct Source<'a> {
     keys: shape::Traffic,
 }
 
-/// A traffic as the simulator takes it, without its applications.
+/// A traffic as the simulator needs it, but without applications.
 #[derive(Clone, Serialize)]
 pub(super) struct Group {
     pub(super) name: String,
     pub(super) class: u8,
     #[serde(serialize_with = "with_kind")]
     pub(super) spec: Spec,
-    /// Hashes of its data files.
+    /// Hashes of the data files, which identify them in the hash of a run.
     files: Vec<String>,
     #[serde(skip)]
     pub(super) population: Arc<dyn Population>,
     pub(super) profile: Profile,
-    /// The profile's name and the changes to it, in words.
+    /// Name of the transport profile, and the changes to it, in words.
     #[cfg(feature = "claims")]
     #[serde(skip)]
     pub(super) hosts: String,
-    /// Relative to the end of the warm-up; `None`: from the start of the warm-up.
+    /// Start relative to the end of the warm-up; `None` for the start of the warm-up.
     pub(super) start: Option<Duration>,
-    /// Relative to the end of the warm-up; `None`: at the end of the run.
+    /// Stop relative to the end of the warm-up; `None` for the end of the run.
     pub(super) stop: Option<Duration>,
     pub(super) routes: Vec<Route>,
     pub(super) clients: u32,
     pub(super) delays: Delays,
-    /// Whether it sends.
+    /// Whether it sends at this stage of the run.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub(super) active: bool,
-    /// The load to offer, if its population has to be calibrated.
+    /// The load to offer, if the population must be calibrated.
     pub(super) load: Option<Load>,
-    /// The contents of its data files.
+    /// Contents of the data files.
     #[serde(skip)]
     data: Arc<[Data]>,
 }
 
-/// A traffic's model, ready to make its applications.
+/// A checked model with its data.
 struct Model {
     spec: Spec,
     population: Arc<dyn Population>,
-    /// Hashes of its data files.
+    /// Hashes of the data files.
     files: Vec<String>,
     data: Arc<[Data]>,
 }
@@ -80,12 +80,12 @@ fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Group {
-    /// Whether it opens connections; other traffic sends datagrams.
+    /// Whether it opens connections; otherwise it sends datagrams.
     pub(super) fn uses_transport(&self) -> bool {
         self.population.mean_payload().is_none() && self.population.instances() > 0
     }
 
-    /// The kinds of exchanges that its applications make; `None` if its model does not declare them.
+    /// Kinds of exchanges of its applications; `None` if the model does not declare them.
     pub(super) fn exchange_kinds(&self) -> Option<&'static [&'static str]> {
         let some = self.population.instances() > 0;
         some.then(|| self.population.make(0, &mut Rng::stream(0, "kinds")).exchange_kinds())
@@ -99,8 +99,7 @@ impl fmt::Debug for Group {
 }
 
 impl Group {
-    /// The same traffic with another amount, and the amount as rounded by the model; `None` if the model does not allow
-    /// this amount.
+    /// The traffic with another amount, and the amount as rounded by the model; `None` if the model does not allow it.
     pub(super) fn with_amount(&self, amount: f64) -> Result<Option<(Group, f64)>, ParamError> {
         let mut spec = self.spec.clone();
         let Some(mut knob) = spec.knob() else { return Ok(None) };
@@ -114,7 +113,7 @@ impl Group {
 }
 
 impl Group {
-    /// Takes the population of `calibrated`, the same traffic after calibration.
+    /// Replaces the population by that of `calibrated`, the same traffic after calibration.
     pub(super) fn take_population(&mut self, calibrated: &Group) {
         self.spec = calibrated.spec.clone();
         self.population = Arc::clone(&calibrated.population);
@@ -122,7 +121,7 @@ impl Group {
     }
 }
 
-/// Reads the keys that all kinds of traffic share.
+/// Reads the keys that all kinds of traffic have in common.
 pub(super) fn read_sources<'a>(list: &'a Node, models: &Catalogue) -> Result<Vec<Source<'a>>, Problem> {
     let mut sources: Vec<Source<'a>> = Vec::new();
     for node in tables(list, "traffic", "write [[traffic]] for each")? {
@@ -149,7 +148,7 @@ fn known_kind(kind: &str, node: &Node, models: &Catalogue) -> Result<(), Problem
     if models.has(kind) { Ok(()) } else { Err(unknown()) }
 }
 
-/// The rest of the file, as far as reading a traffic needs it.
+/// Parts of the file that are needed to resolve a traffic.
 pub(super) struct Context<'a> {
     pub(super) topology: &'a Node,
     pub(super) transport: Option<&'a Node>,
@@ -159,7 +158,7 @@ pub(super) struct Context<'a> {
 }
 
 impl Source<'_> {
-    /// Resolves the traffic, and adds its own links to the network.
+    /// Resolves the traffic, and adds its access links to the network.
     pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
         let class = self.class_index(context)?;
         let Model { spec, population, files, data } = self.model(context)?;
@@ -198,14 +197,14 @@ impl Source<'_> {
         })
     }
 
-    /// Checks a traffic that no class or `use` selects, as far as possible without a network.
+    /// Checks a traffic that is not used, as far as possible without a network.
     pub(super) fn check(&self, context: &Context<'_>) -> Result<(), Problem> {
         let model = self.model(context)?;
         self.check_times(context.duration)?;
         self.profile(context, &*model.population).map(|_| ())
     }
 
-    /// The transport of the traffic; a transport that does not retransmit is refused for traffic that needs reliable
+    /// The transport of the traffic. Rejects a transport that does not retransmit for traffic that needs reliable
     /// delivery.
     fn profile(&self, context: &Context<'_>, population: &dyn Population) -> Result<Profile, Problem> {
         let own = self.node.get("transport");

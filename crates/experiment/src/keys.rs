@@ -1,13 +1,13 @@
-//! The keys of an experiment file, and what each applies to.
+//! The keys of an experiment file, with their scope.
 
 /// The scope of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
     /// The experiment as a whole.
     Whole,
-    /// The claims about the results, and how results are shown; a quick run has the same ones.
+    /// Claims about results, and the display of results; the same for quick and full runs.
     Results,
-    /// Single runs; these keys can be swept.
+    /// Single runs; such keys can be swept.
     Run,
 }
 
@@ -47,18 +47,17 @@ fn about(key: &str) -> Option<About> {
     KEYS.iter().find(|(name, _)| *name == key).map(|(_, about)| *about)
 }
 
-/// Whether there is such a key.
+/// Whether a key of this name exists.
 pub(super) fn is_known(key: &str) -> bool {
     about(key).is_some()
 }
 
-/// Whether a key applies to the file as a whole. These keys are changed before the sweep, all others in each
-/// combination.
+/// Whether a key applies to the whole file. Such keys are changed before the sweep, all others in each combination.
 pub(super) fn is_of_the_file(key: &str) -> bool {
     about(key).is_some_and(|about| about != About::Run)
 }
 
-/// Whether a key has the same value in a quick run.
+/// Whether a key has the same value in quick and full runs.
 pub(super) fn is_of_the_results(key: &str) -> bool {
     about(key) == Some(About::Results)
 }
@@ -80,9 +79,10 @@ mod tests {
 
     #[test]
     fn the_table_has_the_keys_that_are_read() {
-        let told = toml::from_str::<Root>("nonsense = 1").unwrap_err().to_string();
-        let mut read: Vec<&str> = told.split("expected one of").nth(1).unwrap().split('`').skip(1).step_by(2).collect();
-        // Abbreviated paths, which are expanded elsewhere.
+        let message = toml::from_str::<Root>("nonsense = 1").unwrap_err().to_string();
+        let mut read: Vec<&str> =
+            message.split("expected one of").nth(1).unwrap().split('`').skip(1).step_by(2).collect();
+        // Abbreviated paths are expanded elsewhere.
         read.extend(["aqm", "bottleneck"]);
         let mut listed: Vec<&str> = KEYS.iter().map(|(name, _)| *name).collect();
         read.sort_unstable();

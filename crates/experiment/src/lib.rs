@@ -113,7 +113,7 @@ use tree::{Entry, Node, Value};
 use warnings::warnings;
 use without_scheme::Without;
 
-/// Whether an experiment is run as published or shortened.
+/// Whether to run an experiment as published or shortened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// With the changes of `[quick]`.
@@ -124,7 +124,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// As the command line and results have it.
+    /// The name on the command line and in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -134,78 +134,78 @@ impl Scale {
     }
 }
 
-/// Changes that the command line makes to an experiment.
+/// Changes to an experiment by the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// Settings `path=value`, such as `topology.aqm.limit=240`.
     pub set: Vec<String>,
-    /// Another seed.
+    /// Replaces the experiment's seed.
     pub seed: Option<u64>,
-    /// Another number of repeats.
+    /// Replaces the number of repeats.
     pub repeat: Option<u32>,
-    /// Shortened or as published.
+    /// Quick or full.
     pub scale: Scale,
-    /// If set, the scheme under study is removed, as in the null test.
+    /// Removes the scheme under study, for the null test.
     pub without_scheme: bool,
-    /// The directory of the published distributions of `http-unc`, for traffic of that kind that names none.
+    /// Directory with the published distributions of `http-unc`, for traffic of that kind without `data`.
     pub unc_data: Option<String>,
 }
 
-/// An experiment, checked.
+/// A checked experiment.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Its path below `experiments/` without `.toml`, or the name of its file.
+    /// Path below `experiments/` without `.toml`, or the file's name.
     pub id: String,
-    /// The name of its file; `experiments/…` for the copy in the program.
+    /// Path of its file; `experiments/…` for the embedded copy.
     pub file: String,
-    /// Its title.
+    /// Title of the report.
     pub title: String,
-    /// What it reproduces.
+    /// The publication that it reproduces.
     pub source: String,
     /// An introduction for the report, in Markdown.
     pub about: String,
     /// Additional columns of the time series to plot.
     pub plot: Vec<String>,
-    /// The axes of its sweep.
+    /// Axes of the sweep.
     pub axes: Vec<aqmkit_results::Axis>,
-    /// The published values it claims.
+    /// Published values that it claims to reproduce.
     pub expects: Vec<Expect>,
-    /// The claims that are cells of published tables.
+    /// Published tables whose cells are among the claims.
     pub tables: Vec<aqmkit_results::Table>,
-    /// Predictions by equations, drawn into the time series.
+    /// Predictions by equations, drawn into plots of time series.
     pub predictions: Vec<aqmkit_results::Overlay>,
     /// The matrix of small plots in the report.
     pub overview: Option<aqmkit_results::Overview>,
-    /// The figures of its report.
+    /// Figures of a paper to reproduce in the report.
     pub figures: Vec<aqmkit_results::Figure>,
-    /// The windows it reports; the union over all combinations.
+    /// Windows of the results: the union over all combinations.
     pub windows: Vec<Window>,
-    /// The number of runs of each combination.
+    /// Number of runs of each combination.
     pub repeat: u32,
-    /// The seed that the runs' seeds are derived from.
+    /// Base seed from which the seeds of runs are derived.
     pub seed: u64,
-    /// Which combinations have the same seed.
+    /// Which combinations share seeds.
     pub seeds: Seeds,
-    /// Shortened or as published.
+    /// Quick or full.
     pub scale: Scale,
     /// Warnings: valid settings that are probably a mistake.
     pub warnings: Vec<Problem>,
-    /// The text from which it was read, and the changes of the command line.
+    /// The text that it was parsed from, and the changes of the command line.
     origin: Arc<(String, Overrides)>,
     runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
 }
 
 impl Experiment {
-    /// Reads an experiment by its id, such as `cbt/blast`, or by the path of its file. An id is looked for in
-    /// `./experiments`, in the directory `$AQMKIT_EXPERIMENTS`, and in the copy in the program.
+    /// Reads an experiment by its id, such as `cbt/blast`, or by the path of its file. An id is looked up in
+    /// `./experiments`, in the directory `$AQMKIT_EXPERIMENTS`, and in the embedded copy.
     ///
     /// # Errors
-    /// When there is none, or as [`Experiment::parse`].
+    /// When there is none, and those of [`Experiment::parse`].
     pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
         Self::load_with(name_or_path, overrides, &Catalogues::default())
     }
 
-    /// As [`Experiment::load`], with the names of these catalogues.
+    /// Like [`Experiment::load`], with these catalogues.
     ///
     /// # Errors
     /// As [`Experiment::load`].
@@ -218,17 +218,17 @@ impl Experiment {
         Self::parse_with(&file_name, &text, overrides, catalogues)
     }
 
-    /// Reads the text of an experiment; messages call it `file_name`.
+    /// Parses the text of an experiment; `file_name` is its name in messages.
     ///
-    /// The file is checked as published and with `[quick]`, whichever is requested.
+    /// Both scales are checked, as published and with `[quick]`, whichever is requested.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place.
+    /// The first error, with its location.
     pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
         Self::parse_with(file_name, text, overrides, &Catalogues::default())
     }
 
-    /// As [`Experiment::parse`], with the names of these catalogues.
+    /// Like [`Experiment::parse`], with these catalogues.
     ///
     /// # Errors
     /// As [`Experiment::parse`].
@@ -243,11 +243,11 @@ impl Experiment {
         Self::of_document(file_name, document, text.to_owned(), overrides, catalogues)
     }
 
-    /// Checks an experiment that a program has made, as [`Experiment::parse_with`] does a text. What is wrong has no place, for nobody wrote
-    /// it; `name` stands for the file.
+    /// Checks an experiment that a program has built, as [`Experiment::parse_with`] does with a text. Errors have no
+    /// location; `name` is used instead of the file's name.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error.
     pub fn from_table(
         name: &str,
         table: &toml::Table,
@@ -257,7 +257,7 @@ impl Experiment {
         Self::of_document(name, Node::of_table(table), table.to_string(), overrides, catalogues)
     }
 
-    /// The experiment of a document, which as a text is `text`.
+    /// Builds the experiment from a document that was parsed from `text`.
     fn of_document(
         file_name: &str,
         document: Node,
@@ -271,7 +271,7 @@ impl Experiment {
         let without = Without::of(&document)?;
         full.check_without(&without, &files)?;
         let scope = full.scope();
-        // Claims and figures concern results; without the feature they are not read.
+        // Claims and figures only concern results; they are ignored without the feature.
         let claimed = |key: &str| if cfg!(feature = "claims") { document.get(key) } else { None };
         let mut expects = match claimed("expect") {
             Some(list) => read_expects(list, &scope)?,
@@ -312,7 +312,7 @@ impl Experiment {
         Ok(Experiment { file, expects, tables, predictions, overview, figures, origin, ..experiment })
     }
 
-    /// Every combination and repeat; the repeats of a combination follow each other.
+    /// The runs: every combination and repeat, with the repeats of a combination consecutive.
     #[must_use]
     pub fn plan(&self) -> Vec<RunSpec> {
         let repeats = |(labels, run): &(BTreeMap<String, String>, Arc<Resolved>)| {
@@ -322,21 +322,21 @@ impl Experiment {
         self.runs.iter().flat_map(repeats).collect()
     }
 
-    /// What the experiment sets, in words: link, round trip, buffer, traffic, hosts, control, ECN and times.
+    /// The settings of the experiment in words: link, round trip, buffer, traffic, hosts, control, ECN and times.
     #[cfg(feature = "claims")]
     #[must_use]
     pub fn setting(&self) -> Vec<aqmkit_results::Fact> {
         setting::setting(self.runs.iter().map(|(_, run)| &**run))
     }
 
-    /// The congestion control of each class whose TCP flows have the same one in all runs; empty unless classes differ in it.
+    /// The congestion control of each class whose TCP flows have the same one in all runs; empty unless classes differ.
     #[cfg(feature = "claims")]
     #[must_use]
     pub fn controls(&self) -> BTreeMap<String, String> {
         setting::controls(self.runs.iter().map(|(_, run)| &**run))
     }
 
-    /// A hash of everything that decides the results of all runs.
+    /// A hash of everything that determines the results of all runs.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -347,10 +347,10 @@ impl Experiment {
     }
 }
 
-/// The largest number of runs; more are taken for a mistake.
+/// Upper limit for the number of runs; more are probably a mistake.
 const MAX_RUNS: usize = 1_000_000;
 
-/// The document with the changes of `[quick]`.
+/// Applies the changes of `[quick]` to the document.
 fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     if !changes.is_table() {
         return Err(Problem::new("quick is not a table")
@@ -368,7 +368,7 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     Ok(tree)
 }
 
-/// The experiment with a directory of the published distributions for each `http-unc` that names none.
+/// Sets the directory of the published distributions for each `http-unc` that has no `data`.
 fn with_unc_data(mut document: Node, overrides: &Overrides) -> Node {
     let (Some(directory), Value::Table(entries)) = (&overrides.unc_data, &mut document.value) else { return document };
     let traffic = entries.iter_mut().filter(|e| e.key == "traffic");
@@ -385,7 +385,7 @@ fn with_unc_data(mut document: Node, overrides: &Overrides) -> Node {
     document
 }
 
-/// Checks that the columns to plot exist, in the experiment at the chosen scale or at the published one.
+/// Checks that the columns in `plot` exist at the chosen scale or in the published experiment.
 fn check_plot(variant: &Variant, published: &Scope) -> Result<(), Problem> {
     let list = variant.document.get("plot");
     let own = variant.scope();
@@ -400,18 +400,18 @@ fn check_plot(variant: &Variant, published: &Scope) -> Result<(), Problem> {
     variant.root.plot.iter().enumerate().try_for_each(one)
 }
 
-/// The experiment with one set of changes, every combination resolved.
+/// The experiment with one set of changes, and every combination resolved.
 struct Variant {
     document: Node,
     root: shape::Root,
     axes: Vec<Axis>,
-    /// The tree of every combination; a combination with topology and traffic makes a run.
+    /// The trees of all combinations; those with topology and traffic have a run.
     combinations: Vec<Combination>,
     runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
 }
 
 impl Variant {
-    /// The experiment at the scale and with the settings of the command line; with its scheme.
+    /// The experiment with the scale and settings of the command line, before its scheme is removed.
     fn of_overrides(document: &Node, overrides: &Overrides, files: &Files) -> Result<Variant, Problem> {
         let document = match (overrides.scale, document.get("quick")) {
             (Scale::Quick, Some(changes)) => shortened(document, changes)?,
@@ -442,7 +442,7 @@ impl Variant {
             Ok(run.map(|run| (c.labels.clone(), Arc::new(run))))
         });
         let named = |(mut labels, run): (BTreeMap<String, String>, Arc<Resolved>)| {
-            // Without a sweep, tables and legends still name the discipline.
+            // Without a sweep the label names the discipline, for tables and legends.
             if axes.is_empty() {
                 labels.insert("aqm".to_owned(), run.links[run.measured].aqm.name().to_owned());
             }
@@ -452,7 +452,7 @@ impl Variant {
         Ok(Variant { document, root, axes, combinations: all, runs })
     }
 
-    /// Checks what `[null]` changes, so that a mistake there is reported before the null test.
+    /// Checks the changes of `[null]`, so that mistakes are reported before the null test.
     fn check_without(&self, without: &Without, files: &Files) -> Result<(), Problem> {
         let Without::Changes(_) = without else { return Ok(()) };
         for combination in &self.combinations {
@@ -463,7 +463,7 @@ impl Variant {
         Ok(())
     }
 
-    /// The same combinations with the scheme under study removed.
+    /// Removes the scheme under study from all combinations.
     fn without(mut self, without: &Without, files: &Files) -> Result<Variant, Problem> {
         for ((_, run), combination) in self.runs.iter_mut().zip(&mut self.combinations) {
             without.change(&mut combination.tree)?;
@@ -475,7 +475,7 @@ impl Variant {
         Ok(self)
     }
 
-    /// The names that claims may use.
+    /// The names that claims can refer to.
     fn scope(&self) -> Scope {
         let mut scope = Scope::of_axes(&self.axes);
         let mut add = |list: fn(&mut Scope) -> &mut Vec<String>, name: &str| {
@@ -491,7 +491,7 @@ impl Variant {
             run.links.iter().filter(|l| l.report).for_each(|l| add(|s| &mut s.names.links, &l.name));
         }
         for group in self.runs.iter().flat_map(|(_, run)| &run.groups) {
-            // `None`: kinds not declared; an empty list: none exist.
+            // `None` if kinds are not declared; an empty list if there are none.
             let Some(kinds) = group.exchange_kinds() else { continue };
             let known = scope.names.kinds.entry(group.name.clone()).or_default();
             known.extend(
@@ -505,7 +505,7 @@ impl Variant {
         scope
     }
 
-    /// The experiment, without its claims and predictions.
+    /// Builds the experiment, without claims and predictions.
     fn experiment(self, id: String, overrides: &Overrides) -> Result<Experiment, Problem> {
         let repeat = overrides.repeat.unwrap_or(self.root.repeat);
         if repeat == 0 || self.runs.len().saturating_mul(repeat as usize) > MAX_RUNS {
@@ -544,8 +544,7 @@ impl Variant {
     }
 }
 
-/// Adds to the problem the combinations that have it: the axes on which it depends, with the labels of this
-/// combination.
+/// Adds the affected combinations to a problem: the axes that it depends on, with the labels of this combination.
 fn locate(problem: Problem, combination: &Combination, all: &[Combination], files: &Files) -> Problem {
     let mut there: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut possible = there.clone();

@@ -1,4 +1,4 @@
-//! One link, and the checks of its numbers.
+//! A link, and checks of its numbers.
 
 use std::ops::Deref;
 
@@ -10,16 +10,16 @@ use serde::{Serialize, Serializer};
 use super::problem::{Origin, Problem};
 use super::queue::plain;
 
-/// The typical packet size of a link that names none.
+/// Typical packet size of links that do not set `mean_packet`.
 pub(super) const MEAN_PACKET: Bytes = Bytes(1000);
 
-/// A link as the simulator takes it, and where it comes from.
+/// A link as the simulator takes it, and its origin in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     pub(super) simulated: scenario::Link,
-    /// The hash of the text of its trace, where its rate has one.
+    /// Hash of the text of its trace, if its rate follows one.
     pub(super) trace_hash: Option<String>,
-    /// The path of its table, where it has one.
+    /// Path of its table, if it has one.
     pub(super) path: Option<String>,
 }
 
@@ -32,13 +32,13 @@ impl Deref for Link {
 }
 
 impl Link {
-    /// The properties of the link that its discipline sees.
+    /// The link properties that its discipline needs.
     pub(super) fn at(&self, classes: &[String]) -> aqmkit_aqm::Link {
         aqmkit_aqm::Link { rate: self.rate, mean_packet: self.mean_packet, classes: classes.to_vec() }
     }
 }
 
-/// The properties of a link as they enter the hash of a run. A trace is identified by the hash of its text.
+/// The link properties in the hash of a run. A trace is represented by the hash of its text.
 #[derive(Serialize)]
 struct Hashed<'a> {
     name: &'a str,
@@ -85,7 +85,7 @@ impl Serialize for Link {
     }
 }
 
-/// Serialises a discipline with its name, and with its version if a program has added it.
+/// Serializes a discipline with its name, and with its version if a program has added it.
 fn with_name<S: Serializer>(spec: &&Spec, s: S) -> Result<S::Ok, S::Error> {
     match spec.version() {
         None => (spec.name(), spec).serialize(s),
@@ -99,7 +99,7 @@ pub(super) fn push(links: &mut Vec<Link>, link: Link) -> usize {
     links.len() - 1
 }
 
-/// A link that is not under study.
+/// Creates a link that is not under study.
 pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -> Result<Link, Problem> {
     above_zero(name, rate, MEAN_PACKET, at)?;
     let simulated = scenario::Link {
@@ -128,11 +128,11 @@ pub(super) fn access_links(
     (0..servers).map(|s| plain_link(&format!("{name}.{s}"), rate, false, at).map(|l| push(links, l))).collect()
 }
 
-/// The fastest link and the longest delay; larger values are taken for a mistake.
+/// Upper limits for rate and delay; larger values are probably a mistake.
 const FASTEST: BitRate = BitRate::from_mbps(10_000_000);
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Checks that a propagation delay is plausible.
+/// Checks a propagation delay against the upper limit.
 pub(super) fn not_too_long(delay: Duration) -> Result<(), Problem> {
     if delay <= LONGEST {
         return Ok(());
@@ -140,7 +140,7 @@ pub(super) fn not_too_long(delay: Duration) -> Result<(), Problem> {
     Err(Problem::new(format!("{delay} is too long for a network delay")).right(format!("the longest is {LONGEST}")))
 }
 
-/// Checks that the rate and the typical packet are above zero, as disciplines require.
+/// Checks that the rate and the typical packet size are positive, as disciplines require.
 pub(super) fn above_zero(name: &str, rate: BitRate, mean_packet: Bytes, at: &Origin) -> Result<(), Problem> {
     if rate.as_bps() == 0 {
         return Err(Problem::new(format!("the rate of {name} is zero")).right("for example \"10mbit\"").at(at));

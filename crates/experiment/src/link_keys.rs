@@ -1,5 +1,5 @@
-//! The keys of a link: in `[topology]` for the bottleneck, in its `reverse`, and in `[[topology.links]]`. Each stands
-//! once, with its type and its entry of the JSON Schema.
+//! The keys of a link: in `[topology]` for the bottleneck, in its `reverse`, and in `[[topology.links]]`. One list
+//! defines the type and the JSON Schema of each key.
 
 use aqmkit_base::{Bytes, Duration, LinkLayer, Overhead};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use super::wire::{Jitter, Loss, Reorder, Slot};
 
 macro_rules! link_keys {
     ($($name:ident: $type:ty = $schema:expr;)*) => {
-        /// The keys of a link, as serde reads them.
+        /// The keys of a link, deserialized by serde.
         #[derive(Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         #[allow(dead_code, reason = "the discipline is read elsewhere")]
@@ -26,10 +26,10 @@ macro_rules! link_keys {
         }
 
         impl LinkKeys {
-            /// Their names.
+            /// Names of the keys.
             pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
 
-            /// Their entries of the JSON Schema.
+            /// JSON Schema of the keys.
             pub(super) fn schema() -> Vec<(&'static str, Value)> {
                 vec![$((stringify!($name), $schema)),*]
             }
@@ -61,11 +61,11 @@ link_keys! {
 }
 
 impl LinkKeys {
-    /// The keys that a link has from `[topology]` where it has none of its own.
+    /// Keys that a link inherits from `[topology]` if it does not set them.
     pub(super) const INHERITED: &[&str] = &["mean_packet", "overhead", "mpu", "linklayer", "aqm", "driver"];
 }
 
-/// Reads a table that has the keys of a link and those of `T`; `noun` names one of its keys in messages.
+/// Reads a table with the keys of a link and those of `T`; `noun` is how messages name one of its keys.
 pub(super) fn read_link<T: DeserializeOwned>(node: &Node, noun: &str) -> Result<(T, LinkKeys), Problem> {
     read_by(node, Keys { noun, also: LinkKeys::NAMES }, |table| {
         let (of_link, own) = table.partition(|key| LinkKeys::NAMES.contains(&key));

@@ -1,4 +1,4 @@
-//! `load`: the load that a traffic offers.
+//! `load`: the load that a traffic is calibrated to offer.
 
 use aqmkit_base::units::parse_rate;
 use aqmkit_traffic::registry::Spec;
@@ -8,17 +8,17 @@ use super::network::{Network, Route};
 use super::problem::Problem;
 use super::tree::{Node, Value};
 
-/// The factor by which the links of a trial are faster: le04 uses a gigabit link in place of its link of 100 Mb/s.
+/// How much faster the links of a trial are: le04 uses a gigabit link instead of its 100 Mb/s link.
 pub(super) const FASTER: u64 = 10;
 
-/// The load that a traffic offers.
+/// A load and where it is measured.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Load {
     pub(super) written: String,
     pub(super) bps: u64,
-    /// The index of the link on which it is offered.
+    /// Index of the link on which it is measured.
     pub(super) link: usize,
-    /// The link of the reverse path whose load counts too (`both_ways`).
+    /// Index of the reverse link whose load counts, too (`both_ways`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) back: Option<usize>,
 }
@@ -54,7 +54,7 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
     }
 }
 
-/// The slowest link of the reverse path, if `both_ways` asks for the load of both directions.
+/// The slowest link of the reverse path, if `both_ways` requests the load of both directions.
 fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize>, Problem> {
     if !node.get("both_ways").is_some_and(|n| matches!(n.value, Value::Scalar(toml::Value::Boolean(true)))) {
         return Ok(None);
@@ -67,7 +67,7 @@ fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize
     })
 }
 
-/// The link to which a traffic's load refers: the measured one, or the slowest on its path.
+/// The link that a traffic's load refers to: the measured one, or the slowest on its path.
 fn crossed(routes: &[Route], network: &Network) -> usize {
     let path = routes.first().map_or(&[][..], |r| &r.forward);
     if path.contains(&network.measured) {

@@ -1,4 +1,4 @@
-//! The metrics that a run reports: the values that `metric` can have.
+//! The metrics that a run reports: valid values of `metric`.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 use super::path::Path;
 use super::problem::{Problem, suggest};
 
-/// Matches any key of a table whose keys are names.
+/// Matches any name in a path.
 const ANY: &str = "*";
 
-/// The links, classes and traffic that are reported, by name.
+/// Names of the reported links, classes and traffic.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     pub(super) links: Vec<String>,
     pub(super) classes: Vec<String>,
     pub(super) apps: Vec<String>,
-    /// The kinds of exchanges of each app, where its model declares them.
+    /// Kinds of exchanges of each app, if its model declares them.
     pub(super) kinds: BTreeMap<String, Vec<String>>,
 }
 
 /// Separates metrics that are added.
 pub const PLUS: &str = " + ";
 
-/// Separates the dividend, a metric or a sum, from the divisor.
+/// Separates dividend and divisor; the dividend can be a sum.
 pub const OVER: &str = " / ";
 
 /// Checks that `metric` is a number that every run reports, or a sum or ratio of such numbers. `below` is the part of
-/// the path that `where` gives.
+/// the path that follows from `where`.
 pub(super) fn check_metric(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem> {
     if metric.matches(OVER).count() > 1 {
         return Err(Problem::new("a ratio has one division").right("write a / b"));
@@ -76,7 +76,7 @@ fn check_term(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem
     }
 }
 
-/// Checks that `part` may follow `above` in a path; the error lists the names that may.
+/// Checks that `part` can follow `above` in a path; otherwise returns the names that can.
 fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>> {
     let known = match above {
         ["links"] => &names.links,
@@ -91,7 +91,7 @@ fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>>
     if known.iter().any(|n| n == part) { Ok(()) } else { Err(known.clone()) }
 }
 
-/// A window with every field that any run can have.
+/// A window with all fields that any run can have.
 fn sample() -> Value {
     let any = || Some(Summary::default());
     let drops = || BTreeMap::from([(ANY.to_owned(), 0)]);

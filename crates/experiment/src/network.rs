@@ -1,4 +1,4 @@
-//! `[topology]`: links, and the routes of traffic.
+//! `[topology]`: links, and routes of traffic.
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{BitRate, Bytes, Duration, Framing};
@@ -17,36 +17,36 @@ use super::tree::Node;
 use super::varying::Varying;
 use super::wire::wire;
 
-/// The most servers and clients.
+/// Upper limit for servers and clients.
 const MAX_HOSTS: u32 = 100_000;
 
-/// The path of a traffic's packets between one server and the clients, as indices of links.
+/// Route between one server and the clients, as indices of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Route {
     pub(super) forward: Vec<usize>,
     pub(super) reverse: Vec<usize>,
-    /// Propagation delay of the reverse path in addition to that of its links.
+    /// Propagation delay of the reverse path beyond that of its links.
     pub(super) reverse_delay: Duration,
 }
 
-/// The links and directions that a traffic uses.
+/// A request for the routes of a traffic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathRequest<'a> {
-    /// The traffic's name.
+    /// Name of the traffic.
     pub(super) traffic: &'a str,
-    /// Its table.
+    /// Table of the traffic.
     pub(super) node: &'a Node,
     pub(super) keys: &'a shape::Traffic,
 }
 
-/// The links, and how they are connected.
+/// All links, and how they are connected.
 #[derive(Debug)]
 pub(super) struct Network {
     pub(super) links: Vec<Link>,
     pub(super) measured: usize,
     pub(super) servers: u32,
     pub(super) clients: u32,
-    /// Whether all links are made so fast that none is congested (`uncongested`).
+    /// Whether all links are so fast that none is congested (`uncongested`).
     pub(super) uncongested: bool,
     joined: Joined,
 }
@@ -68,7 +68,7 @@ struct Dumbbell {
 
 struct Reader<'a> {
     topology: &'a shape::Topology,
-    /// The keys of a link in `[topology]`: those of the bottleneck, and those that other links inherit.
+    /// The keys of a link in `[topology]`: for the bottleneck, and inherited by other links.
     keys: &'a LinkKeys,
     node: &'a Node,
     params: Option<&'a Node>,
@@ -131,12 +131,12 @@ impl Reader<'_> {
         Network { links, measured, servers, clients, uncongested, joined }
     }
 
-    /// Resolves the rate written in `node`.
+    /// Resolves a rate that is written in `node`.
     fn rate(&self, rate: &Rate, node: &Node) -> Result<(BitRate, Option<Varying>), Problem> {
         rate.resolve(self.files).map_err(|e| e.at(at(node, "rate")))
     }
 
-    /// The link whose table is `node`, with these keys.
+    /// Builds the link with the table `node` and these keys.
     fn link(
         &self,
         name: &str,
@@ -165,7 +165,7 @@ impl Reader<'_> {
         Ok(Link { simulated, trace_hash, path: None })
     }
 
-    /// The framing of a link: its own keys, or those of the topology where it has none.
+    /// Framing of a link: its own keys, or else those of the topology.
     fn framing(&self, own: &LinkKeys) -> Framing {
         let all = self.keys;
         let mpu = own.mpu.or(all.mpu).unwrap_or_default();
@@ -176,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The driver of a link whose table is `node`: its own, or that of the topology where it names none.
+    /// Driver of a link with the table `node`: its own, or else that of the topology.
     fn driver(&self, own: Option<OrNone<driver::Driver>>, node: &Node) -> Result<Option<scenario::Driver>, Problem> {
         match (own, self.keys.driver) {
             (Some(OrNone(own)), _) => driver(own, node),
@@ -349,8 +349,8 @@ impl Network {
 }
 
 impl Dumbbell {
-    /// The routes of a traffic whose servers are beside the clients: its data crosses the reverse link, its
-    /// acknowledgements the bottleneck.
+    /// Routes for a traffic with `direction = "reverse"`: data crosses the reverse link, acknowledgements cross the
+    /// bottleneck.
     fn back(&self, request: PathRequest<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
         let Some(back) = self.reverse else {
             return Err(Problem::new(format!("traffic {} has no reverse link", request.traffic))
@@ -374,7 +374,7 @@ fn no_link(name: &str, known: Vec<&str>) -> Problem {
     Problem::new(format!("there is no link {name:?}")).right(suggest(name, known))
 }
 
-/// The place of the value of `key`, or of the table if it has no such key.
+/// Location of the value of `key`, or of the table if it has no such key.
 fn at<'a>(node: &'a Node, key: &str) -> &'a super::problem::Origin {
     &node.get(key).unwrap_or(node).at
 }

@@ -1,4 +1,4 @@
-//! How a number is taken from the results of a run: by a metric, a window and, for some, a statistic of the values over time.
+//! Looks up numbers in the results of a run: by metric and window, and optionally as a statistic over time.
 
 use aqmkit_aqm::Why;
 use aqmkit_measure::Output;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::metric::{OVER, PLUS};
 use super::order::Statistic;
 
-/// One window of a run's results, as `results.json` has it.
+/// One window of a run's results, in the structure of `results.json`.
 #[derive(Debug)]
 pub struct Measured<'a> {
     values: Value,
@@ -21,7 +21,7 @@ pub struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    /// The window of this name. `None` if there is none.
+    /// The window with this name, if it exists.
     #[must_use]
     pub fn window(output: &'a Output, name: &str) -> Option<Self> {
         let window = output.windows.iter().find(|window| window.name == name)?;
@@ -30,18 +30,18 @@ impl<'a> Measured<'a> {
         Some(Measured { values, from_s: window.from_s, to_s: window.to_s, output })
     }
 
-    /// A metric: a number by its full path, such as `classes.tcp.goodput_bps`, a sum `a + b`, or a ratio `a / b`. With a statistic, each
-    /// number is that statistic of its values over time.
+    /// The value of a metric: a number by its full path, such as `classes.tcp.goodput_bps`, a sum `a + b`, or a ratio
+    /// `a / b`. With `seconds`, each number is that statistic of its values over time.
     ///
     /// # Errors
     /// The path of a number that the window does not have.
     pub fn number(&self, metric: &str, seconds: Option<Statistic>) -> Result<f64, String> {
-        let side = |side: &str| side.split(PLUS).map(|path| self.one(path, seconds)).sum::<Result<f64, String>>();
+        let side = |side: &str| side.split(PLUS).map(|path| self.single(path, seconds)).sum::<Result<f64, String>>();
         let sides = metric.split(OVER).map(side).collect::<Result<Vec<_>, _>>()?;
         Ok(sides.into_iter().reduce(|above, below| above / below).unwrap_or(f64::NAN))
     }
 
-    fn one(&self, path: &str, seconds: Option<Statistic>) -> Result<f64, String> {
+    fn single(&self, path: &str, seconds: Option<Statistic>) -> Result<f64, String> {
         let found = match seconds {
             Some(statistic) => over_seconds(statistic, path, self.output, (self.from_s, self.to_s)),
             None => value_at(&self.values, path)
@@ -57,7 +57,7 @@ pub fn value_at(values: &Value, path: &str) -> Option<f64> {
     lookup(values, path).and_then(Value::as_f64).or_else(|| none_dropped(values, path))
 }
 
-/// A whole percentile that no window lists, such as `classes.tcp.queue_delay_ms.p25`, from the stored distribution.
+/// An integer percentile that no window lists, such as `classes.tcp.queue_delay_ms.p25`, from the stored distribution.
 #[must_use]
 pub fn percentile_at(output: &Output, window: &str, path: &str) -> Option<f64> {
     let (quantity, name) = path.rsplit_once('.')?;
@@ -76,14 +76,14 @@ fn lookup<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     found.next()
 }
 
-/// Zero for drops by a reason that is not listed: links and classes list only reasons that occurred.
+/// Zero for a drop reason that is not listed: links and classes list only reasons that occurred.
 fn none_dropped(values: &Value, path: &str) -> Option<f64> {
     let (place, reason) = path.rsplit_once(".drops.")?;
     let known = Why::ALL.iter().any(|why| why.name() == reason);
     (known && lookup(values, place).is_some()).then_some(0.0)
 }
 
-/// The statistic over the one-second values between two times, in seconds.
+/// A statistic of the one-second values between two times in seconds.
 #[must_use]
 pub fn over_seconds(statistic: Statistic, path: &str, output: &Output, (from_s, to_s): (f64, f64)) -> Option<f64> {
     let series = &output.series;
@@ -186,7 +186,8 @@ mod tests {
         );
     }
 
-    /// Intervals that lie within the window count, up to a millionth of one, in whole seconds from its start.
+    /// Intervals count if they lie within the window, give or take a millionth of an interval; they are combined into
+    /// whole seconds from its start.
     #[test]
     fn intervals_lie_within_the_window() {
         let at = |interval_s: f64, columns: &[&str]| {
@@ -197,15 +198,15 @@ mod tests {
         let output = at(0.5, &["links.b.delay"]);
         let of =
             |s: &str, within: (f64, f64)| over_seconds(Statistic::parse(s).unwrap(), "links.b.delay", &output, within);
-        // Intervals 2 to 6 of half a second; two make a second, and the last one none.
+        // Intervals 2 to 6 of half a second: pairs make seconds, the last one has no partner.
         assert_eq!((of("min", (0.6, 3.9)), of("max", (0.6, 3.9))), (Some(2.5), Some(4.5)));
         assert_eq!((of("min", (1.000_000_1, 2.0)), of("max", (1.0, 1.999_999_9))), (Some(2.5), Some(2.5)));
         assert_eq!((of("min", (1.1, 2.0)), of("min", (1.0, 1.9))), (None, None), "no whole second");
         assert_eq!((of("max", (3.0, 99.0)), of("max", (9.0, 99.0))), (Some(8.5), None), "the run has ended");
-        // The first above 5 is interval 6, which ends at 3.5 s.
+        // The first value above 5 is in interval 6, which ends at 3.5 s.
         assert_eq!(of("until>5", (0.6, 3.9)).map(|t| (t * 1e9).round()), Some(2.9e9));
         assert_eq!(of("share>3", (1.0, 4.0)), Some(2.0 / 3.0));
-        // One and a half millionths of an interval too much, on either side.
+        // One and a half millionths of an interval too far, on either side.
         assert_eq!((of("min", (1.000_000_75, 3.0)), of("max", (1.0, 1.999_999_25))), (Some(3.5), None));
         for (interval, statistic) in
             [0.0, -1.0, f64::NAN].into_iter().flat_map(|interval| [(interval, "min"), (interval, "until>=0")])
@@ -218,9 +219,9 @@ mod tests {
                 "{statistic} of {interval} s"
             );
         }
-        // Intervals of more than a second are taken as they are.
+        // Intervals longer than a second are used unchanged.
         assert_eq!(over_seconds(Statistic::Max, "links.b.delay", &at(2.0, &["links.b.delay"]), (0.0, 8.0)), Some(3.0));
-        // A mean may be left out of a name, on either side.
+        // `.mean` may be missing in the path or in the column.
         for (column, path) in [("x", "x.mean"), ("x.mean", "x"), ("x", "x"), ("x.mean", "x.mean")] {
             assert_eq!(
                 over_seconds(Statistic::Min, path, &at(1.0, &[column]), (3.0, 9.0)),

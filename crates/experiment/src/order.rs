@@ -1,10 +1,10 @@
-//! The notations of `[[expect]]`: orderings, bounds, and statistics of one-second values.
+//! Notations of `[[expect]]`: orderings, bounds, and statistics of one-second values.
 
 use std::fmt;
 
 use super::problem::Problem;
 
-/// The relation between the values of consecutive labels in an ordering.
+/// Relation between the values of consecutive labels in an ordering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// `>`: greater.
@@ -19,7 +19,7 @@ pub enum Relation {
     About,
 }
 
-/// Joins labels of equal rank.
+/// Joins labels with equal rank.
 const AND: &str = "&";
 
 const RELATIONS: &[(&str, Relation)] = &[
@@ -56,8 +56,7 @@ pub struct OrderChain {
 impl OrderChain {
     /// Parses an ordering. Relations are separated by spaces, so a label may contain any other text.
     ///
-    /// # Errors
-    /// When there are fewer than two labels, or something is missing between two of them.
+    /// When there are fewer than two labels, or a relation is missing between two of them.
     pub fn parse(text: &str) -> Result<OrderChain, Problem> {
         let bad = |what: &str| {
             Problem::new(format!("the ordering {what}"))
@@ -104,7 +103,7 @@ impl fmt::Display for OrderChain {
     }
 }
 
-/// How a value is compared with a number.
+/// Comparison of a value with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
     /// `>=`
@@ -117,24 +116,24 @@ pub enum Compare {
     Below,
 }
 
-/// Longer signs come first, so that `>=` is not read as `>`.
+/// Longer operators come first, so that `>=` is not parsed as `>`.
 const COMPARES: &[(&str, Compare)] =
     &[(">=", Compare::AtLeast), ("<=", Compare::AtMost), (">", Compare::Above), ("<", Compare::Below)];
 
 /// A bound: `>= 25`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// The comparison.
+    /// The relation to `value`.
     pub compare: Compare,
-    /// The number to compare with.
+    /// The limit.
     pub value: f64,
 }
 
 impl Bound {
-    /// Reads a bound.
+    /// Parses a bound.
     ///
     /// # Errors
-    /// When it is not a comparison and a number.
+    /// When the text is not a comparison and a number.
     pub fn parse(text: &str) -> Result<Bound, Problem> {
         let found = COMPARES.iter().find_map(|(sign, c)| text.trim().strip_prefix(sign).map(|rest| (*c, rest)));
         let value = |rest: &str| rest.trim().parse::<f64>().ok().filter(|v| v.is_finite());
@@ -164,7 +163,7 @@ impl fmt::Display for Bound {
     }
 }
 
-/// A statistic of the values of a series inside a window.
+/// A statistic of a series within a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// The smallest.
@@ -173,7 +172,7 @@ pub enum Statistic {
     Max,
     /// The arithmetic mean.
     Mean,
-    /// The standard deviation over the mean.
+    /// Standard deviation divided by the mean.
     Variation,
     /// A percentile, from 0 to 100.
     Percentile(f64),
@@ -184,10 +183,10 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// Reads a statistic.
+    /// Parses a statistic.
     ///
     /// # Errors
-    /// When no statistic is written so.
+    /// When the text is not a statistic.
     pub fn parse(text: &str) -> Result<Statistic, Problem> {
         let percentile = || text.strip_prefix('p')?.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
         let share = || Bound::parse(text.strip_prefix("share")?).ok();

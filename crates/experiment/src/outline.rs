@@ -1,4 +1,4 @@
-//! An outline of a run, its links and traffic, for programs that show or change it.
+//! A summary of a run's links and traffic, for programs that show or change it.
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{BitRate, Duration};
@@ -6,62 +6,62 @@ use aqmkit_base::{BitRate, Duration};
 use super::plan::RunSpec;
 use super::resolve::Resolved;
 
-/// The links and the traffic of a run.
+/// Links and traffic of a run.
 #[derive(Clone, Debug)]
 pub struct Outline {
-    /// The time before t = 0, which is not measured.
+    /// Length of the warm-up, before t = 0.
     pub warmup: Duration,
-    /// The measured time.
+    /// Length of the measurement.
     pub duration: Duration,
-    /// The links, in the order of the scenario.
+    /// Links in the order of the scenario.
     pub links: Vec<LinkOutline>,
-    /// The link that classes are measured on, as an index into `links`.
+    /// Index in `links` of the link that classes are measured on.
     pub measured: usize,
-    /// The traffic, in the order of the scenario.
+    /// Traffic in the order of the scenario.
     pub groups: Vec<GroupOutline>,
 }
 
 /// A link of a run.
 #[derive(Clone, Debug)]
 pub struct LinkOutline {
-    /// The name of the link in results.
+    /// Name in results.
     pub name: String,
-    /// The path of its table in the experiment, such as `topology` or `topology.links.b`; `None` if it has none.
+    /// Path of its table in the experiment, such as `topology` or `topology.links.b`; `None` if it has none.
     pub path: Option<String>,
-    /// Its rate; if it follows a trace, the mean rate.
+    /// Rate, or mean rate of its trace.
     pub rate: BitRate,
-    /// Whether its rate follows a trace.
+    /// Whether the rate follows a trace.
     pub varies: bool,
-    /// Its propagation delay.
+    /// Propagation delay.
     pub delay: Duration,
-    /// Its discipline, with the parameters as written.
+    /// Discipline, with the parameters as written.
     pub aqm: Spec,
-    /// The properties of the link that its discipline sees.
+    /// The link properties that the discipline needs.
     pub seen: registry::Link,
-    /// Whether it is in the results.
+    /// Whether it is reported in the results.
     pub report: bool,
 }
 
 /// A traffic of a run.
 #[derive(Clone, Debug)]
 pub struct GroupOutline {
-    /// The name of the traffic in results.
+    /// Name in results.
     pub name: String,
-    /// Its model.
+    /// Name of the traffic model.
     pub kind: &'static str,
-    /// The name of its class.
+    /// Name of the class.
     pub class: String,
-    /// Its congestion control; `None` for traffic that sends datagrams.
+    /// Congestion control; `None` for traffic that sends datagrams.
     pub control: Option<&'static str>,
     /// Whether its connections use ECN.
     pub ecn: bool,
-    /// The number of its applications.
+    /// Number of applications.
     pub applications: usize,
-    /// The parameter that sets the number of applications, if there is one.
+    /// Parameter that sets the number of applications, if there is one.
     pub counted: Option<&'static str>,
-    /// Its parameter `rate`, where it has one.
+    /// Value of its parameter `rate`, if it has one.
     pub rate: Option<BitRate>,
-    /// Whether it sends.
+    /// Whether it sends at this time.
     pub active: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `[overview]`: the matrix of small plots over two axes.
+//! `[overview]`: a matrix of small plots over two axes.
 
 use aqmkit_base::{BitRate, Duration};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use super::read::{Keys, read};
 use super::scope::Scope;
 use super::tree::Node;
 
-/// The table as it is written.
+/// The table as it is written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shape {

@@ -1,23 +1,23 @@
-//! Changing an experiment by path: as `[quick]`, sweeps and `--set` do.
+//! Changes an experiment by path, for `[quick]`, sweeps and `--set`.
 
 use super::path::Path;
 use super::problem::{Origin, Problem, Text, suggest};
 use super::tree::{Entry, Node, Value};
 
-/// One value for one path.
+/// A value for a path.
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) path: Path,
-    /// Where the path is written.
+    /// Location of the path in the text.
     pub(super) at: Origin,
     pub(super) node: Node,
 }
 
-/// Keys whose value is replaced as a whole, even when it is a table.
+/// Keys whose value is replaced as a whole, even if it is a table.
 const WHOLE: &[&str] = &["aqm", "delays"];
 
 impl Patch {
-    /// Reads an argument `path=value` of `--set`. A value that is not TOML is a string.
+    /// Parses an argument `path=value` of `--set`. A value that is not TOML is a string.
     pub(super) fn from_argument(argument: &str) -> Result<Patch, Problem> {
         let text = Text::new("--set", argument);
         let whole = Origin::new(&text, 0..argument.len());
@@ -43,15 +43,15 @@ impl Patch {
             .collect()
     }
 
-    /// The keys that the patch replaces, as paths in `tree` with elements of lists by number. A table that is merged
-    /// into another one replaces only the keys that it has.
+    /// The keys that the patch replaces, as paths in `tree` with list elements by index. A table that is merged into
+    /// another one replaces only the keys that it has.
     pub(super) fn keys(&self, tree: &Node) -> Vec<Path> {
         let mut found = Vec::new();
         leaves(&self.path, &self.node, &mut found);
         found.into_iter().map(|path| numbered(&path, tree)).collect()
     }
 
-    /// Puts the value at the path, creating missing tables.
+    /// Sets the value at the path; creates missing tables.
     pub(super) fn apply(&self, tree: &mut Node) -> Result<(), Problem> {
         self.descend(tree, &self.path.0)
     }
@@ -100,7 +100,7 @@ impl Patch {
     }
 }
 
-/// The paths of values that are replaced, not merged.
+/// Collects the paths of values that are replaced, not merged.
 fn leaves(path: &Path, node: &Node, found: &mut Vec<Path>) {
     let whole = path.0.last().is_some_and(|key| WHOLE.contains(&key.as_str()));
     if whole || !node.is_table() {
@@ -110,7 +110,7 @@ fn leaves(path: &Path, node: &Node, found: &mut Vec<Path>) {
     }
 }
 
-/// The path with the numbers of elements in place of their names.
+/// The path with names of list elements replaced by indices.
 fn numbered(path: &Path, tree: &Node) -> Path {
     let mut here = Some(tree);
     let part = |part: &String| {
@@ -128,7 +128,7 @@ fn numbered(path: &Path, tree: &Node) -> Path {
     Path(known.iter().cloned().chain(rest).collect())
 }
 
-/// Turns a discipline given by name into a table, so that it can have parameters.
+/// Replaces the name of a discipline by a table, so that it can have parameters.
 fn name_to_table(node: &mut Node) {
     if node.as_str().is_some() {
         let at = node.at.clone();
@@ -147,8 +147,8 @@ fn put(entry: &mut Entry, node: &Node, at: &Origin) {
     }
 }
 
-/// Merges table `from` into table `into`, key by key; values of `from` take precedence. A value that is not a table stays as it is, to be
-/// refused where it is read.
+/// Merges table `from` into table `into`, key by key; values of `from` take precedence. A value that is not a table
+/// stays, and is rejected where it is read.
 pub(super) fn merge(into: &mut Node, from: &Node) {
     let Value::Table(entries) = &mut into.value else { return };
     for new in from.entries() {

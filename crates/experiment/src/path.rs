@@ -1,15 +1,15 @@
-//! Keys of an experiment by path: `topology.aqm.limit`, `traffic.blast.rate`, `classes[2].share`.
+//! Paths to keys of an experiment: `topology.aqm.limit`, `traffic.blast.rate`, `classes[2].share`.
 
 use std::fmt;
 
 /// A path from the root of an experiment, or from a table in it.
 ///
-/// A part is a key, the number of an element (from zero), or the name of an element that has one.
+/// A part is a key, the index of an element (from zero), or the name of an element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Path(pub(super) Vec<String>);
 
 impl Path {
-    /// Reads a path. Parts are separated by dots; quotes protect dots; `[2]` is an element.
+    /// Parses a path. Dots separate parts; quotes protect dots; `[2]` is an element.
     pub(super) fn parse(text: &str) -> Option<Path> {
         let mut parts = Vec::new();
         let mut rest = text.trim();
@@ -24,7 +24,7 @@ impl Path {
         }
     }
 
-    /// The full path of an abbreviated one: `aqm` is `topology.aqm`, `bottleneck` is `topology`.
+    /// Expands an abbreviated path: `aqm` is `topology.aqm`, `bottleneck` is `topology`.
     pub(super) fn normal(mut self) -> Path {
         match self.0.first().map(String::as_str) {
             Some("aqm") => self.0.insert(0, "topology".to_owned()),
@@ -34,7 +34,7 @@ impl Path {
         self
     }
 
-    /// Its first part.
+    /// The first part.
     pub(super) fn root(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }
@@ -47,7 +47,7 @@ impl Path {
     }
 }
 
-/// Splits a path that is not empty into its first part and the rest.
+/// Splits a non-empty path into its first part and the rest.
 fn next_part(text: &str) -> Option<(String, &str)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let (part, after) = quoted.split_once('"')?;

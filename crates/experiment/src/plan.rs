@@ -1,9 +1,9 @@
-//! A plan: every combination and repeat as a run of its own.
+//! A plan: one run for every combination and repeat.
 //!
-//! The seed of a run depends on the experiment's seed and the repeat, not on the combination: in the same
-//! repeat every discipline meets the same users and the same sizes (common random numbers), so differences
-//! between disciplines show with fewer repeats. Where an experiment has many cells that are judged one by one, a
-//! fluctuation that all of them share would decide all of them; [`Seeds::PerCell`] gives each combination its own.
+//! The seed of a run depends on the experiment's seed and the repeat, not on the combination: in the same repeat every
+//! discipline meets the same users and the same sizes (common random numbers), so differences between disciplines show
+//! with fewer repeats. But if many cells of an experiment are judged one by one, a common fluctuation would decide all
+//! of them alike; [`Seeds::PerCell`] gives each combination seeds of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use serde::Deserialize;
 use super::resolve::Resolved;
 use crate::engine;
 
-/// Which combinations have the same seed.
+/// Which combinations share seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seeds {
-    /// All combinations of a repeat.
+    /// All combinations of a repeat have the same seed.
     #[default]
     Common,
-    /// None: the seed also depends on the labels of the combination.
+    /// No two combinations do: the seed also depends on the labels of the combination.
     PerCell,
 }
 
 impl Seeds {
-    /// The seed from which those of a combination's repeats are derived; it fits into an integer of TOML.
+    /// The base seed of a combination's repeats; it fits into a TOML integer.
     pub(super) fn of_cell(self, seed: u64, combination: &BTreeMap<String, String>) -> u64 {
         let axes = combination.iter().filter(|(axis, _)| !["repeat", "seed"].contains(&axis.as_str()));
         match self {
@@ -39,11 +39,11 @@ impl Seeds {
 /// One run: what to simulate, and its labels.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
-    /// The label of each axis, or the discipline as `aqm` without a sweep; also `repeat`, counted from 1, and `seed`.
+    /// Label by axis, or the discipline as `aqm` without a sweep; also `repeat`, counted from 1, and `seed`.
     pub labels: BTreeMap<String, String>,
-    /// The run's seed.
+    /// Seed of all random numbers of the run.
     pub seed: u64,
-    /// A hash of everything that determines the run's output, including the version of the engine.
+    /// Hash of everything that determines the output, including the engine's version.
     pub hash: String,
     pub(super) resolved: Arc<Resolved>,
 }
@@ -70,7 +70,7 @@ fn run_seed(seed: u64, repeat: u32) -> u64 {
 
 fn hash(resolved: &Resolved, seed: u64) -> String {
     let content = serde_json::to_vec(&(engine::SIMULATOR, seed, resolved));
-    // Only maps whose keys are no texts cannot be written as JSON.
+    // JSON serialization only fails for maps with keys other than strings.
     let content = content.expect("all keys of an experiment are texts");
     blake3::hash(&content).to_string()
 }

@@ -1,4 +1,4 @@
-//! `[[predict]]`: curves predicted by equations, drawn into the plots of time series.
+//! `[[predict]]`: curves predicted by equations, drawn into plots of time series.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn read_predictions(list: &Node, scope: &Scope) -> Result<Vec<Overlay
     predictions.iter().map(|node| prediction(node, scope)).collect()
 }
 
-/// The time of a point; its other keys are arguments.
+/// The time of a point; its other keys are arguments of the equation.
 #[derive(Deserialize)]
 struct Moment {
     t: Duration,
@@ -65,7 +65,7 @@ fn value(keys: &shape::Predict, point: &Node) -> Result<f64, Problem> {
         .right(format!("choose a formula that gives {wanted}, or another quantity")))
 }
 
-/// Merges `over` into `under`, key by key; other values are replaced.
+/// Merges table `over` into `under`, key by key; other values are replaced.
 fn merge(under: &mut toml::Value, over: toml::Value) {
     match (under, over) {
         (toml::Value::Table(under), toml::Value::Table(over)) => {
@@ -86,7 +86,7 @@ fn unknown(name: &str) -> Problem {
     Problem::new(format!("there is no formula {name:?}")).right(help)
 }
 
-/// The labels of the runs beside which a line or figure is drawn.
+/// The labels that select runs for a line or figure.
 pub(super) fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
     let Some(table) = node.get("where") else { return Ok(BTreeMap::new()) };
     if !table.is_table() {
@@ -99,8 +99,8 @@ pub(super) fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Ve
     table.entries().iter().map(one).collect()
 }
 
-/// Checks that the time series have a column to plot; `.mean` may be omitted. Gauges and reasons for drops are only
-/// known after a run.
+/// Checks that time series have this column; `.mean` can be omitted. Gauges and drop reasons are known only after a
+/// run.
 pub(super) fn check_plotted(column: &str, names: &Names) -> Result<(), Problem> {
     let below = |part: &str, owners: &[String], field: &str| {
         owners
@@ -116,7 +116,7 @@ pub(super) fn check_plotted(column: &str, names: &Names) -> Result<(), Problem> 
 /// Checks that the time series have this column.
 fn check_column(quantity: &str, names: &Names) -> Result<(), Problem> {
     let all = [("classes.", &names.classes), ("links.", &names.links), ("apps.", &names.apps)];
-    // Gauges and reasons for drops are known only after a run.
+    // Gauges and drop reasons are known only after a run.
     let fixed = |m: &&Metric| m.in_series && m.path.matches('*').count() == 1;
     let of = |(part, owners): (&str, &Vec<String>)| -> Vec<String> {
         let metrics = || METRICS.iter().filter(fixed).filter(|m| m.path.starts_with(part));

@@ -1,4 +1,4 @@
-//! Errors of experiment files: what is wrong, where, and what would be right.
+//! Errors of experiment files: what is wrong, where, and how to correct it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use aqmkit_base::param::Explanation;
 use aqmkit_files::bounded::Unread;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
-/// A source of values: the text of an experiment file, or an argument of the command line.
+/// A source text: an experiment file, or an argument of the command line.
 #[derive(Debug)]
 pub(super) struct Text(NamedSource<String>);
 
@@ -24,7 +24,7 @@ impl Text {
     }
 }
 
-/// The place in a text that a value was read from.
+/// The location in a text that a value was read from.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub(super) text: Arc<Text>,
@@ -32,13 +32,13 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// A place in `text`; a span that is not on character boundaries becomes its start.
+    /// A range of `text`; a span that is not on character boundaries is replaced by its start.
     pub(super) fn new(text: &Arc<Text>, span: Range<usize>) -> Self {
         let valid = text.content().get(span.clone()).is_some();
         Origin { text: Arc::clone(text), span: if valid { span } else { 0..0 } }
     }
 
-    /// The place of what no text has.
+    /// The location of values that come from no text.
     pub(super) fn nowhere() -> Self {
         Origin { text: Text::new("", ""), span: 0..0 }
     }
@@ -47,7 +47,7 @@ impl Origin {
         self.text.0.name().is_empty() && self.text.content().is_empty()
     }
 
-    /// The part of the place on its first line.
+    /// The part of the location on its first line.
     fn first_line(&self) -> Origin {
         let shown = self.text.content().get(self.span.clone()).unwrap_or("");
         let end = self.span.start + shown.find(['\n', '\r']).unwrap_or(shown.len());
@@ -55,9 +55,9 @@ impl Origin {
     }
 }
 
-/// An error: what is wrong, where, and what would be right.
+/// An error: what is wrong, where, and how to correct it.
 ///
-/// Rendered by `miette`, it shows the line that is wrong.
+/// Rendered by `miette`, it shows the affected line.
 #[derive(Clone, Debug)]
 pub struct Problem(Box<Inner>);
 
@@ -66,36 +66,36 @@ struct Inner {
     what: String,
     right: Vec<String>,
     at: Option<Origin>,
-    /// The labels of the combinations that have it, by axis; only axes that matter.
+    /// Labels of the affected combinations, for the axes that matter.
     occurs: BTreeMap<String, String>,
 }
 
-/// A place in a text, counted from one.
+/// A location in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The file, or `--set` for the command line.
+    /// Path of the file, or `--set` for the command line.
     pub file: String,
-    /// The line.
+    /// Counted from one.
     pub line: usize,
-    /// The column, in characters.
+    /// In characters, counted from one.
     pub column: usize,
 }
 
 impl Problem {
-    /// A problem, in one sentence.
+    /// An error message of one sentence.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
         Problem(Box::new(Inner { what: what.into(), right: Vec::new(), at: None, occurs: BTreeMap::new() }))
     }
 
-    /// Adds what would be right.
+    /// Adds a hint how to correct it.
     #[must_use]
     pub fn right(mut self, help: impl Into<String>) -> Self {
         self.0.right.push(help.into());
         self
     }
 
-    /// Sets the place, unless a closer one is known, or there is none.
+    /// Sets the location, unless a more specific one is known or `origin` is none.
     pub(super) fn at(mut self, origin: &Origin) -> Self {
         if !origin.is_nowhere() {
             self.0.at.get_or_insert_with(|| origin.first_line());
@@ -103,19 +103,19 @@ impl Problem {
         self
     }
 
-    /// Sets the combinations of a sweep that have the problem: by axis, a label.
+    /// Sets the affected combinations of a sweep: label by axis.
     pub(super) fn occurring(mut self, labels: BTreeMap<String, String>) -> Self {
         self.0.occurs = labels;
         self
     }
 
-    /// The label of the combinations that have the problem, on an axis of the sweep; `None` if it does not depend on this axis.
+    /// Label of the affected combinations on an axis; `None` if the problem does not depend on this axis.
     #[must_use]
     pub fn occurs_at(&self, axis: &str) -> Option<&str> {
         self.0.occurs.get(axis).map(String::as_str)
     }
 
-    /// The problem of one value of an axis alone: it begins with the label, and no longer names the axis.
+    /// Rewrites the problem for a single value of an axis: it begins with the label and no longer names the axis.
     #[must_use]
     pub fn of_label(mut self, axis: &str) -> Self {
         if let Some(label) = self.0.occurs.remove(axis) {
@@ -124,20 +124,20 @@ impl Problem {
         self
     }
 
-    /// The remedy, and the place in a sweep where the value is wrong.
+    /// The hints, and the affected combinations of a sweep.
     fn hints(&self) -> Vec<String> {
         let labels: Vec<String> = self.0.occurs.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
         let occurs = (!labels.is_empty()).then(|| format!("this occurs where {}", labels.join(", ")));
         self.0.right.iter().cloned().chain(occurs).collect()
     }
 
-    /// The error and its hint in one line, without the place.
+    /// Message and hints in one line, without location.
     #[must_use]
     pub fn in_one_line(&self) -> String {
         std::iter::once(self.0.what.clone()).chain(self.hints()).collect::<Vec<_>>().join("; ")
     }
 
-    /// The error without its place, for users who did not write the text; `before` precedes the message.
+    /// Removes the location, for users who did not write the text; prefixes the message with `before`.
     #[must_use]
     pub fn without_place(mut self, before: &str) -> Self {
         self.0.what.insert_str(0, before);
@@ -145,13 +145,13 @@ impl Problem {
         self
     }
 
-    /// Whether `other` is the same problem at the same place.
+    /// Whether `other` is the same problem at the same location.
     pub(super) fn is_same(&self, other: &Problem) -> bool {
         let span = |p: &Problem| p.0.at.as_ref().map(|o| o.span.clone());
         self.0.what == other.0.what && span(self) == span(other)
     }
 
-    /// Where it is.
+    /// The location of the first affected character.
     #[must_use]
     pub fn location(&self) -> Option<Location> {
         let at = self.0.at.as_ref()?;
@@ -165,7 +165,7 @@ impl Problem {
     }
 }
 
-/// Longer lines are not shown, because they would hide the message.
+/// Longer lines are not shown: they would hide the message.
 const WIDEST: usize = 1000;
 
 impl Origin {
@@ -179,7 +179,7 @@ impl Origin {
 }
 
 impl Inner {
-    /// The place, if its line can be shown.
+    /// The location, if its line can be shown.
     fn shown(&self) -> Option<&Origin> {
         self.at.as_ref().filter(|at| at.is_narrow())
     }
@@ -243,7 +243,7 @@ mod tests {
         assert!(wide.source_code().is_none() && wide.labels().is_none());
     }
 
-    /// The line that is wrong and those beside it are shown, up to a width; others do not matter.
+    /// The affected line and its neighbours must be short to be shown; other lines do not matter.
     #[test]
     fn only_lines_that_are_shown_have_to_be_short() {
         let shown = |text: &str| {
@@ -258,7 +258,7 @@ mod tests {
         assert!(shown(&format!("{}\n\nx", long(2 * WIDEST))) && shown(&format!("x\n\n{}", long(2 * WIDEST))));
     }
 
-    /// A place between the bytes of a character is none: the beginning is shown instead.
+    /// A span inside a character is replaced by its start.
     #[test]
     fn a_place_is_between_characters() {
         let text = Text::new("a.toml", "\u{e9}t\u{e9}");
@@ -275,8 +275,8 @@ mod tests {
         let bare = problem.without_place("the link: ");
         assert_eq!((bare.in_one_line().as_str(), bare.location()), ("the link: no; yes", None));
         let explained = |right: &str| {
-            let told = Problem::from(Explanation { what: "no".to_owned(), right: right.to_owned() });
-            told.help().map(|help| help.to_string())
+            let message = Problem::from(Explanation { what: "no".to_owned(), right: right.to_owned() });
+            message.help().map(|help| help.to_string())
         };
         assert_eq!((explained(""), explained("yes")), (None, Some("yes".to_owned())));
     }

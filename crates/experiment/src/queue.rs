@@ -1,4 +1,4 @@
-//! A discipline in an experiment: a name, or a table whose parameters take precedence over those of `[params]`.
+//! `aqm`: a discipline's name, or a table whose parameters take precedence over those of `[params]`.
 
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::custom;
@@ -12,10 +12,10 @@ use super::problem::{Problem, suggest};
 use super::read::refused;
 use super::tree::{Entry, Node, Value};
 
-/// The limit, in packets, of queues that are not under study.
+/// Limit in packets of queues that are not under study.
 const PLAIN_LIMIT: i64 = 1000;
 
-/// Reads a value of `aqm` for a link; `params` is the table `[params]`.
+/// Reads the value of `aqm` for a link; `params` is the table `[params]`.
 pub(super) fn read_queue(
     node: &Node,
     params: Option<&Node>,
@@ -39,7 +39,7 @@ pub(super) fn read_queue(
     Ok(spec)
 }
 
-/// Checks `[params]`, whose tables may be for disciplines that no run uses.
+/// Checks `[params]`, which can have tables for disciplines that no run uses.
 pub(super) fn check_params(params: &Node, disciplines: &Catalogue) -> Result<(), Problem> {
     if !params.is_table() {
         return Err(Problem::new("params is not a table").right("write [params.red], [params.cbt] …").at(&params.at));
@@ -48,17 +48,17 @@ pub(super) fn check_params(params: &Node, disciplines: &Catalogue) -> Result<(),
         if !disciplines.has(&entry.key) {
             return Err(unknown(&entry.key, disciplines).at(&entry.at));
         }
-        // The rate of the link is not known here; any will do.
+        // Without a run the link's rate is unknown; any rate will do for the check.
         read_params(&entry.key, &with_packets(&entry.node, BitRate::from_mbps(10)), disciplines)?;
     }
     Ok(())
 }
 
-/// Bytes of a full packet.
+/// Bytes of a full-sized packet.
 const FULL_PACKET: f64 = 1500.0;
 
-/// The parameters of a discipline with a `limit` that is a time, such as `"20ms"`, as the number of full packets that a link
-/// of this rate sends in it; at least one.
+/// Converts a `limit` that is a time, such as `"20ms"`, into the number of full-sized packets that a link of this rate
+/// sends in that time; at least one.
 fn with_packets(table: &Node, rate: BitRate) -> Node {
     let time = table.get("limit").and_then(Node::as_str).and_then(|text| parse_duration(text).ok());
     let (Some(time), Value::Table(entries)) = (time, &table.value) else { return table.clone() };
@@ -79,8 +79,8 @@ pub(super) fn plain() -> Result<Spec, Problem> {
     Spec::read("fifo", table).map_err(|e| Problem::new(format!("cannot create a FIFO: {}", e.message())))
 }
 
-/// The drop-tail queue that replaces a discipline: it has the file's parameters of `fifo`, or else the discipline's own
-/// `limit`.
+/// The drop-tail queue that replaces a discipline: with the file's parameters for `fifo`, or else with the discipline's
+/// own `limit`.
 pub(super) fn read_drop_tail(params: Option<&Node>, instead_of: &Spec) -> Result<Spec, Problem> {
     let mut spec = match params.and_then(|p| p.get("fifo")) {
         Some(table) => toml::Table::try_from(&read_params("fifo", table, &Catalogue::default())?),

@@ -11,7 +11,7 @@ use super::files::Files;
 use super::problem::Problem;
 use super::varying::Varying;
 
-/// A value of `rate`.
+/// The value of `rate`.
 #[derive(Clone, Debug)]
 pub(super) enum Rate {
     /// `"10mbit"`
@@ -22,7 +22,7 @@ pub(super) enum Rate {
     Steps(Vec<Step>),
 }
 
-/// A rate and its duration.
+/// A rate, and how long it lasts.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
@@ -59,7 +59,8 @@ impl<'de> Deserialize<'de> for Rate {
 }
 
 impl Rate {
-    /// The rate, or the mean rate of its trace, which disciplines assume; and the trace, read from the directory of the experiment.
+    /// Returns the rate, which is the mean for a trace because disciplines need one number, and the trace, read from
+    /// the experiment's directory.
     pub(super) fn resolve(&self, files: &Files) -> Result<(BitRate, Option<Varying>), Problem> {
         let varying = match self {
             Rate::Fixed(rate) => return Ok((*rate, None)),
@@ -70,7 +71,7 @@ impl Rate {
     }
 }
 
-/// The steps as a trace; their text identifies it in the hash of a run.
+/// Converts steps into a trace; the text of the steps identifies it in the hash of a run.
 fn of_steps(steps: &[Step]) -> Result<Varying, Problem> {
     let list: Vec<_> = steps.iter().map(|step| (step.rate, step.time)).collect();
     let trace = Trace::of_steps(&list).map_err(|why| Problem::new("these steps do not make a rate").right(why))?;

@@ -1,4 +1,4 @@
-//! From nodes to typed values, with errors that point to the text.
+//! Deserializes nodes into typed values, with errors that point to the text.
 
 use aqmkit_base::param::{Fault, ParamError};
 use aqmkit_base::read::Value;
@@ -8,12 +8,12 @@ use super::path::Path;
 use super::problem::{Origin, Problem};
 use super::tree::{Node, Value as Written};
 
-/// How messages name the keys of a table, and the keys that it has in addition to those of its type.
+/// For messages: what the keys of a table are called; and keys that are valid in addition to those of the type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys<'a> {
-    /// `a key of [topology]`, `a parameter of red`.
+    /// For example `a key of [topology]`, `a parameter of red`.
     pub(super) noun: &'a str,
-    /// Keys of the table that its type does not have.
+    /// Valid keys that the type does not have.
     pub(super) also: &'static [&'static str],
 }
 
@@ -23,12 +23,12 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Reads a node as a `T`.
+/// Deserializes a node.
 pub(super) fn read<T: DeserializeOwned>(node: &Node, keys: Keys<'_>) -> Result<T, Problem> {
     read_by(node, keys, |tree| tree.read())
 }
 
-/// Reads a node with a reader of its own.
+/// Deserializes a node with a custom reader.
 pub(super) fn read_by<T>(
     node: &Node,
     keys: Keys<'_>,
@@ -40,10 +40,10 @@ pub(super) fn read_by<T>(
     })
 }
 
-/// The tables of a list such as `[[traffic]]`, whose name is `key`; `help` says what would be right.
+/// The elements of a list of tables such as `[[traffic]]`, whose name is `key`; `help` is the hint for errors.
 ///
 /// # Errors
-/// When it is anything else.
+/// When the value is anything else.
 pub(super) fn tables<'a>(list: &'a Node, key: &str, help: &str) -> Result<&'a [Node], Problem> {
     match &list.value {
         Written::Array(nodes) if nodes.iter().all(Node::is_table) => Ok(nodes),
@@ -51,14 +51,14 @@ pub(super) fn tables<'a>(list: &'a Node, key: &str, help: &str) -> Result<&'a [N
     }
 }
 
-/// An error about a parameter of `name`: at its place in the table, or at `else_at` if the table does not have it.
+/// An error about a parameter of `name`: at its location in the table, or at `else_at` if the table does not have it.
 pub(super) fn refused(name: &str, table: &Node, else_at: &Origin, error: &ParamError) -> Problem {
     let at = place(table, error);
     let at = if std::ptr::eq(at, &table.at) { else_at } else { at };
     Problem::from(error.clone().as_written(&table.tree()).of(name)).at(at)
 }
 
-/// The place of an error in a table: the key if it is unknown, or else the value.
+/// Location of an error in a table: the key if it is unknown, otherwise the value.
 fn place<'a>(table: &'a Node, error: &ParamError) -> &'a Origin {
     let path = Path::parse(&error.field).unwrap_or_default();
     let key = if matches!(error.fault, Fault::Key { .. }) { table.key_origin(&path) } else { None };

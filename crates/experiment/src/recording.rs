@@ -1,4 +1,4 @@
-//! Captures that are replayed as traffic.
+//! Captures that traffic replays.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use super::problem::Problem;
 #[cfg(feature = "captures")]
 pub use read::recorded_capture;
 
-/// Refuses captures in a program without the feature `captures`.
+/// Rejects captures: this program was built without the feature `captures`.
 ///
 /// # Errors
 /// Always.
@@ -30,10 +30,10 @@ mod read {
 
     use super::{Problem, Read, Recording};
 
-    /// Reads a capture to be replayed as traffic, which messages call `name`, and hashes its file.
+    /// Reads a capture for replay, and hashes the file; `name` is its name in messages.
     ///
     /// # Errors
-    /// When the file is not a capture, is damaged, or holds more than a recording may.
+    /// When the file is not a capture or is damaged, or if it exceeds the limits of a recording.
     pub fn recorded_capture(name: &str, file: impl Read + Send) -> Result<(Recording, String), Problem> {
         let mut file = Hashed { file, hash: blake3::Hasher::new() };
         let mut recorder = Recorder::default();
@@ -61,7 +61,7 @@ mod read {
         Ok(recorder.packet(flow, ends, len, view.ecn)?)
     }
 
-    /// Why a capture cannot be replayed.
+    /// Reasons why a capture cannot be replayed.
     #[derive(Debug, thiserror::Error)]
     enum Refused {
         #[error(transparent)]
@@ -82,7 +82,7 @@ mod read {
         }
     }
 
-    /// Hashes the bytes that are read.
+    /// A reader that hashes the bytes that pass through it.
     struct Hashed<R> {
         file: R,
         hash: blake3::Hasher,

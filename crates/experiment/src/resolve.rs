@@ -1,4 +1,4 @@
-//! One combination of an experiment, with every table resolved.
+//! Resolves one combination of an experiment: checks and converts every table.
 
 use aqmkit_base::{Duration, Instant};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::read::{Keys, read};
 use super::shape;
 use super::tree::Node;
 
-/// Everything that determines a run's output, except its seed.
+/// Everything that determines a run's output except its seed.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Resolved {
     pub(super) duration: Duration,
@@ -25,32 +25,32 @@ pub(super) struct Resolved {
     pub(super) links: Vec<Link>,
     pub(super) measured: usize,
     pub(super) groups: Vec<Group>,
-    /// Whether the links are as fast as those of trials, so that none is congested.
+    /// Whether links are as fast as in trials, so that none is congested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) uncongested: bool,
-    /// The links and traffic after each change during the run.
+    /// Links and traffic after each change during the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<Stage>,
 }
 
-/// A part of the measured time.
+/// A part of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Window {
-    /// The name of the window in results.
+    /// Name in results.
     pub name: String,
-    /// Its start, from t = 0.
+    /// Start, relative to t = 0.
     pub from: Duration,
-    /// Its end, from t = 0.
+    /// End, relative to t = 0.
     pub to: Duration,
 }
 
-/// A longer series is taken for a mistake.
+/// Upper limit for the length of the time series; a longer one is probably a mistake.
 const MAX_INTERVALS: u64 = 1_000_000;
 
 /// A packet carries its class in a byte.
 const MAX_CLASSES: usize = 256;
 
-/// Reads the keys of the file that are not tables.
+/// Reads the keys at the root of the file.
 pub(super) fn read_root(tree: &Node) -> Result<shape::Root, Problem> {
     let root: shape::Root = read(tree, Keys::of("a key of an experiment"))?;
     if root.repeat == 0 {
@@ -61,15 +61,15 @@ pub(super) fn read_root(tree: &Node) -> Result<shape::Root, Problem> {
     Ok(root)
 }
 
-/// Resolves a combination, with the changes during its run.
+/// Resolves a combination, including the changes during its run.
 pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Problem> {
     let Some(mut run) = resolve_start(tree, files)? else { return Ok(None) };
     run.changes = stages(tree, &run, &|changed| resolve_start(changed, files))?;
     Ok(Some(run))
 }
 
-/// Resolves a combination at its start. `None` for an experiment without topology and traffic, whose claims are all
-/// calculations.
+/// Resolves the initial state of a combination. `None` for an experiment without topology and traffic, all of whose
+/// claims are calculations.
 fn resolve_start(tree: &Node, files: &Files) -> Result<Option<Resolved>, Problem> {
     let root = read_root(tree)?;
     let params = tree.get("params");
@@ -92,7 +92,7 @@ fn resolve_start(tree: &Node, files: &Files) -> Result<Option<Resolved>, Problem
     let classes = class_names(&root, &used, tree)?;
     let mut network = read_network(topology, params, &classes, files)?;
     let context = Context { topology, transport: tree.get("transport"), classes: &classes, duration, files };
-    // Tables that no run uses are read too, so that mistakes there are found.
+    // Unused tables are read, too, so that mistakes in them are found.
     for source in all.iter().filter(|s| !used.iter().any(|u| u.name == s.name)) {
         source.check(&context)?;
     }
@@ -184,7 +184,7 @@ fn class_names(root: &shape::Root, used: &[&Source<'_>], tree: &Node) -> Result<
     Ok(classes)
 }
 
-/// The windows by their starts; without any, one window over the whole measured time.
+/// Windows in order of their starts; by default one window for the whole measurement.
 fn windows(root: &shape::Root, duration: Duration, tree: &Node) -> Result<Vec<Window>, Problem> {
     if root.windows.is_empty() {
         return Ok(vec![Window { name: "all".to_owned(), from: Duration::ZERO, to: duration }]);
@@ -207,7 +207,7 @@ fn windows(root: &shape::Root, duration: Duration, tree: &Node) -> Result<Vec<Wi
 }
 
 impl Resolved {
-    /// The instant of the run at time t, which counts from the end of the warm-up.
+    /// Converts a time after the warm-up into an instant of the run.
     pub(super) fn instant(&self, t: Duration) -> Instant {
         Instant::ZERO + self.warmup + t
     }

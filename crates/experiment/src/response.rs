@@ -1,4 +1,4 @@
-//! Statistics of distributions of response times, as claims name them.
+//! Statistics of response times, as claims name them.
 
 use std::fmt;
 
@@ -8,32 +8,32 @@ use aqmkit_measure::metric::percent;
 
 use super::problem::Problem;
 
-/// A statistic of the response times of one run, or of two.
+/// A statistic of the response times of one run or two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Response {
-    /// `share<=500ms`: the share of the responses that take no longer.
+    /// `share<=500ms`: the share of responses that take at most this time.
     Within(Duration),
-    /// `share>5s`: the share of the responses that take longer.
+    /// `share>5s`: the share of responses that take longer.
     Beyond(Duration),
     /// `p90`: the percentile.
     Percentile(f64),
-    /// `mean<=2s`: the mean, with longer times counted as this one; it is the area above the plotted curve.
+    /// `mean<=2s`: the mean with longer times cut to this one, which is the area above the plotted curve.
     Mean(Duration),
-    /// `gain<=2s`: the mean of the other run divided by that of this run, with longer times counted as this one.
+    /// `gain<=2s`: the other run's mean divided by this run's mean, with longer times cut to this one.
     Gain(Duration),
-    /// `peak>=2500ms`: the first peak of the times of small responses, from this time on.
+    /// `peak>=2500ms`: the first peak in the distribution of small responses' times, at or after this time.
     Peak(Duration),
-    /// `crossover`: the time from which on the other run has more finished responses.
+    /// `crossover`: the time from which on the other run has completed more responses.
     Crossover,
-    /// `alike`: the share of the fastest responses up to which both runs differ by no more than 20 %.
+    /// `alike`: the share of the fastest responses within which the runs differ by at most 20 %.
     Alike,
 }
 
 impl Response {
-    /// Reads one of the notations listed above.
+    /// Parses one of the notations listed above.
     ///
     /// # Errors
-    /// When nothing is written so.
+    /// When the text is none of them.
     pub fn parse(text: &str) -> Result<Response, Problem> {
         let time = |start: &str| parse_duration(text.strip_prefix(start)?.trim()).ok();
         let found = match text {
@@ -53,13 +53,13 @@ impl Response {
         })
     }
 
-    /// Whether it needs a second run.
+    /// Whether it compares with a second run.
     #[must_use]
     pub fn compares(self) -> bool {
         matches!(self, Response::Crossover | Response::Alike | Response::Gain(_))
     }
 
-    /// Whether it is a fraction or ratio; otherwise it is a time.
+    /// Whether it is a fraction or ratio rather than a time.
     #[must_use]
     pub fn is_share(self) -> bool {
         matches!(self, Response::Within(_) | Response::Beyond(_) | Response::Alike | Response::Gain(_))

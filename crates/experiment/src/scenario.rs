@@ -1,4 +1,4 @@
-//! The simulator's scenario of a run.
+//! Builds the simulator's scenario of a run.
 
 use aqmkit_base::{ClassId, Duration, Instant, Rng};
 use aqmkit_sim::change::{Change, TimedChange};
@@ -16,15 +16,15 @@ use super::plan::RunSpec;
 use super::problem::Problem;
 use super::resolve::{Resolved, Window};
 
-/// If a run has more exchanges, only their counts by size and duration are kept, because all runs of an experiment are
-/// in memory together.
+/// If a run has more exchanges than this, only a histogram by size and duration is kept, because the results of all
+/// runs of an experiment are in memory together.
 const MAX_EXCHANGES: usize = 50_000;
 
 impl RunSpec {
-    /// The input of the simulator.
+    /// The input for the simulator.
     ///
     /// # Errors
-    /// When the parts contradict each other; an experiment that could be read does not let that happen.
+    /// When a population is not calibrated.
     pub fn scenario(&self) -> Result<Scenario, Problem> {
         let run = &*self.resolved;
         if let Some(open) = run.groups.iter().find(|g| g.load.is_some()) {
@@ -58,7 +58,7 @@ fn link(link: &Link, free: bool) -> Result<scenario::Link, Problem> {
     Ok(if free { uncongested(link)?.simulated } else { link.simulated.clone() })
 }
 
-/// The changes of the simulation at each change of the experiment.
+/// The simulator's changes for each change of the experiment.
 fn changes(run: &Resolved, seed: u64) -> Result<Vec<TimedChange>, Problem> {
     let mut all = Vec::new();
     let (mut links, mut groups) = (&run.links, &run.groups);
@@ -71,7 +71,7 @@ fn changes(run: &Resolved, seed: u64) -> Result<Vec<TimedChange>, Problem> {
     Ok(all)
 }
 
-/// The changes of the simulation from one stage to the next.
+/// The simulator's changes from one stage to the next.
 pub(super) fn steps(
     (links, groups): (&[Link], &[Group]),
     stage: &Stage,
@@ -95,8 +95,8 @@ pub(super) fn steps(
     Ok(steps)
 }
 
-/// The applications of a traffic that continue, and those that begin. If only their number changes, the remaining ones
-/// continue; if any other parameter or the transport changes, all are replaced.
+/// Which applications of a traffic continue, and which begin. If only their number changes, the remaining ones
+/// continue; if another parameter or the transport changes, all are replaced.
 fn of_traffic(group: usize, old: &Group, new: &Group, seed: u64) -> Option<Change> {
     let profile = (old.profile != new.profile).then(|| Box::new(new.profile.clone()));
     let count = |g: &Group| if g.active { g.population.instances() } else { 0 };
@@ -134,7 +134,7 @@ fn group(group: &Group, run: &Resolved, seed: u64) -> scenario::Group {
     }
 }
 
-/// An application is made with a random stream of its own, different from the one it draws from while it runs.
+/// An application is created with a random stream that differs from the one it uses while it runs.
 fn application(group: &Group, index: usize, seed: u64) -> Box<dyn Application> {
     let mut rng = Rng::stream(seed, &format!("traffic.{}.{index}.make", group.name));
     group.population.make(index, &mut rng)

@@ -1,5 +1,5 @@
-//! A JSON Schema of experiment files, with which editors complete keys, show what they mean and check values while a
-//! file is edited. `aqmkit check` checks more (docs/experiment-format.md).
+//! The JSON Schema of experiment files, with which editors complete keys, show documentation and check values. `aqmkit
+//! check` checks more (docs/experiment-format.md).
 
 use aqmkit_base::page::Entry;
 use aqmkit_transport::profile::NAMES;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::link_keys::LinkKeys;
 
-/// The schema, in draft 7, which editors support.
+/// The schema in draft 7, the version that editors support.
 #[must_use]
 pub fn schema() -> Value {
     let of_files = [
@@ -79,7 +79,7 @@ fn topology() -> Value {
     )
 }
 
-/// One of `[[changes]]`.
+/// Schema of an entry of `[[changes]]`.
 fn change() -> Value {
     json!({
         "type": "object",
@@ -92,7 +92,7 @@ fn change() -> Value {
     })
 }
 
-/// The driver of a link's interface.
+/// Schema of `driver`.
 pub(super) fn driver() -> Value {
     let limits = [
         ("limit_min", size("The lowest limit. Default: 0b.")),
@@ -116,7 +116,7 @@ fn link(own: &[(&'static str, Value)]) -> Value {
     table("A link.", LinkKeys::schema().into_iter().chain(own.iter().cloned()).map(named))
 }
 
-/// A discipline by name, or with parameters.
+/// Schema of a discipline: a name, or a table with parameters.
 pub(super) fn discipline() -> Value {
     let names: Vec<&str> = aqmkit_aqm::registry::ALL.iter().map(|entry| entry.name).collect();
     let name = json!({"anyOf": [{"enum": names}, {"type": "string"}]});
@@ -202,7 +202,7 @@ fn expect() -> Value {
     })
 }
 
-/// The parameters on a reference page: the rows of the first table in the section "Parameters".
+/// Parameters on a reference page: the rows of the first table in the section "Parameters".
 fn parameters(page: &str) -> Vec<(String, Value)> {
     let (_, below) = page.split_once("## Parameters").unwrap_or_default();
     let rows = below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
@@ -215,7 +215,7 @@ fn parameters(page: &str) -> Vec<(String, Value)> {
         let default = if cell(default).is_empty() { String::new() } else { format!(" Default: {}.", cell(default)) };
         let unit = if cell(unit).is_empty() { String::new() } else { format!(" Unit: {}.", cell(unit)) };
         let about = format!("{}.{unit}{default}", cell(meaning));
-        // A second name in parentheses is that of tc.
+        // A second name in parentheses is the one in tc.
         let names = row.first().copied().unwrap_or_default().split('`').skip(1).step_by(2);
         all.extend(names.map(|name| (name.to_owned(), any(&about))));
     }
@@ -231,7 +231,7 @@ fn named((name, value): (&'static str, Value)) -> (String, Value) {
     (name.to_owned(), value)
 }
 
-/// A table with these keys and no others.
+/// Schema of a table with these keys only.
 fn table(about: &str, keys: impl IntoIterator<Item = (String, Value)>) -> Value {
     let properties: Map<String, Value> = keys.into_iter().collect();
     json!({"type": "object", "description": about, "properties": properties, "additionalProperties": false})
@@ -305,13 +305,13 @@ mod tests {
     use super::super::shape;
     use super::schema;
 
-    /// The keys that are read into `T`.
+    /// The keys that deserializing a `T` accepts.
     fn read<T: DeserializeOwned>() -> BTreeSet<String> {
-        let told = toml::from_str::<T>("nonsense = 1").err().expect("nonsense is no key").to_string();
-        told.split("expected").nth(1).unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect()
+        let message = toml::from_str::<T>("nonsense = 1").err().expect("nonsense is no key").to_string();
+        message.split("expected").nth(1).unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    fn told(of: &Value) -> BTreeSet<String> {
+    fn keys_of(of: &Value) -> BTreeSet<String> {
         of["properties"].as_object().unwrap().keys().cloned().collect()
     }
 
@@ -319,12 +319,12 @@ mod tests {
     fn the_schema_has_the_keys_that_are_read() {
         let schema = schema();
         let topology = &schema["properties"]["topology"];
-        assert_eq!(told(&schema), read::<shape::Root>());
+        assert_eq!(keys_of(&schema), read::<shape::Root>());
         let with_link = |own: BTreeSet<String>| &own | &LinkKeys::NAMES.iter().map(ToString::to_string).collect();
-        assert_eq!(told(topology), with_link(read::<shape::Topology>()));
-        assert_eq!(told(&topology["properties"]["reverse"]), with_link(BTreeSet::new()));
-        assert_eq!(told(&topology["properties"]["links"]["items"]), with_link(read::<shape::ListedLink>()));
-        assert_eq!(told(&schema["properties"]["traffic"]["items"]), read::<shape::Traffic>());
+        assert_eq!(keys_of(topology), with_link(read::<shape::Topology>()));
+        assert_eq!(keys_of(&topology["properties"]["reverse"]), with_link(BTreeSet::new()));
+        assert_eq!(keys_of(&topology["properties"]["links"]["items"]), with_link(read::<shape::ListedLink>()));
+        assert_eq!(keys_of(&schema["properties"]["traffic"]["items"]), read::<shape::Traffic>());
     }
 
     #[test]
@@ -335,9 +335,9 @@ mod tests {
         assert!(max_p.contains("Unit: 1.") && max_p.contains("Default: 0.1."), "{max_p}");
         assert_eq!(red["probability"]["description"], max_p, "the name of tc");
         for entry in aqmkit_aqm::registry::ALL {
-            assert!(told(&schema["properties"]["params"]["properties"][entry.name]).len() > 1, "{}", entry.name);
+            assert!(keys_of(&schema["properties"]["params"]["properties"][entry.name]).len() > 1, "{}", entry.name);
         }
         let models = schema["properties"]["traffic"]["items"]["allOf"].as_array().unwrap();
-        assert!(models.iter().all(|model| !told(&model["then"]).is_empty()));
+        assert!(models.iter().all(|model| !keys_of(&model["then"]).is_empty()));
     }
 }

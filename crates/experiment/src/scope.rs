@@ -1,4 +1,4 @@
-//! The names that claims, figures and `skip` select by: axes with their labels, windows, classes, traffic and links.
+//! The names that claims, figures and `skip` can refer to: axes with their labels, windows, classes, traffic and links.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use super::problem::{Problem, suggest};
 use super::sweep::{Axis, Choice};
 use super::tree::{Entry, Node, Value};
 
-/// The names to select from.
+/// Valid names.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    /// The labels of each axis.
+    /// Labels of each axis.
     pub(super) axes: Vec<(String, Vec<String>)>,
-    /// For each axis and label, the keys that it changes, by their last part, with their values.
+    /// For each axis and label: the keys that it changes (last part of the path), with their values.
     pub(super) settings: Vec<Vec<BTreeMap<String, String>>>,
     pub(super) windows: Vec<String>,
     pub(super) names: Names,
@@ -29,7 +29,7 @@ impl Scope {
         self.axes.iter().find(|(name, _)| name == axis).map(|(_, labels)| labels.as_slice())
     }
 
-    /// The error for an unknown axis; `more` are further names that are valid.
+    /// The error for an unknown axis; `more` are further valid names.
     pub(super) fn no_axis(&self, axis: &str, more: &[&str]) -> Problem {
         let axes = self.axes.iter().map(|(name, _)| name.as_str());
         Problem::new(format!("{axis} is not an axis of the sweep"))
@@ -42,7 +42,7 @@ pub(super) fn no_label(axis: &str, label: &str, known: &[String]) -> Problem {
     Problem::new(format!("{axis} has no value {label:?}")).right(suggest(label, known.iter().map(String::as_str)))
 }
 
-/// The text of a label; a number is its own label.
+/// The text of a label, which can be written as a number.
 pub(super) fn label_text(node: &Node) -> Option<String> {
     match &node.value {
         Value::Scalar(toml::Value::String(s)) => Some(s.clone()),
@@ -60,7 +60,7 @@ pub(super) fn one_of(entry: &Entry, known: &[String]) -> Result<String, Problem>
     if known.contains(&name) { Ok(name) } else { Err(no_label(&entry.key, &name, known).at(&entry.node.at)) }
 }
 
-/// Reads one known label or a list of them.
+/// Reads a known label or a list of them.
 pub(super) fn any_of(entry: &Entry, known: &[String]) -> Result<Vec<String>, Problem> {
     let nodes = match &entry.node.value {
         Value::Array(nodes) if !nodes.is_empty() => nodes.as_slice(),

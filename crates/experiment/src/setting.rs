@@ -1,4 +1,4 @@
-//! What an experiment sets, in words, for the head of reports.
+//! Describes the settings of an experiment in words, for the head of reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use super::group::Group;
 use super::link::Link;
 use super::resolve::Resolved;
 
-/// More different values than this are counted instead of listed.
+/// Up to this number of different values are listed; more are counted.
 const MOST_VALUES: usize = 4;
 
-/// Bytes of a full packet where no transport says how large its packets are.
+/// Size of a full-sized packet if no transport defines one.
 const FULL_PACKET: u64 = 1500;
 
-/// The properties of runs, in the order in which a report shows them. A property in which runs differ has all its
-/// values, or the first and the number of them.
+/// Settings of runs, in the order of the report. If runs differ in one, all values are listed, or the first value and
+/// their number.
 pub(super) fn setting<'a>(runs: impl Iterator<Item = &'a Resolved>) -> Vec<Fact> {
     let all: Vec<Vec<Fact>> = runs.map(of_run).collect();
     let Some(first) = all.first() else { return Vec::new() };
@@ -34,7 +34,7 @@ pub(super) fn setting<'a>(runs: impl Iterator<Item = &'a Resolved>) -> Vec<Fact>
     merged.filter(|fact| !fact.value.is_empty()).collect()
 }
 
-/// The congestion control of each class whose TCP flows all have one; empty unless classes differ in it.
+/// The congestion control of each class whose TCP flows all have the same one; empty unless classes differ.
 pub(super) fn controls<'a>(runs: impl Iterator<Item = &'a Resolved>) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for run in runs {
@@ -80,7 +80,7 @@ fn senders(run: &Resolved) -> impl Iterator<Item = &Group> {
     run.groups.iter().filter(|group| group.active && group.population.instances() > 0)
 }
 
-/// A value once if all groups have it, otherwise with the groups: `cubic (bulk, upload), prague (l4s)`.
+/// A value once if all groups have it, otherwise each value with its groups: `cubic (bulk, upload), prague (l4s)`.
 fn by_group(groups: &[&Group], value: &dyn Fn(&Group) -> String) -> String {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for group in groups {
@@ -102,7 +102,7 @@ fn reported(run: &Resolved) -> impl Iterator<Item = &Link> {
     run.links.iter().filter(|link| link.report)
 }
 
-/// The rates of the reported links, with their impairments: `50mbit down, 10mbit up`.
+/// Rates of the reported links, with impairments: `50mbit down, 10mbit up`.
 fn links(run: &Resolved) -> String {
     let several = reported(run).nth(1).is_some();
     let one = |link: &Link| {
@@ -124,7 +124,7 @@ fn links(run: &Resolved) -> String {
     reported(run).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The shortest and the longest round trip without queueing.
+/// Minimum and maximum RTT without queueing.
 fn round_trips(run: &Resolved) -> String {
     let mut found: BTreeSet<Duration> = BTreeSet::new();
     for group in senders(run) {
@@ -151,8 +151,8 @@ fn ends<'a>(delays: impl Iterator<Item = &'a Duration> + Clone) -> (Duration, Du
     (delays.clone().min().copied().unwrap_or_default(), delays.max().copied().unwrap_or_default())
 }
 
-/// The limits of the reported queues and how long a full one takes to leave: `1000p (240ms)`. Empty for a discipline
-/// without a single limit.
+/// Limits of the reported queues, with the time to drain a full queue: `1000p (240ms)`. Empty for a discipline without
+/// a single limit.
 fn buffers(run: &Resolved) -> String {
     let full = senders(run).filter(|g| g.uses_transport()).map(|g| g.profile.mss.0 + g.profile.header.0).max();
     let found = reported(run).filter_map(|link| {
@@ -177,7 +177,7 @@ fn buffers(run: &Resolved) -> String {
     }
 }
 
-/// The limit of a link's queue, as written and as an amount.
+/// Limit of a link's queue, as written and as an amount.
 fn limit(run: &Resolved, link: &Link) -> Option<(String, Amount)> {
     let table = toml::Table::try_from(&link.aqm.effective(&link.at(&run.classes)).ok()?).ok()?;
     match table.get("limit")? {
@@ -189,18 +189,18 @@ fn limit(run: &Resolved, link: &Link) -> Option<(String, Amount)> {
     }
 }
 
-/// A number of seconds with two significant digits.
+/// Rounds seconds to two significant digits.
 fn two_digits(seconds: f64) -> f64 {
     format!("{seconds:.1e}").parse().ok().filter(|short: &f64| short.is_finite()).unwrap_or_default()
 }
 
-/// The name of a traffic and its amount: `bulk: 4 flows`, `upload: 2 flows of bulk over up`.
+/// Name and amount of a traffic: `bulk: 4 flows`, `upload: 2 flows of bulk over up`.
 fn traffic(run: &Resolved, group: &Group) -> String {
     let table = toml::Table::try_from(&group.spec).unwrap_or_default();
     let mut text = match group.spec.clone().count() {
         Some((counted, _)) => {
             let count = group.population.instances();
-            // The parameter is a plural, such as `flows`.
+            // The parameter's name is a plural, such as `flows`.
             let noun = if count == 1 { counted.strip_suffix('s').unwrap_or(counted) } else { counted };
             format!("{}: {count} {noun}", group.name)
         }

@@ -1,7 +1,7 @@
-//! The tables of an experiment file, as serde reads them.
+//! The tables of an experiment file as serde deserializes them.
 //!
-//! A key whose value has several forms is read by its own module from the same node; it is listed here so that the list
-//! of known keys is complete.
+//! A key whose value has several forms is read by a module of its own from the same node; here it is only listed, so
+//! that the list of known keys is complete.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use serde::{Deserialize, Deserializer};
 
 use super::plan::Seeds;
 
-/// A value that another module reads.
+/// The value of a key that another module reads.
 type Elsewhere = Option<IgnoredAny>;
 
-/// The file.
+/// The root table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "some keys are only named here")]
@@ -58,7 +58,7 @@ pub(super) struct Root {
     figure: Elsewhere,
 }
 
-/// `[topology]`, beside the keys of a link.
+/// `[topology]` without the keys of a link.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "some keys are only named here")]
@@ -79,12 +79,12 @@ pub(super) struct Topology {
     links: Elsewhere,
 }
 
-/// `reverse` in `[topology]`: it has the keys of a link, and no other.
+/// `reverse` in `[topology]`: it has only the keys of a link.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reverse {}
 
-/// One of `[[topology.links]]`, beside the keys of a link.
+/// An entry of `[[topology.links]]` without the keys of a link.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListedLink {
@@ -117,19 +117,19 @@ pub(super) struct Traffic {
     transport: Elsewhere,
 }
 
-/// The direction in which the data of a traffic crosses a dumbbell.
+/// Direction in which a traffic's data crosses a dumbbell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Direction {
-    /// Over the bottleneck.
+    /// Across the bottleneck.
     #[default]
     Forward,
-    /// Over the reverse link.
+    /// Across the reverse link.
     Reverse,
 }
 
 impl Traffic {
-    /// The keys that are not parameters of the model.
+    /// Keys that are not parameters of the model.
     pub(super) const KEYS: &[&str] = &[
         "kind",
         "name",
@@ -219,7 +219,7 @@ pub(super) struct Predict {
     r#where: Elsewhere,
 }
 
-/// A quantity, or `"none"`.
+/// A value, or `"none"`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OrNone<T>(pub(super) Option<T>);
 

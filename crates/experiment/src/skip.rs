@@ -1,4 +1,4 @@
-//! `skip` in `[sweep]`: combinations that are not run.
+//! `skip` in `[sweep]`: combinations to leave out.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::scope::{Scope, any_of};
 use super::sweep::{Axis, SKIP};
 use super::tree::Node;
 
-/// Lists of labels by axis; a combination that matches every axis of an entry is left out.
+/// Entries with lists of labels by axis; a combination that matches all axes of an entry is left out.
 #[derive(Debug, Default)]
 pub(super) struct Skip(Vec<BTreeMap<String, Vec<String>>>);
 
@@ -22,7 +22,7 @@ impl Skip {
         if let Some(empty) = skipped.iter().find(|n| n.entries().is_empty()) {
             return Err(Problem::new("this table skips nothing").right(help).at(&empty.at));
         }
-        skipped.iter().map(|node| one(node, &scope)).collect::<Result<_, _>>().map(Skip)
+        skipped.iter().map(|node| read_entry(node, &scope)).collect::<Result<_, _>>().map(Skip)
     }
 
     /// Whether a combination with these labels is left out.
@@ -32,7 +32,7 @@ impl Skip {
     }
 }
 
-fn one(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
+fn read_entry(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
     let axis = |entry: &super::tree::Entry| {
         let labels = scope.labels(&entry.key).ok_or_else(|| scope.no_axis(&entry.key, &[]).at(&entry.at))?;
         Ok((entry.key.clone(), any_of(entry, labels)?))

@@ -1,4 +1,4 @@
-//! `[sweep]`: axes, their labels, and every combination of them.
+//! `[sweep]`: axes, labels, and all combinations.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::tree::{Entry, Node, Value};
 /// One axis.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
-    /// Its name: the path of a key, or a name chosen by the author.
+    /// Path of a key, or a name chosen by the author.
     pub(super) name: String,
     /// The key that it changes, if its name is the path of one.
     path: Option<Path>,
@@ -28,20 +28,20 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// The keys that it changes, by their last part, with their values; and the names of `as`.
+    /// The keys that it changes (last part of the path), with their values; and the names of `as`.
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let named = |p: &Patch| Some((p.path.0.last()?.clone(), text_of(&p.node)));
         self.patches.iter().filter_map(named).chain(self.called.clone()).collect()
     }
 }
 
-/// The key of `[sweep]` that is not an axis: combinations that are not run.
+/// The key of `[sweep]` that is not an axis: combinations to leave out.
 pub(super) const SKIP: &str = "skip";
 
-/// Names that have another meaning in labels, in addition to the keys of the file.
+/// Reserved names of axes, in addition to the keys of the file.
 const TAKEN: &[&str] = &["window", "class", "app", "link"];
 
-/// More combinations are taken for a mistake.
+/// Upper limit for combinations; more are probably a mistake.
 const MAX_COMBINATIONS: usize = 100_000;
 
 /// Reads `[sweep]`.
@@ -60,14 +60,14 @@ pub(super) fn read_axes(sweep: &Node) -> Result<Vec<Axis>, Problem> {
     }
 }
 
-/// Refuses axes that change the same key, because the labels of one of them would be wrong.
+/// Rejects axes that change the same key: the labels of one of them would be wrong.
 pub(super) fn check_apart(document: &Node, axes: &[Axis]) -> Result<(), Problem> {
     let mut seen: Vec<(&Axis, Path)> = Vec::new();
     for axis in axes {
         let mut own: Vec<(&Axis, Path)> = Vec::new();
         for patch in axis.choices.iter().flat_map(|choice| &choice.patches) {
             for path in patch.keys(document) {
-                // A key below one that an earlier axis has changed only refines that change.
+                // An axis may refine a change of an earlier axis: change a key below it.
                 if let Some((other, at)) = seen.iter().find(|(_, before)| before.0.starts_with(&path.0)) {
                     let what = format!("the axes {} and {} both change {at}", other.name, axis.name);
                     let help = "one of the two would have no effect; each axis must change different keys";
@@ -81,7 +81,7 @@ pub(super) fn check_apart(document: &Node, axes: &[Axis]) -> Result<(), Problem>
     Ok(())
 }
 
-/// Finds the lists in a table of tables: `[sweep.topology] rate = […]` is the axis `topology.rate`.
+/// Collects the lists in nested tables: `[sweep.topology] rate = […]` is the axis `topology.rate`.
 fn collect(table: &Node, above: &Path, axes: &mut Vec<Axis>) -> Result<(), Problem> {
     for entry in table.entries() {
         let bad = || Problem::new(format!("{:?} is not a valid path", entry.key)).at(&entry.at);
@@ -150,7 +150,7 @@ fn value_of_own(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Prob
     Ok(Choice { label: label_of(value)?, patches, called })
 }
 
-/// The names and values that tables show for it: `as = { gamma = 0.5 }`.
+/// The names and values that tables show: `as = { gamma = 0.5 }`.
 fn names_of(table: &Node) -> Result<BTreeMap<String, String>, Problem> {
     if !table.is_table() {
         return Err(Problem::new("as is not a table").right("write as = { gamma = 0.5 }").at(&table.at));
@@ -182,7 +182,7 @@ fn text_of(value: &Node) -> String {
     }
 }
 
-/// Numbers labels that repeat (`red`, `red-2`); labels that were written must differ.
+/// Numbers repeated labels (`red`, `red-2`); rejects repetitions of explicit labels.
 fn make_unique(path: &Path, values: &[Node], choices: &mut [Choice]) -> Result<(), Problem> {
     let mut used: BTreeMap<String, &Node> = BTreeMap::new();
     let written = |node: &Node| node.get("label").is_some();
@@ -204,8 +204,8 @@ fn make_unique(path: &Path, values: &[Node], choices: &mut [Choice]) -> Result<(
     Ok(())
 }
 
-/// Selects the value of an axis that an argument names, by label or as a new value. Returns the other settings, which
-/// apply to each combination.
+/// Reduces an axis to the value that a setting of the command line gives it, by label or as a new value. Returns the
+/// other settings, which apply to every combination.
 pub(super) fn narrow(axes: &mut [Axis], settings: Vec<Patch>) -> Result<Vec<Patch>, Problem> {
     let mut rest = Vec::new();
     for setting in settings {
@@ -234,14 +234,14 @@ fn choose(axis: &mut Axis, setting: &Patch) -> Result<(), Problem> {
     Ok(())
 }
 
-/// One combination: its labels by axis, and the tree with its values.
+/// One combination: labels by axis, and the tree with the values set.
 #[derive(Debug)]
 pub(super) struct Combination {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) tree: Node,
 }
 
-/// Every combination; the last axis varies fastest. `settings` take precedence over the axes.
+/// All combinations; the last axis varies fastest. `settings` take precedence over the axes.
 pub(super) fn combinations(base: &Node, axes: &[Axis], settings: &[Patch]) -> Result<Vec<Combination>, Problem> {
     let mut all = vec![Combination { labels: BTreeMap::new(), tree: base.clone() }];
     for axis in axes {

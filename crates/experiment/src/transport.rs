@@ -1,4 +1,4 @@
-//! `[transport]`: a profile by name, and changes to its fields.
+//! `[transport]`: a profile's name, and changes to its fields.
 
 #[cfg(feature = "claims")]
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use super::tree::Node;
 
 pub(super) use aqmkit_transport::Profile;
 
-/// The profile where none is named.
+/// The default profile.
 const DEFAULT: &str = "rfc";
 
-/// The profile of `[transport]` with the changes that a traffic makes.
+/// The profile of `[transport]` with a traffic's changes.
 pub(super) fn read_profile(
     base: Option<&Node>,
     changes: Option<&Node>,
@@ -44,8 +44,8 @@ pub(super) fn read_profile(
     overrides.apply(profile).map_err(|e| refused("the transport", &table, &table.at, &e))
 }
 
-/// The hosts in words: the profile, and what is changed in it beside the congestion control and ECN: `linux-6`,
-/// `rfc with sack = true`.
+/// Describes the hosts: the profile, and the changes other than congestion control and ECN: `linux-6`, `rfc with sack =
+/// true`.
 #[cfg(feature = "claims")]
 pub(super) fn hosts(base: Option<&Node>, changes: Option<&Node>) -> String {
     let mut fields: BTreeMap<&str, &Node> = BTreeMap::new();

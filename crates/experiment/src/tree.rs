@@ -1,7 +1,7 @@
-//! An experiment as a tree of values, each with its place in the text.
+//! An experiment as a tree of values with their locations in the text.
 //!
-//! Places stay with their values: after a sweep or `--set` has replaced a value, an error still points to the text that
-//! the author wrote.
+//! Locations stay with their values: even after a sweep or `--set` has replaced a value, an error points to the text
+//! that the author wrote.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::path::Path;
 use super::problem::{Origin, Problem, Text};
 
-/// A value and where it was written.
+/// A value and its location.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) at: Origin,
@@ -39,19 +39,19 @@ pub(super) struct Entry {
 }
 
 impl Node {
-    /// Reads a TOML document.
+    /// Parses a TOML document.
     pub(super) fn document(text: &Arc<Text>) -> Result<Node, Problem> {
         let read = DeTable::parse(text.content()).map_err(|e| syntax(text, &e, 0))?;
         let mut root = Reader { text, shift: 0 }.table(read.span(), read.get_ref())?;
-        // An error about the file as a whole is shown at its first key.
+        // Errors about the file as a whole point to its first key.
         if let Some(first) = root.entries().first().map(|e| e.at.clone()) {
             root.at = first;
         }
         Ok(root)
     }
 
-    /// The document of a table that nobody wrote: without places, and with its keys in the order of a written one, which has tables after
-    /// other values.
+    /// A document that was not parsed from a text: without locations, and with its keys in the order of a written one,
+    /// which has tables after other values.
     pub(super) fn of_table(table: &toml::Table) -> Node {
         Self::of_value(&toml::Value::Table(table.clone()), &Origin::nowhere())
     }
@@ -73,7 +73,7 @@ impl Node {
         Node { at: at.clone(), value }
     }
 
-    /// Reads the TOML value that begins at byte `from` of the text.
+    /// Parses the TOML value that begins at byte `from` of the text.
     pub(super) fn value(text: &Arc<Text>, from: usize) -> Result<Node, Problem> {
         let rest = text.content().get(from..).unwrap_or("");
         let read = DeValue::parse(rest).map_err(|e| syntax(text, &e, from))?;
@@ -89,7 +89,7 @@ impl Node {
         Node { at: at.clone(), value: Value::Scalar(toml::Value::String(text.to_owned())) }
     }
 
-    /// The value without its places.
+    /// The value without locations.
     pub(super) fn plain(&self) -> toml::Value {
         match &self.value {
             Value::Scalar(v) => v.clone(),
@@ -100,14 +100,14 @@ impl Node {
         }
     }
 
-    /// The value without its places, for readers of parameters.
+    /// The value without locations, for readers of parameters.
     pub(super) fn tree(&self) -> Tree {
         match &self.value {
             Value::Scalar(toml::Value::String(text)) => Tree::Text(text.clone()),
             Value::Scalar(toml::Value::Integer(number)) => Tree::Integer(*number),
             Value::Scalar(toml::Value::Float(number)) => Tree::Number(*number),
             Value::Scalar(toml::Value::Boolean(value)) => Tree::Bool(*value),
-            // Dates; no key takes one.
+            // Dates; no key accepts one.
             Value::Scalar(other) => Tree::Text(other.to_string()),
             Value::Array(nodes) => Tree::List(nodes.iter().map(Node::tree).collect()),
             Value::Table(entries) => Tree::Table(entries.iter().map(|e| (e.key.clone(), e.node.tree())).collect()),
@@ -122,7 +122,7 @@ impl Node {
         }
     }
 
-    /// The entries, none if it is not a table.
+    /// The entries; empty if it is not a table.
     pub(super) fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Table(entries) => entries,
@@ -143,7 +143,7 @@ impl Node {
         matches!(self.value, Value::Table(_))
     }
 
-    /// The value of a key of a table.
+    /// The value of a key in a table.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|e| e.key == key).map(|e| &e.node)
     }
@@ -153,7 +153,7 @@ impl Node {
         self.filtered(|key| !keys.contains(&key))
     }
 
-    /// The table with these keys only.
+    /// The table reduced to these keys.
     pub(super) fn only(&self, keys: &[&str]) -> Node {
         self.filtered(|key| keys.contains(&key))
     }
@@ -163,18 +163,18 @@ impl Node {
         Node { at: self.at.clone(), value: Value::Table(entries) }
     }
 
-    /// The index of an element, given by its number or its [`Node::name`].
+    /// The index of an element, by number or by [`Node::name`].
     pub(super) fn element(nodes: &[Node], part: &str) -> Option<usize> {
         let named = nodes.iter().position(|n| n.name() == Some(part));
         named.or_else(|| part.parse().ok().filter(|i| *i < nodes.len()))
     }
 
-    /// The name of an element of a list: its `label`, `name` or `kind`, the first that it has.
+    /// The name of a list element: its `label`, `name` or `kind`, whichever comes first.
     pub(super) fn name(&self) -> Option<&str> {
         ["label", "name", "kind"].iter().find_map(|key| self.get(key)).and_then(Node::as_str)
     }
 
-    /// The value at a path, or at the longest part of it that exists.
+    /// The value at a path, or at the longest prefix of the path that exists.
     pub(super) fn nearest(&self, path: &Path) -> &Node {
         let mut node = self;
         for part in &path.0 {
@@ -189,7 +189,7 @@ impl Node {
         node
     }
 
-    /// The place of the last key of a path.
+    /// The location of the last key of a path.
     pub(super) fn key_origin(&self, path: &Path) -> Option<&Origin> {
         let (key, parents) = path.0.split_last()?;
         let parent = self.nearest(&Path(parents.to_vec()));
@@ -197,7 +197,7 @@ impl Node {
     }
 }
 
-/// Whether a value is written under a header of its own: a table, or a list of tables.
+/// Whether TOML writes the value as a section: a table, or a list of tables.
 fn is_section(value: &toml::Value) -> bool {
     match value {
         toml::Value::Table(_) => true,
@@ -212,10 +212,10 @@ fn syntax(text: &Arc<Text>, error: &toml::de::Error, shift: usize) -> Problem {
         .at(&Origin::new(text, span.start + shift..span.end + shift))
 }
 
-/// Turns the parser's borrowed tree into nodes.
+/// Converts the parser's borrowed tree into nodes.
 struct Reader<'a> {
     text: &'a Arc<Text>,
-    /// The byte of the text at which the parser started.
+    /// Byte of the text at which the parser started.
     shift: usize,
 }
 

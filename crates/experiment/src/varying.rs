@@ -1,4 +1,4 @@
-//! A trace of delivery opportunities, with its hash.
+//! A trace of delivery opportunities, and its hash.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use aqmkit_base::trace::Trace;
 
 use super::problem::Problem;
 
-/// A trace with the hash of its text, which identifies it in the hash of a run.
+/// A trace, and the hash of its text, which identifies it in the hash of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Varying {
     pub(super) hash: String,
     pub(super) trace: Arc<Trace>,
 }
 
-/// Reads the text of a trace.
+/// Parses the text of a trace.
 pub(super) fn parse_trace(name: &str, text: &str) -> Result<Varying, Problem> {
     let trace = Trace::parse(name, text).map_err(|e| Problem::new(e.to_string()).right(e.right))?;
     Ok(Varying { hash: blake3::hash(text.as_bytes()).to_string(), trace: Arc::new(trace) })

@@ -13,7 +13,7 @@ use super::problem::Problem;
 use super::resolve::Resolved;
 use super::tree::{Node, Value};
 
-/// Keys whose text is the rate of a link or of a sender.
+/// Keys whose value is the rate of a link or of a sender.
 const RATES: &[&str] = &["rate", "access", "inbound"];
 
 /// All warnings about an experiment, without repetitions: first about the text of its combinations, then about its
@@ -50,7 +50,7 @@ pub(super) fn warnings<'a>(
     found
 }
 
-/// A warning if a discipline acts at a queue length, or average queue length, above its limit.
+/// Warns of a discipline that acts at a queue length, or average queue length, above its limit.
 #[must_use]
 pub fn out_of_reach(aqm: &Spec, link: &Link) -> Option<String> {
     let table = toml::Table::try_from(aqm.effective(link).ok()?).ok()?;
@@ -82,16 +82,16 @@ fn rates(node: &Node, key: &str, found: &mut Vec<Problem>) {
     }
 }
 
-/// The last key of a path: `rate` of `topology.rate`.
+/// The last key of a path: `rate` in `topology.rate`.
 fn last(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
-/// Warns of traffic whose starts are spread so far into the measurement that the last to start miss more than a twentieth of it.
+/// Warns of traffic with starts spread so far into the measurement that the last ones miss more than a twentieth of it.
 fn late_starts(run: &Resolved) -> impl Iterator<Item = Problem> + '_ {
     let first = run.windows.iter().min_by_key(|window| window.from);
     let (before, measured) = first.map_or((run.warmup, run.duration), |w| (run.warmup + w.from, w.to - w.from));
-    // A start that is set is meant, and so is a measurement of the start, without any warm-up.
+    // An explicit start is intentional, and so is a measurement without warm-up.
     let with_warmup = run.groups.iter().filter(move |group| group.start.is_none() && !before.is_zero());
     with_warmup.filter_map(move |group| {
         let (key, spread) = group.population.start_spread().filter(|(_, spread)| *spread > before + measured / 20)?;
@@ -108,7 +108,7 @@ fn late_starts(run: &Resolved) -> impl Iterator<Item = Problem> + '_ {
     })
 }
 
-/// Warns of congestion controls that want SACK and RACK and do not get them.
+/// Warns of congestion controls that need SACK and RACK but do not have them.
 fn lacking_rack(run: &Resolved) -> impl Iterator<Item = Problem> + '_ {
     let lacks = |p: &Profile| p.congestion.wants_rack() && !(p.wants_sack() && p.loss_detection == LossDetection::Rack);
     run.groups.iter().filter(move |group| group.uses_transport() && lacks(&group.profile)).map(|group| {
@@ -123,7 +123,7 @@ fn lacking_rack(run: &Resolved) -> impl Iterator<Item = Problem> + '_ {
     })
 }
 
-/// Warns of TCP traffic whose round-trip time consists of queueing and transmission only.
+/// Warns of TCP traffic whose RTT consists of queueing and transmission only.
 fn no_round_trip(run: &Resolved) -> Option<Problem> {
     let delayed = |route: &Route| {
         let links = route.forward.iter().chain(&route.reverse);
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Uniform on 10 s, after 4 s of warm-up: six tenths of them are late.
+    /// Starts uniform on 10 s after 4 s of warm-up: six tenths are late.
     #[test]
     fn starts_after_the_warm_up_are_doubted() {
         let of = |set: &[&str]| warnings(PLAIN, &[&["warmup=4s"], set].concat());
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(of(&["transport.profile=linux-6"]), [""; 0]);
     }
 
-    /// The pages of those that say what they want.
+    /// A control's page says what it needs; the warning must agree.
     #[test]
     fn what_a_page_wants_is_warned_of() {
         for entry in aqmkit_transport::congestion::ALL {

@@ -1,5 +1,5 @@
-//! Impairments of a link's wire: `loss`, `mark`, `jitter`, `reorder`, `slot`. Each is a table, or a string as on the command
-//! line.
+//! Impairments of a link's wire: `loss`, `mark`, `jitter`, `reorder`, `slot`. Each is a table, or a string as on the
+//! command line.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use super::path::Path;
 use super::problem::Problem;
 use super::tree::Node;
 
-/// A value of `loss` or `mark`.
+/// The value of `loss` or `mark`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Loss {
     /// `0.01`
@@ -32,7 +32,7 @@ impl Default for Loss {
     }
 }
 
-/// Evenly spaced packets.
+/// Packets at even distances.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Every {
@@ -61,7 +61,7 @@ fn always() -> f64 {
     1.0
 }
 
-/// Reads a string as the command line has it.
+/// Parses a string in the command line's notation.
 fn written<T: FromStr<Err = WireError>>(text: &str) -> Result<T, ParamError> {
     text.parse().map_err(|error: WireError| serde::de::Error::custom(error))
 }
@@ -89,7 +89,7 @@ impl From<wire::Loss> for Loss {
     }
 }
 
-/// Reads a string as the command line has it, or a table.
+/// Reads a string in the command line's notation, or a table.
 fn written_or_table<'de, D: Deserializer<'de>, T: FromStr<Err = WireError>, Table: DeserializeOwned>(
     deserializer: D,
     of: impl FnOnce(Table) -> T,
@@ -102,7 +102,7 @@ fn written_or_table<'de, D: Deserializer<'de>, T: FromStr<Err = WireError>, Tabl
     read.map_err(ParamError::raise)
 }
 
-/// A value of `reorder`: `"1%,5ms"`, or `{ chance = 0.01, delay = "5ms" }`.
+/// The value of `reorder`: `"1%,5ms"`, or `{ chance = 0.01, delay = "5ms" }`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reorder(wire::Reorder);
 
@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for Reorder {
     }
 }
 
-/// A value of `jitter`: `"50ms"`, or `{ time = "50ms", overtaking = true }`.
+/// The value of `jitter`: `"50ms"`, or `{ time = "50ms", overtaking = true }`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jitter(wire::Jitter);
 
@@ -137,7 +137,7 @@ impl<'de> Deserialize<'de> for Jitter {
     }
 }
 
-/// A value of `slot`: `"5ms..10ms"`, or `{ min = "5ms", max = "10ms", packets = 32 }`.
+/// The value of `slot`: `"5ms..10ms"`, or `{ min = "5ms", max = "10ms", packets = 32 }`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot(wire::Slot);
 
@@ -158,7 +158,7 @@ impl<'de> Deserialize<'de> for Slot {
     }
 }
 
-/// The wire that the keys of `node` describe.
+/// The impairments in the table `node`.
 pub(super) fn wire(keys: &LinkKeys, node: &Node) -> Result<scenario::Wire, Problem> {
     let spaced = |hits: scenario::Loss| if keys.even == Some(true) { evenly(hits) } else { hits };
     let wire::Jitter { time: jitter, overtaking } = keys.jitter.map(|Jitter(jitter)| jitter).unwrap_or_default();
@@ -188,7 +188,7 @@ fn slotted(slot: wire::Slot, node: &Node) -> Result<wire::Slot, Problem> {
     })
 }
 
-/// The same share of packets, evenly spaced instead of random.
+/// The same share of packets, at even distances instead of random.
 fn evenly(hits: scenario::Loss) -> scenario::Loss {
     match hits {
         scenario::Loss::Random(share) if share > 0.0 => {
@@ -198,7 +198,7 @@ fn evenly(hits: scenario::Loss) -> scenario::Loss {
     }
 }
 
-/// The packets that are lost or marked, by the value of `key`.
+/// The packets to lose or mark, from the value of `key`.
 fn hits(value: Loss, node: &Node, key: &str) -> Result<scenario::Loss, Problem> {
     Ok(match value {
         Loss::Random(share) => scenario::Loss::Random(chance(share, node, &[key])?),
@@ -217,7 +217,7 @@ fn hits(value: Loss, node: &Node, key: &str) -> Result<scenario::Loss, Problem> 
     })
 }
 
-/// Checks a probability.
+/// Checks that a value is a probability.
 fn chance(value: f64, node: &Node, path: &[&str]) -> Result<f64, Problem> {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);

@@ -1,8 +1,8 @@
-//! The experiment without its scheme, for the null test.
+//! Removes an experiment's scheme, for the null test.
 //!
-//! `[null]` lists by path the changes that switch the scheme off, for example
-//! `"params.red-pd.identify" = false`. Without this table drop-tail replaces every discipline: `fifo` with
-//! the file's `[params.fifo]`, or else with the `limit` of the replaced discipline.
+//! `[null]` lists changes by path that switch the scheme off, for example `"params.red-pd.identify" = false`. Without
+//! this table drop-tail replaces every discipline: `fifo` with the file's `[params.fifo]`, or else with the `limit` of
+//! the replaced discipline.
 
 use aqmkit_aqm::registry::Spec;
 
@@ -14,19 +14,19 @@ use super::queue::read_drop_tail;
 use super::resolve::Resolved;
 use super::tree::Node;
 
-/// The table of a file with the changes that remove the scheme.
+/// The key of the table with the changes that remove the scheme.
 pub(super) const NULL: &str = "null";
 
-/// How the scheme is removed.
+/// How to remove the scheme.
 pub(super) enum Without {
-    /// By these changes, applied after all others.
+    /// Apply these changes after all others.
     Changes(Vec<Patch>),
-    /// By replacing every discipline with drop-tail.
+    /// Replace every discipline by drop-tail.
     DropTail,
 }
 
 impl Without {
-    /// The changes of the file.
+    /// Reads the table `[null]`.
     pub(super) fn of(document: &Node) -> Result<Without, Problem> {
         let Some(table) = document.get(NULL) else { return Ok(Without::DropTail) };
         let help =
@@ -44,7 +44,7 @@ impl Without {
         }
     }
 
-    /// Makes the changes in the tree of a combination.
+    /// Applies the changes to the tree of a combination.
     pub(super) fn change(&self, tree: &mut Node) -> Result<(), Problem> {
         match self {
             Without::Changes(patches) => patches.iter().try_for_each(|p| p.apply(tree)),
@@ -56,13 +56,13 @@ impl Without {
     pub(super) fn replace(&self, run: &mut Resolved, tree: &Node) -> Result<(), Problem> {
         match self {
             Without::Changes(_) => Ok(()),
-            // These links are uncongested under any discipline.
+            // Uncongested links already have drop-tail queues.
             Without::DropTail if run.uncongested => Ok(()),
             Without::DropTail => {
                 for link in &mut run.links {
                     link.simulated.aqm = drop_tail(link, tree)?;
                 }
-                // The parameters of the removed discipline have no effect.
+                // Changes of the removed discipline's parameters have no effect.
                 for stage in &mut run.changes {
                     for (link, start) in stage.links.iter_mut().zip(&run.links) {
                         link.simulated.aqm = start.aqm.clone();
@@ -74,7 +74,7 @@ impl Without {
     }
 }
 
-/// The drop-tail queue that replaces a link's discipline; a drop-tail queue stays as it is.
+/// The drop-tail queue that replaces a link's discipline; a drop-tail queue is kept.
 fn drop_tail(link: &Link, tree: &Node) -> Result<Spec, Problem> {
     if link.aqm.name() == "fifo" { Ok(link.aqm.clone()) } else { read_drop_tail(tree.get("params"), &link.aqm) }
 }

@@ -1,5 +1,5 @@
-//! Where experiments are found: in the directory `experiments` of the working directory, by id or path. The only test of its program, because it changes the
-//! working directory.
+//! Experiments in the directory `experiments` of the working directory are found by id or path. The only test of its
+//! program, because it changes the working directory.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -46,7 +46,7 @@ fn experiments_are_found_in_the_working_directory() {
     let ids: Vec<&str> = all.iter().map(|found| found.id.as_str()).collect();
     assert!(ids.is_sorted(), "{ids:?}");
 
-    // By id, by path with and without an ending; an id is of the working directory first.
+    // By id, and by path with and without extension; the working directory takes precedence for ids.
     for (name, file, found) in [
         ("own", "experiments/own.toml", "Own"),
         ("study/deep/one", "experiments/study/deep/one.toml", "One"),
@@ -56,13 +56,16 @@ fn experiments_are_found_in_the_working_directory() {
     ] {
         assert_eq!(find(name).unwrap(), (file.to_owned(), text(found)), "{name}");
     }
-    let told = find("study/deep/two").unwrap_err().in_one_line();
-    assert!(told.contains("no experiment is called \"study/deep/two\"") && told.contains("study/deep/one"), "{told}");
+    let message = find("study/deep/two").unwrap_err().in_one_line();
+    assert!(
+        message.contains("no experiment is called \"study/deep/two\"") && message.contains("study/deep/one"),
+        "{message}"
+    );
     let missing = find("none.toml").unwrap_err().in_one_line();
     assert!(missing.contains("none.toml cannot be read"), "{missing}");
     assert_eq!(Experiment::load("study/deep/one", &Overrides::default()).unwrap().id, "study/deep/one");
 
-    // Files beside: that of the directory, then that of the experiment, each once; after the program's own.
+    // Files beside an experiment: the embedded one, then the directory's, then the experiment's, each once.
     let texts = |experiment| {
         let found = library_files("published.csv", experiment).unwrap();
         let own: Vec<String> = found.into_iter().map(|(_, text)| text).filter(|text| text.len() < 10).collect();
@@ -75,7 +78,7 @@ fn experiments_are_found_in_the_working_directory() {
     fs::remove_file("experiments/published.csv").unwrap();
     write("experiments/published.csv", "a\0b");
     assert!(library_files("published.csv", None).is_err(), "it is there and cannot be read");
-    // Before the program itself is asked to give its directory back.
+    // Checks the directory first, then that the process can leave it.
     std::env::set_current_dir(beside.path()).unwrap();
     assert!(entry(&catalogue(), "own").is_none());
     std::env::set_current_dir("/").unwrap();

@@ -1,9 +1,9 @@
-//! What short runs of every discipline, transport and traffic model, and random experiments with changes, give, to the bit. Stored
-//! runs are reused by a later version of aqmkit as long as `engine::SIMULATOR` is the same; this test fails when results changed and
-//! the number did not.
+//! Checks that short runs of every discipline, transport and traffic model, and random experiments with changes, give
+//! bit-identical results. Stored runs are reused by later versions of aqmkit as long as `engine::SIMULATOR` is the
+//! same; this test fails if results changed and the number did not.
 //!
-//! `digests.json` has the texts of the experiments, and `digests.txt` their digests, for who runs the same experiments elsewhere: in
-//! the WebAssembly module.
+//! `digests.json` has the texts of the experiments, `digests.txt` their digests. The WebAssembly module's test runs the
+//! same experiments.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -54,7 +54,7 @@ fn experiments() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Traffic models that need no file, each with few users.
+/// Traffic models that need no file, with few users each.
 const TRAFFIC: &[&str] = &[
     "kind = \"bulk\"\nflows = 3\nstagger = \"500ms\"",
     "kind = \"cbr\"\nrate = \"600kbit\"\nflows = 2\njitter = 0.3",
@@ -73,7 +73,7 @@ const TRAFFIC: &[&str] = &[
     "kind = \"ramp\"",
 ];
 
-/// Each traffic model by itself.
+/// An experiment for each traffic model.
 fn of_traffic() -> Vec<(String, String)> {
     let one = |traffic: &&str| {
         let kind = traffic.split('"').nth(1).unwrap_or_default();
@@ -83,10 +83,10 @@ fn of_traffic() -> Vec<(String, String)> {
     TRAFFIC.iter().map(one).collect()
 }
 
-/// Disciplines that came after the random experiments had been drawn: with them in the list, all would be others.
+/// Disciplines added after the random experiments had been defined: adding them to the list would change all draws.
 const LATER: [&str; 5] = ["docsis-pie", "gred", "hhf", "cobalt", "cake"];
 
-/// Experiments whose every part is drawn: discipline, transport, network, traffic, changes.
+/// An experiment with everything drawn at random: discipline, transport, network, traffic, changes.
 fn random(number: usize) -> (String, String) {
     let mut rng = Rng::stream(number as u64, "random experiments");
     let mut pick = |n: usize| rng.below(n as u64) as usize;
@@ -137,10 +137,10 @@ fn random(number: usize) -> (String, String) {
     (format!("random-{number:03}"), text)
 }
 
-/// How many random experiments.
+/// Number of random experiments.
 const RANDOM: usize = 150;
 
-/// The experiments that need no file, by name.
+/// All experiments that need no file, by name.
 fn texts() -> BTreeMap<String, String> {
     let named = experiments().into_iter().map(|(name, text)| (name.to_owned(), text));
     named.chain(of_traffic()).chain((0..RANDOM).map(random)).collect()
@@ -187,7 +187,7 @@ fn results_change_only_with_the_version_of_the_engine() {
         return;
     }
     let raised = kept.lines().next() != text.lines().next();
-    // What was added changes no result that was there.
+    // Additions must not change any previous result.
     let only_added = kept.lines().all(|line| text.lines().any(|now| now == line));
     if (raised || only_added) && std::env::var_os("UPDATE_DIGESTS").is_some() {
         std::fs::write(&path, text).expect("the tests' folder can be written to");

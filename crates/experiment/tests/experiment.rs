@@ -1,4 +1,4 @@
-//! Experiment files: what is read, what is planned, what is refused.
+//! Experiment files: parsing, planning and rejection.
 
 #[path = "experiment/bounds.rs"]
 mod bounds;
@@ -41,7 +41,7 @@ mod wrong;
 
 use aqmkit_experiment::{Experiment, Overrides, Problem, Scale};
 
-/// An experiment with a little of everything.
+/// An experiment that uses many features.
 const SMALL: &str = r#"
 title = "Small"
 source = "nobody 2026"
@@ -112,7 +112,7 @@ fn quick(text: &str) -> Result<Experiment, Problem> {
     Experiment::parse("experiments/small.toml", text, &Overrides { scale: Scale::Quick, ..Overrides::default() })
 }
 
-/// The problem as a terminal without colours shows it.
+/// The problem as rendered for a terminal without colours.
 fn rendered(problem: &Problem) -> String {
     let theme = miette::GraphicalTheme::unicode_nocolor();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What is just allowed, what is one step too much, and what a key means that is left out.
+//! Largest accepted values, smallest rejected values, and defaults of omitted keys.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -12,8 +12,8 @@ use super::{SMALL, parse, rendered, with};
 const PLAIN: &str = "title = \"Plain\"\nduration = \"5s\"\n[topology]\nrate = \"10mbit\"\ndelay = \"5ms\"\n";
 const BULK: &str = "[[traffic]]\nkind = \"bulk\"\n";
 
-/// The message about an experiment, or nothing.
-fn told(text: &str) -> String {
+/// The error message for an experiment; empty if there is none.
+fn message(text: &str) -> String {
     parse(text).map(|_| String::new()).unwrap_or_else(|e| e.in_one_line())
 }
 
@@ -27,7 +27,7 @@ fn scenario(topology: &str) -> Scenario {
     planned(topology).scenario().unwrap()
 }
 
-/// Every list of tables is one: not a number, not a list of numbers, not a single table. Its place is shown.
+/// A list of tables must not be a number, a list of numbers or a single table; the error points to it.
 #[test]
 fn lists_of_tables_are_nothing_else() {
     for key in ["traffic", "expect", "expect_table", "predict", "figure", "changes"] {
@@ -44,7 +44,7 @@ fn lists_of_tables_are_nothing_else() {
     }
     for skip in ["3", "[3]", "{ aqm = \"red\" }"] {
         let text = format!("{PLAIN}{BULK}[sweep]\naqm = [\"red\", \"fifo\"]\nskip = {skip}\n");
-        assert!(told(&text).starts_with("skip is not a list of tables; write skip = "), "{}", told(&text));
+        assert!(message(&text).starts_with("skip is not a list of tables; write skip = "), "{}", message(&text));
     }
     for (table, said) in [
         ("[[quick]]\nrepeat = 1\n", "quick is not a table"),
@@ -54,14 +54,14 @@ fn lists_of_tables_are_nothing_else() {
         ("[quick]\nexpect = []\n", "expect cannot be changed by [quick]"),
     ] {
         assert!(
-            told(&format!("{PLAIN}{BULK}{table}")).contains(said),
+            message(&format!("{PLAIN}{BULK}{table}")).contains(said),
             "{table}: {}",
-            told(&format!("{PLAIN}{BULK}{table}"))
+            message(&format!("{PLAIN}{BULK}{table}"))
         );
     }
 }
 
-/// The largest of each that is allowed, and one step more.
+/// The largest accepted value of each key, and the next larger one.
 #[test]
 fn the_largest_values_are_allowed_and_larger_ones_are_not() {
     let reverse = |keys: &str| format!("reverse = {{ {keys} }}");
@@ -84,11 +84,11 @@ fn the_largest_values_are_allowed_and_larger_ones_are_not() {
         ("access = \"10tbit\"".into(), "access = \"11tbit\"".into(), "is too fast for access.0"),
     ];
     for (right, wrong, said) in both {
-        let text = |topology: &str| told(&format!("{PLAIN}{topology}\n{BULK}"));
+        let text = |topology: &str| message(&format!("{PLAIN}{topology}\n{BULK}"));
         assert_eq!(text(&right), "", "{right}");
         assert!(text(&wrong).contains(said), "{wrong}: {}", text(&wrong));
     }
-    let bottleneck = |from: &str, to: &str| told(&format!("{PLAIN}{BULK}").replace(from, to));
+    let bottleneck = |from: &str, to: &str| message(&format!("{PLAIN}{BULK}").replace(from, to));
     assert_eq!((bottleneck("10mbit", "10tbit"), bottleneck("\"5ms\"", "\"60min\"")), (String::new(), String::new()));
     assert!(
         bottleneck("10mbit", "10001gbit").contains("too fast")
@@ -96,7 +96,8 @@ fn the_largest_values_are_allowed_and_larger_ones_are_not() {
     );
 }
 
-/// `none` is the same as nothing; a burst of losses is of one packet, and a bad state loses all, unless something else is said.
+/// `none` is the same as omitting a key; by default a burst of losses has one packet, and the bad state loses all
+/// packets.
 #[test]
 fn what_is_left_out_has_its_default() {
     let plain = planned("").hash;
@@ -115,7 +116,7 @@ fn what_is_left_out_has_its_default() {
     let loss = |text: &str| scenario(text).links[0].wire.loss;
     assert_eq!(loss("loss = { every = 100 }"), Loss::Every { n: 100, burst: 1 });
     assert_eq!(loss("loss = { p = 0.1, r = 0.2 }"), Loss::GilbertElliott { p: 0.1, r: 0.2, bad: 1.0, good: 0.0 });
-    // Packets of 1000 bytes, unless another size is given.
+    // Packets have 1000 bytes unless another size is given.
     let link = |text: &str| scenario(text).links[0].mean_packet.0;
     assert_eq!((link(""), link("mean_packet = \"700b\"")), (1000, 700));
     let back = |text: &str| scenario(text).links[1].clone();
@@ -126,7 +127,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(scenario("reverse = { loss = { every = 100 } }").links[0].wire, scenario("").links[0].wire);
 }
 
-/// The delay of the way back is that of the way there, once: on the reverse link where there is one.
+/// By default the reverse path has the delay of the forward path, once: on the reverse link if there is one.
 #[test]
 fn the_way_back_takes_as_long_as_the_way_there() {
     let delays = |text: &str| {
@@ -140,7 +141,7 @@ fn the_way_back_takes_as_long_as_the_way_there() {
     assert_eq!(delays("reverse = { rate = \"10mbit\", delay = \"9ms\" }"), (5.0, 9.0));
 }
 
-/// Elements are numbered from zero, or named.
+/// List elements are addressed by index, from zero, or by name.
 #[test]
 fn elements_of_lists_are_numbers_or_names() {
     let flows = |path: &str| {
@@ -158,20 +159,20 @@ fn elements_of_lists_are_numbers_or_names() {
     assert!(refused.contains("bulk") && refused.contains("blast"), "{refused}");
 }
 
-/// An axis may be written as a path or as tables, but once.
+/// An axis can be written as a path or as nested tables, but only once.
 #[test]
 fn an_axis_is_written_once() {
     let sweep = |text: &str| format!("{PLAIN}{BULK}{text}");
-    let twice = told(&sweep("[sweep]\n\"topology.rate\" = [\"1mbit\"]\n[sweep.topology]\nrate = [\"2mbit\"]\n"));
+    let twice = message(&sweep("[sweep]\n\"topology.rate\" = [\"1mbit\"]\n[sweep.topology]\nrate = [\"2mbit\"]\n"));
     assert!(twice.contains("the axis topology.rate is defined twice"), "{twice}");
-    // A label is the name of a value, and no part of it.
+    // A label is the name of a value and not a key of it.
     let labelled = "[sweep]\n\"topology.delays\" = [{ label = \"near\", uniform = [\"1ms\", \"2ms\"] }, \"40ms\"]\n";
     let labels: Vec<_> =
         parse(&sweep(labelled)).unwrap().plan().iter().map(|r| r.labels["topology.delays"].clone()).collect();
     assert_eq!(labels, ["near", "40ms"]);
 }
 
-/// What is written twice in combinations of a sweep is doubted once.
+/// A warning that applies to several combinations is given once.
 #[test]
 fn a_warning_is_given_once() {
     let warnings =
@@ -179,14 +180,14 @@ fn a_warning_is_given_once() {
     let rate = format!("{PLAIN}delays = \"20ms\"\n{BULK}[sweep]\naqm = [\"fifo\", \"red\", \"codel\"]\n")
         .replace("10mbit", "10mbps");
     assert_eq!(warnings(&rate).len(), 1, "{:?}", warnings(&rate));
-    // A threshold that is never reached, in each of three combinations.
+    // A threshold above the limit, in each of three combinations.
     let red = "aqm = { name = \"red\", limit = 50, min = 60, max = 90 }\ndelays = \"20ms\"\n";
     let threshold = format!("{PLAIN}{red}{BULK}[sweep]\n\"topology.delay\" = [\"1ms\", \"2ms\", \"3ms\"]\n");
-    let told = warnings(&threshold);
-    assert!(told.len() == 1 && told[0].in_one_line().contains("above the limit of 50"), "{told:?}");
+    let message = warnings(&threshold);
+    assert!(message.len() == 1 && message[0].in_one_line().contains("above the limit of 50"), "{message:?}");
 }
 
-/// The schema, which editors read, has its title, and every parameter of every discipline.
+/// The schema for editors has a title, and every parameter of every discipline.
 #[test]
 fn the_schema_has_every_parameter() {
     let schema = schema();
@@ -204,7 +205,7 @@ fn the_schema_has_every_parameter() {
     }
 }
 
-/// A digest is sixteen digits, of what was measured only.
+/// A digest has sixteen digits and depends only on measurements.
 #[test]
 fn a_digest_is_of_what_was_measured() {
     let output = |topology: &str| run(scenario(topology), &mut |_| Control::Continue).unwrap();
@@ -218,7 +219,7 @@ fn a_digest_is_of_what_was_measured() {
     assert_ne!(own, digest(&one));
 }
 
-/// Traffic of datagrams has no ECN of a transport, nor a congestion control.
+/// Traffic that sends datagrams has neither ECN of a transport nor a congestion control.
 #[test]
 fn an_outline_tells_what_the_transport_is_of() {
     let text = format!(

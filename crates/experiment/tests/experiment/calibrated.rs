@@ -1,4 +1,4 @@
-//! Traffic with a load: which populations have to be found, for which runs, and what a run has with them.
+//! Traffic with a load: the calibrations that are needed, the runs that use them, and the resulting populations.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -36,7 +36,7 @@ fn loaded() -> (Experiment, Vec<Calibration>) {
     (experiment, calibrations)
 }
 
-/// The load does not depend on the discipline, but on the network.
+/// The load does not depend on the discipline, only on the network: one calibration per network.
 #[test]
 fn a_population_is_sought_once_for_each_network() {
     let (experiment, calibrations) = loaded();
@@ -47,7 +47,7 @@ fn a_population_is_sought_once_for_each_network() {
             ("web", "4mbit", 4_000_000)
         );
         assert_eq!((calibration.parameter, calibration.first), ("sessions", 50.0));
-        // All disciplines: the axis is not named.
+        // All disciplines use it: the axis is left out.
         let runs = experiment.calibrated_runs(calibration).unwrap();
         let wanted =
             [("mix", "web"), ("topology.rate", rate)].map(|(axis, label)| (axis.to_owned(), vec![label.to_owned()]));
@@ -67,7 +67,7 @@ fn a_trial_has_the_amount_nearest_to_what_is_asked_for() {
     assert!(calibrations[0].trial(1e9).unwrap().is_none(), "so many are taken for a mistake");
 }
 
-/// With the populations found, the runs with the load have them, and the others are as they were.
+/// After calibration, runs with the load have the calibrated population; other runs are unchanged.
 #[test]
 fn runs_have_the_population_that_was_found() {
     let (experiment, calibrations) = loaded();
@@ -87,7 +87,7 @@ fn runs_have_the_population_that_was_found() {
     }
 }
 
-/// A change during a run keeps the population that was found for its start.
+/// A change during a run keeps the calibrated population.
 #[test]
 fn a_change_keeps_the_population() {
     let text = LOADED
@@ -99,11 +99,11 @@ fn a_change_keeps_the_population() {
     let found: Vec<_> = calibrations.into_iter().map(|calibration| (calibration, 9.0)).collect();
     let settled = experiment.settled(&found).unwrap();
     let scenario = settled.plan()[0].scenario().unwrap();
-    // Only the link changes: the traffic goes on as it was found.
+    // Only the link changes: the traffic continues.
     assert_eq!(scenario.changes.len(), 1, "{:?}", scenario.changes.iter().map(|c| c.at).collect::<Vec<_>>());
 }
 
-/// Packets of 500 bytes fill the link of 10 Mbit/s for 25 s, or that of 20 Mbit/s.
+/// The effort is the number of 500-byte packets that fill a link of 10 or 20 Mbit/s for 25 s.
 #[test]
 fn the_effort_is_the_packets_that_fill_the_links() {
     let (experiment, _) = loaded();
@@ -111,33 +111,33 @@ fn the_effort_is_the_packets_that_fill_the_links() {
         let rate = if run.labels["topology.rate"] == "10mbit" { 10e6 } else { 20e6 };
         assert_eq!(run.packets(), rate * 25.0 / 8.0 / 500.0, "{:?}", run.labels);
     }
-    // The least packet is one of a byte.
+    // The smallest packet has one byte.
     let tiny = parse(&LOADED.replace("mean_packet = \"500b\"", "mean_packet = \"1b\"")).unwrap().plan();
     assert_eq!(tiny[0].packets(), 10e6 * 25.0 / 8.0);
-    // A packet has 1000 bytes where nothing is said.
+    // Packets have 1000 bytes by default.
     let usual = parse(&LOADED.replace("mean_packet = \"500b\"\n", "")).unwrap().plan();
     assert_eq!(usual[0].packets(), 10e6 * 25.0 / 8.0 / 1000.0);
 }
 
-/// What the traffic `web` offers with this load, on a link of 10 Mbit/s.
+/// The load in bits per second of traffic `web` with this `load`, on a link of 10 Mbit/s.
 fn load(text: &str) -> Result<u64, String> {
     let text = LOADED.replace("load = \"4mbit\"", &format!("load = \"{text}\""));
     let calibrations = parse(&text).and_then(|experiment| experiment.calibrations()).map_err(|e| e.in_one_line())?;
     Ok(calibrations[0].bps)
 }
 
-/// A load is a rate, or a share of the link's, up to half of what the links of the trials carry.
+/// A load is a rate or a share of the link's rate, and at most half of what the links of trials carry.
 #[test]
 fn a_load_is_a_rate_or_a_share_of_the_link() {
     assert_eq!((load("98%"), load("98 %"), load("12.5%")), (Ok(9_800_000), Ok(9_800_000), Ok(1_250_000)));
     assert_eq!((load("500%"), load("50mbit"), load("1bit")), (Ok(50_000_000), Ok(50_000_000), Ok(1)));
     for wrong in ["0%", "-1%", "501%", "51mbit", "0bit", "many", "%", ""] {
-        let told = load(wrong).expect_err(wrong);
-        assert!(told.contains("is not a load; use a percentage of the link above 0% and at most 500%"), "{told}");
+        let message = load(wrong).expect_err(wrong);
+        assert!(message.contains("is not a load; use a percentage of the link above 0% and at most 500%"), "{message}");
     }
 }
 
-/// The load is that of the measured link where the traffic crosses it, and otherwise of the slowest on its path.
+/// The load refers to the measured link if the traffic crosses it, otherwise to the slowest link on its path.
 #[test]
 fn a_load_refers_to_a_link_of_the_path() {
     let of = |path: &str, more: &str| {

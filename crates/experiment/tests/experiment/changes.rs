@@ -1,4 +1,4 @@
-//! `[[changes]]`: what they do to a run, and which are refused.
+//! `[[changes]]`: effects on a run, and rejected changes.
 
 use aqmkit_experiment::{EditableRun, Experiment, Overrides, digest};
 use aqmkit_sim::change::Change;
@@ -54,7 +54,7 @@ fn a_change_is_made_at_its_time_and_in_order() {
     assert_eq!((to.rate.as_bps(), to.aqm.name()), (5_000_000, "red"), "on top of the earlier change");
 }
 
-/// The changes of traffic 0 in a run with this line in a change: how many applications continue, and how many begin.
+/// Effects on traffic 0 of a change with this line: numbers of applications that continue and that begin.
 fn of_traffic(line: &str) -> Vec<(usize, usize)> {
     let changes = scenario(&changed(&format!("[[changes]]\nat = '3s'\n{line}\n"))).changes;
     let kept = changes.iter().filter_map(|c| match &c.change {
@@ -64,7 +64,7 @@ fn of_traffic(line: &str) -> Vec<(usize, usize)> {
     kept.collect()
 }
 
-/// Applications continue where only their number changes; where anything else of theirs does, others take their place.
+/// Applications continue if only their number changes; otherwise new ones replace them.
 #[test]
 fn applications_continue_where_only_their_number_changes() {
     for (line, wanted) in [
@@ -76,9 +76,9 @@ fn applications_continue_where_only_their_number_changes() {
     ] {
         assert_eq!(of_traffic(line), [wanted], "{line}");
     }
-    // Another transport is one for all traffic.
+    // A change of the common transport affects all traffic.
     assert_eq!(of_traffic("transport.mss = '1000b'"), [(0, 4), (0, 0)]);
-    // What is not active has none that could continue.
+    // Inactive traffic has no applications that could continue.
     assert_eq!(of_traffic("traffic.blast.flows = 3"), [(0, 0)]);
     assert_eq!(of_traffic("topology.rate = '5mbit'"), []);
 }
@@ -96,7 +96,7 @@ fn delays_of_hosts_change_alone() {
     assert_eq!(groups, [0, 1]);
 }
 
-/// Without a reverse link, the way back has the delay of the bottleneck, also of another one during the run.
+/// Without a reverse link, the reverse path has the bottleneck's delay, also after a change.
 #[test]
 fn the_way_back_changes_with_the_way_there() {
     let text =
@@ -168,7 +168,7 @@ fn the_null_test_changes_no_discipline_that_is_not_there() {
     assert!(run(scenario, &mut |_| Control::Continue).is_ok());
 }
 
-/// What is written in a change at 3 s, and a part of what is said of it.
+/// Lines of a change at 3 s, and a part of the error message.
 const REFUSED: &[(&str, &str)] = &[
     ("topology.aqm = 'codel'", "red cannot be replaced by codel during a run"),
     ("rate = '5mbit'", "rate cannot be changed during a run; write topology.rate"),
@@ -200,7 +200,7 @@ fn what_cannot_change_is_refused_at_its_line() {
         let text = changed(&format!("[[changes]]\nat = '3s'\n{key}\n"));
         let error = parse(&text).expect_err(key);
         assert!(error.in_one_line().contains(said), "{key}: {}", error.in_one_line());
-        // The heading where nothing is written, or else the line of the key.
+        // Points to the heading if the change has no line, otherwise to the line of the key.
         let wrong = if key.is_empty() { "[[changes]]" } else { key };
         let place = text.lines().position(|line| line == wrong).map(|before| before + 1);
         assert_eq!(error.location().map(|at| at.line), place, "{key}");
@@ -219,7 +219,7 @@ fn what_cannot_change_is_refused_at_its_line() {
         let text = if list.starts_with('[') { format!("{PLAIN}{list}") } else { format!("{list}{PLAIN}") };
         assert!(parse(&text).expect_err(list).in_one_line().contains("changes is not a list of tables"), "{list}");
     }
-    // Of ten thousand, the first has no time; one more is too many.
+    // The limit is ten thousand changes; up to it, the first error is that the first change has no time.
     for (count, said) in [(10_000, "a change has no time"), (10_001, "10001 changes are listed")] {
         let error = parse(&changed(&"[[changes]]\n".repeat(count))).expect_err("they change nothing");
         assert!(error.in_one_line().contains(said), "{}", error.in_one_line());
@@ -231,16 +231,17 @@ fn what_cannot_change_is_refused_at_its_line() {
     assert!(error.in_one_line().contains("this needs a new queue"), "{}", error.in_one_line());
 }
 
-/// Among classes that are listed a traffic keeps its own; a population that was sought for a load keeps that load and all else that it was sought for.
+/// With listed classes a traffic keeps its class; traffic with a calibrated population keeps its load and all
+/// parameters that the calibration depends on.
 #[test]
 fn a_traffic_keeps_its_class_and_its_load() {
-    let told = |text: &str| parse(text).map(|_| String::new()).unwrap_or_else(|e| e.in_one_line());
+    let message = |text: &str| parse(text).map(|_| String::new()).unwrap_or_else(|e| e.in_one_line());
     let listed = PLAIN.replace("duration", "classes = ['bulk', 'blast']\nduration");
-    let class = told(&format!("{listed}[[changes]]\nat = '3s'\ntraffic.bulk.class = 'blast'\n"));
+    let class = message(&format!("{listed}[[changes]]\nat = '3s'\ntraffic.bulk.class = 'blast'\n"));
     assert!(class.contains("the class of bulk cannot change during a run"), "{class}");
     let web = |key: &str| {
         let load = "[[traffic]]\nkind = 'web'\nload = '4mbit'\n";
-        told(&format!("{PLAIN}[[changes]]\nat = '3s'\n{key}\n{load}"))
+        message(&format!("{PLAIN}[[changes]]\nat = '3s'\n{key}\n{load}"))
     };
     assert_eq!(web("topology.rate = '5mbit'"), "");
     for key in ["traffic.web.load = '3mbit'", "traffic.web.pages = 9"] {

@@ -1,15 +1,15 @@
-//! Claims, figures and times that cannot be: what is said of each. And what a claim has that leaves something out.
+//! Contradictory claims, figures and times, with their messages; defaults of omitted keys.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use super::{SMALL, parse};
 
-/// The claim of the example, with these lines beside it.
+/// The claim of the example, with these lines instead of its metric.
 fn claim(lines: &str) -> String {
     SMALL.replace("metric = \"goodput_bps\"", lines)
 }
 
-fn told(text: &str) -> String {
+fn message(text: &str) -> String {
     parse(text).map(|_| String::new()).unwrap_or_else(|e| e.in_one_line())
 }
 
@@ -29,12 +29,12 @@ fn claims_that_contradict_themselves_are_refused() {
         ("seconds = \"max\"", "metric or formula is required"),
         ("metric = \"goodput_bps\"\nagainst = \"fifo\"", "against must be a table of labels"),
     ] {
-        let found = told(&claim(lines));
+        let found = message(&claim(lines));
         assert!(if said.is_empty() { found.is_empty() } else { found.contains(said) }, "{lines}: {found}");
     }
-    assert!(!told(&claim("metric = \"drops\"")).contains("parts:"), "its parts are reasons that occur");
+    assert!(!message(&claim("metric = \"drops\"")).contains("parts:"), "its parts are reasons that occur");
     let gauge = |metric: &str, more: &str| {
-        told(
+        message(
             &claim(&format!("metric = \"{metric}\"{more}"))
                 .replace("class = \"tcp\" }\nmetric", "link = \"bottleneck\" }\nmetric"),
         )
@@ -45,15 +45,15 @@ fn claims_that_contradict_themselves_are_refused() {
         assert!(gauge(metric, "\nseconds = \"max\"").contains("this is not a single gauge"), "{metric}");
     }
     let named = "where = { aqm = \"red\", mix = \"both\", window = \"blast\", class = \"tcp\" }";
-    assert!(told(&SMALL.replace(named, "where = \"red\"")).contains("where is not a table; write where = "));
+    assert!(message(&SMALL.replace(named, "where = \"red\"")).contains("where is not a table; write where = "));
     let line = "[[predict]]\nquantity = \"classes.tcp.latency_ms.mean\"\nlabel = \"x\"\nformula = \"queue-latency\"\npoints = [{ t = \"0s\" }]\nwhere = 3\nargs = { packet = \"1000b\", rate = \"8mbit\", queue = 5 }\n";
-    assert!(told(&format!("{SMALL}{line}")).contains("where is not a table; write where = "));
-    assert!(told(&SMALL.replace("[[expect]]", "[expect]")).contains("expect is not a list of tables"));
+    assert!(message(&format!("{SMALL}{line}")).contains("where is not a table; write where = "));
+    assert!(message(&SMALL.replace("[[expect]]", "[expect]")).contains("expect is not a list of tables"));
     let (before, _) = SMALL.split_once("[[expect]]").unwrap();
-    assert!(told(&format!("expect = [3]\n{before}")).contains("expect is not a list of tables"));
+    assert!(message(&format!("expect = [3]\n{before}")).contains("expect is not a list of tables"));
 }
 
-/// A claim about exchanges that gives no sizes is about all of them, and so with times.
+/// A claim about exchanges without a range of sizes or times includes all of them.
 #[test]
 fn ranges_that_are_left_out_are_whole() {
     let of = |exchanges: &str| {
@@ -66,7 +66,7 @@ fn ranges_that_are_left_out_are_whole() {
     let timed = of("time = [\"100ms\", \"2s\"]");
     assert_eq!((timed.size, timed.time_ms), ((0.0, f64::INFINITY), (100.0, 2000.0)));
     let empty = |range: &str| {
-        told(
+        message(
             &claim(&format!("exchanges = {{ {range} }}\nmetric = \"count\""))
                 .replace("class = \"tcp\" }\nexchanges", "app = \"bulk\" }\nexchanges"),
         )
@@ -107,7 +107,7 @@ fn times_that_cannot_be_are_shown_where_they_are() {
 fn a_curve_is_of_one_quantity() {
     let figure = |metric: &str| {
         let text = "title = \"x\"\nduration = \"5s\"\n[topology]\nrate = \"10mbit\"\n[sweep]\n\"topology.loss\" = [0.01, 0.04]\n[[traffic]]\nkind = \"bulk\"\n";
-        told(&format!(
+        message(&format!(
             "{text}[[figure]]\ntitle = \"x\"\nkind = \"curve\"\nmetric = \"{metric}\"\nalong = \"topology.loss\"\n"
         ))
     };

@@ -1,4 +1,4 @@
-//! Figures of a quantity beside its laws, and wires that hit packets at even distances.
+//! Figures of a metric with theoretical laws, and impairments at even distances.
 
 use aqmkit_results::FigureKind;
 use aqmkit_sim::scenario::Loss;
@@ -50,12 +50,12 @@ fn a_law_is_computed_at_every_label() {
     assert_eq!((figure.kind, curve.along.as_str()), (FigureKind::Curve, "topology.loss"));
     assert_eq!(figure.selector["spacing"], ["even"]);
     let [(one, many), (four, few)] = &curve.laws[0].points[..] else { panic!("{curve:?}") };
-    // sqrt(1.5) / (0.1 s * 0.1) packets of 8000 bits in a second, and half of that at four times the losses.
+    // sqrt(1.5) / (0.1 s * 0.1) packets of 8000 bits per second, and half of that with four times the losses.
     assert_eq!((one.as_str(), four.as_str()), ("0.01", "0.04"));
     assert!((many / 979_796.0 - 1.0).abs() < 1e-5 && (many / few - 2.0).abs() < 1e-9, "{many} {few}");
 }
 
-/// The law along the delays, of several units.
+/// The law along delays in several units.
 fn along_delays(delays: &str) -> String {
     LAW.replace("\"topology.loss\" = [0.01, 0.04]", &format!("\"topology.delays\" = {delays}"))
         .replace("along = \"topology.loss\"", "along = \"topology.delays\"")
@@ -75,12 +75,12 @@ fn a_label_is_an_argument_with_its_unit() {
 fn an_axis_of_several_kinds_has_no_curve() {
     let text = along_delays("[\"5ms\", \"1s\"]").replace("spacing]]", "sizes]]").replace("spacing = ", "sizes = ");
     let text = text.replace("\"random\"", "\"5ms\"").replace("\"even\"", "\"2kb\"");
-    let told = rendered(&parse(&text.replace("along = \"topology.delays\"", "along = \"sizes\"")).unwrap_err());
-    assert!(told.contains("\"5ms\" and \"2kb\" of sizes have different dimensions"), "{told}");
-    assert!(told.contains("of only rates, times or sizes"), "{told}");
+    let message = rendered(&parse(&text.replace("along = \"topology.delays\"", "along = \"sizes\"")).unwrap_err());
+    assert!(message.contains("\"5ms\" and \"2kb\" of sizes have different dimensions"), "{message}");
+    assert!(message.contains("of only rates, times or sizes"), "{message}");
 }
 
-/// A law is drawn in the unit of its metric: of a time, milliseconds.
+/// A law is drawn in the unit of its metric; for a time, milliseconds.
 #[test]
 fn a_law_has_the_unit_of_its_metric() {
     let text = LAW
@@ -91,7 +91,7 @@ fn a_law_has_the_unit_of_its_metric() {
         .replace("args = { rtt = \"100ms\" }", "args = { packet = \"1000b\", rate = \"8mbit\" }")
         .replace("argument = \"loss\"\npacket = \"1000b\"", "argument = \"queue\"");
     let exp = parse(&text).unwrap_or_else(|e| panic!("{}", rendered(&e)));
-    // A packet takes a millisecond.
+    // The transmission time of a packet is one millisecond.
     let wanted = [("5".to_owned(), 5.0), ("40".to_owned(), 40.0)];
     assert_eq!(exp.figures[0].curve.as_ref().unwrap().laws[0].points, wanted);
 }
@@ -134,7 +134,7 @@ fn wrong_curves_and_wires_are_told() {
         ),
     ] {
         assert!(LAW.contains(from));
-        let told = rendered(&parse(&LAW.replacen(from, to, 1)).expect_err(to));
-        assert!(parts.iter().all(|part| told.contains(part)), "{from} -> {to}:\n{told}");
+        let message = rendered(&parse(&LAW.replacen(from, to, 1)).expect_err(to));
+        assert!(parts.iter().all(|part| message.contains(part)), "{from} -> {to}:\n{message}");
     }
 }

@@ -1,12 +1,13 @@
-//! The defaults of every discipline carry the traffic of a small link.
+//! Every discipline with its defaults lets a small link be used.
 
 use aqmkit_aqm::registry;
 use aqmkit_sim::{Control, run};
 
 use super::parse;
 
-/// Four CUBIC flows of Linux hosts over 10 Mbit/s and 50 ms: whatever a discipline is for, its defaults let most of the link be used. Defaults that
-/// were derived for other links show here, as those of a RED did whose average took half a minute to fall below `max`.
+/// Four CUBIC flows of Linux hosts over 10 Mbit/s and 50 ms must use most of the link with any discipline. This detects
+/// defaults that were derived for other links, like those of a RED whose average took half a minute to fall below
+/// `max`.
 #[test]
 fn the_defaults_of_every_discipline_carry_four_flows() {
     let mut low = Vec::new();
@@ -27,9 +28,9 @@ fn the_defaults_of_every_discipline_carry_four_flows() {
     assert!(low.is_empty(), "{low:?}");
 }
 
-/// A flow whose packets come one by one is sent in the round after its first packet: of a quantum of one full packet nothing is left, so it does not send
-/// two in its first turn. Beside four bulk flows at 40 Mbit/s the 99th percentile of its delay is 0.41 to 0.47 ms in Linux 7.3, and 0.72 ms
-/// with a quantum that keeps 14 bytes.
+/// A full-sized packet uses up a quantum of one full-sized packet, so a sparse flow does not send two packets in its
+/// first turn; the second waits a round. Beside four bulk flows at 40 Mbit/s the 99th percentile of its delay is 0.41
+/// to 0.47 ms in Linux 7.3, and 0.72 ms with a quantum that leaves 14 bytes.
 #[test]
 fn a_full_packet_uses_up_a_quantum() {
     let text = "title = \"t\"\nduration = \"30s\"\nwarmup = \"10s\"\n[topology]\nrate = \"40mbit\"\ndelays = \"20ms\"\naqm = \"fq-codel\"\n\

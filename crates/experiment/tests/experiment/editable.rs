@@ -1,4 +1,4 @@
-//! A run that is opened to be changed while it is simulated, and the experiment that it is written as.
+//! Runs that are changed while they are simulated, and the experiments that they are saved as.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -37,7 +37,7 @@ fn open(text: &str) -> EditableRun {
     EditableRun::open("held.toml", text, &Overrides::default(), 0).unwrap_or_else(|e| panic!("{e}\n{text}")).1
 }
 
-/// An instant so many seconds after the warm-up of 2 s.
+/// The instant `seconds` after the warm-up of 2 s.
 fn at(seconds: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(2.0 + seconds)
 }
@@ -46,7 +46,7 @@ fn setting(path: &str, value: &str) -> Vec<(String, String)> {
     vec![(path.to_owned(), value.to_owned())]
 }
 
-/// Each run of a plan can be opened, and is written as an experiment of which it is the only run.
+/// Each run of a plan can be opened, and is saved as an experiment with this run only.
 #[test]
 fn every_run_of_a_plan_is_one_of_its_own() {
     let plan = parse(SMALL).unwrap().plan();
@@ -59,14 +59,15 @@ fn every_run_of_a_plan_is_one_of_its_own() {
     }
     let refused = EditableRun::open("x.toml", SMALL, &Overrides::default(), 8).map(|_| ()).unwrap_err();
     assert!(refused.in_one_line().contains("there are 8, counted from 0"), "{}", refused.in_one_line());
-    // The only run, but not as the text has it.
+    // The only run, but with a setting that the text does not have.
     let set = Overrides { set: vec!["topology.rate=7mbit".to_owned()], ..Overrides::default() };
     let (_, run) = EditableRun::open("held.toml", PLAIN, &set, 0).unwrap();
     assert_eq!(parse(&run.text(None)).unwrap().plan()[0].hash, run.spec().hash);
     assert_eq!(open(PLAIN).text(None), PLAIN, "unchanged, with its comments");
 }
 
-/// An experiment without its directory, and without what only its results need, has the same runs; what reads other files is refused.
+/// A portable experiment has the same runs without its directory and without the keys for results; one that reads other
+/// files is rejected.
 #[test]
 fn an_experiment_is_taken_from_its_directory() {
     let same = |overrides: &Overrides| {
@@ -93,7 +94,7 @@ fn an_experiment_is_taken_from_its_directory() {
     assert!(traced.portable().unwrap_err().in_one_line().contains("ms"));
 }
 
-/// A run whose cell has its own seed is written with that seed.
+/// A run of an experiment with seeds per cell is saved with its own seed.
 #[test]
 fn a_run_of_an_experiment_with_seeds_for_each_cell_is_written_with_its_own() {
     let text = SMALL.replacen("[topology]", "seeds = \"per-cell\"\n[topology]", 1);
@@ -112,7 +113,7 @@ fn a_run_of_an_experiment_with_seeds_for_each_cell_is_written_with_its_own() {
     }
 }
 
-/// The text of the file is kept, with changes at its end, where it has this run only and nothing else was set.
+/// If the file has only this run and there are no other settings, its text is kept and changes are appended.
 #[test]
 fn the_text_is_kept_where_it_is_that_of_the_run() {
     let mut run = open(PLAIN);
@@ -133,7 +134,7 @@ fn the_text_is_kept_where_it_is_that_of_the_run() {
     assert_eq!([comment(PLAIN, &set), comment(PLAIN, &seed), comment(&twice, &Overrides::default())], [false; 3]);
 }
 
-/// Values are written as they were given: numbers, texts in quotes or without, tables, lists.
+/// Values are saved as they were given: numbers, text with or without quotes, tables, lists.
 #[test]
 fn values_set_by_hand_are_written_as_toml() {
     for (path, given, written) in [
@@ -152,7 +153,7 @@ fn values_set_by_hand_are_written_as_toml() {
     }
 }
 
-/// Where the changes of the file cannot be continued at its end, it is written anew.
+/// A text to whose end no changes can be appended is generated anew.
 #[test]
 fn a_text_that_would_be_no_experiment_is_written_anew() {
     let (head, _) = PLAIN.split_once("[[changes]]").unwrap();
@@ -165,7 +166,7 @@ fn a_text_that_would_be_no_experiment_is_written_anew() {
     assert_eq!(open(&text).spec().hash, run.spec().hash, "{text}");
 }
 
-/// From the instant of a change on, the run is shown as changed.
+/// From a change on, the outline shows the changed run.
 #[test]
 fn the_outline_is_that_of_an_instant() {
     let mut run = open(PLAIN);
@@ -174,12 +175,12 @@ fn the_outline_is_that_of_an_instant() {
     };
     assert!(run.has_changes());
     assert_eq!(rates(&run), [10, 10, 5, 5, 2, 2]);
-    // What is set by hand at 5 s holds until the change at 8 s, which comes later.
+    // A manual change at 5 s holds until the file's change of the same key at 8 s.
     let applied = run.set(at(5.0), &setting("topology.rate", "7mbit")).unwrap();
     assert_eq!((applied.now.len(), applied.later.len()), (1, 1));
     assert_eq!(applied.later[0].at, at(8.0));
     assert_eq!(rates(&run), [10, 10, 5, 7, 2, 2]);
-    // At the time of a change, it comes on top.
+    // At the time of a change in the file, the manual change takes precedence.
     let again = run.set(at(8.0), &setting("topology.rate", "3mbit")).unwrap();
     assert_eq!((again.now.len(), again.later.len()), (1, 0));
     assert_eq!(rates(&run), [10, 10, 5, 7, 3, 3]);
@@ -189,7 +190,7 @@ fn the_outline_is_that_of_an_instant() {
     assert!(!still.has_changes());
 }
 
-/// A run that ends early has what comes before its end: windows up to it, changes up to it; traffic that would begin later does not.
+/// A run that ends early has only the windows and changes before its end, and no traffic that would start later.
 #[test]
 fn an_earlier_end_cuts_what_comes_after_it() {
     let run = open(PLAIN);
@@ -228,7 +229,7 @@ fn an_earlier_end_cuts_what_comes_after_it() {
         let text = run.text(Some(at(seconds)));
         assert!(parse(&text).is_ok(), "{text}");
     }
-    // In the warm-up nothing has been measured yet: the run is written whole.
+    // During the warm-up nothing has been measured: the run is saved with its full length.
     for seconds in [0.0, -1.0] {
         assert_eq!(ended(seconds)["duration"].as_str(), Some("12s"), "{seconds}");
     }

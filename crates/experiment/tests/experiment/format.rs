@@ -1,10 +1,10 @@
-//! The format as its document shows it.
+//! Checks the examples in the document of the format.
 
 use aqmkit_experiment::{Experiment, Overrides, catalogue};
 
 use super::{SMALL, parse};
 
-/// The TOML blocks of the document, the first of which is a whole experiment.
+/// The TOML blocks of the document; the first one is a complete experiment.
 fn blocks() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiment-format.md");
     let text = std::fs::read_to_string(path).expect("the document is there");

@@ -1,4 +1,4 @@
-//! Sweeps over two populations: combinations that are left out, silence, the overview, claims about exchanges.
+//! Sweeps over two populations: skipped combinations, empty populations, the overview, claims about exchanges.
 
 use aqmkit_experiment::Quantity;
 

@@ -1,4 +1,4 @@
-//! The experiments with models of networks, and what must come out of them.
+//! Experiments on network models, with expected results.
 
 use aqmkit_base::{Bytes, Duration};
 use aqmkit_experiment::{Experiment, Overrides};
@@ -6,7 +6,7 @@ use aqmkit_sim::output::Window;
 use aqmkit_sim::scenario::{Bql, Driver};
 use aqmkit_sim::{Control, run};
 
-/// The only window of the first run of an experiment of `experiments/models`, with these settings.
+/// The only window of the first run of an experiment in `experiments/models`, with these settings.
 fn window(name: &str, set: &[&str]) -> Window {
     let path = format!("{}/../../experiments/models/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let set = set.iter().map(ToString::to_string).chain(["repeat=1".to_owned()]).collect();
@@ -27,7 +27,7 @@ fn each_link_of_a_row_takes_its_share_of_a_flow() {
         window.classes["long"].goodput_bps
     };
     let (one, three, five) = (long("1", "red"), long("3", "red"), long("5", "red"));
-    // Each link drops about an eighth of everything.
+    // Each link drops about an eighth of all packets.
     assert!(three < 0.9 * one && five < 0.9 * three, "{one} {three} {five}");
     let alike = (five / one).powf(0.25) / (three / one).powf(0.5);
     assert!((alike - 1.0).abs() < 0.05, "every link drops alike: {alike}");
@@ -70,8 +70,8 @@ fn wires_do_the_harm_that_they_say() {
     assert!(rate(&jitter) > 0.95 * rate(&clean), "what keeps its order does no harm");
 }
 
-/// Slots of 10 to 20 ms, with packets on the wire at all times: each waits for the rest of a slot, 7.78 ms on average (E[X²] / 2 E[X] for X
-/// uniform from 10 to 20).
+/// With slots of 10 to 20 ms and packets always waiting, the mean wait for the next slot is 7.78 ms (E[X²] / 2 E[X] for
+/// X uniform from 10 to 20).
 #[test]
 fn slots_delay_and_do_not_lose() {
     let text = |keys: &str| {
@@ -92,7 +92,7 @@ fn slots_delay_and_do_not_lose() {
     assert_eq!(run("slot = \"10ms..20ms\""), table);
 }
 
-/// `mark` and `even` of [topology] once had no effect where links are listed, and `loss` was refused.
+/// Regression test: with listed links, `mark` and `even` in [topology] were ignored, and `loss` was rejected.
 #[test]
 fn what_is_of_one_link_is_not_written_for_all_of_a_list() {
     for (key, value) in [("mark", "0.1"), ("even", "true"), ("slot", "\"5ms\""), ("delay", "\"5ms\"")] {
@@ -104,7 +104,7 @@ fn what_is_of_one_link_is_not_written_for_all_of_a_list() {
     }
 }
 
-/// ATM sends 32 cells, 1696 bytes, for a packet of 1500, and two for an acknowledgement of 52.
+/// ATM sends 32 cells, 1696 bytes, for a packet of 1500 bytes, and two for an acknowledgement of 52.
 #[test]
 fn a_link_of_cells_carries_less_and_each_link_may_have_its_own_framing() {
     let text = |keys: &str| {
@@ -126,7 +126,7 @@ fn a_link_of_cells_carries_less_and_each_link_may_have_its_own_framing() {
     assert!((other / plain - 1500.0 / 1696.0).abs() < 0.01, "{other} of {plain}");
 }
 
-/// The drivers of the links of a topology with these keys.
+/// Drivers of the links in a topology with these keys.
 fn drivers(topology: &str) -> Vec<Option<Driver>> {
     let text = format!("title = \"Drivers\"\nduration = \"1s\"\n[topology]\n{topology}");
     let plan = Experiment::parse("drivers.toml", &text, &Overrides::default()).expect("it is read").plan();
@@ -160,7 +160,8 @@ fn each_link_has_its_driver_or_that_of_the_topology() {
     assert_eq!(dumbbell("driver = { ring = 4 }\nuncongested = true"), [None], "the network of calibrations has none");
 }
 
-/// The hosts of the DCN study ran FreeBSD, whose segments left one by one: what Linux's senders do changes nothing there.
+/// The hosts of the DCN study ran FreeBSD, which sends segments one by one; segmentation offload as in Linux must stay
+/// off.
 #[test]
 fn no_host_of_the_dcn_study_has_segmentation_offload() {
     let ids: Vec<String> =
@@ -170,7 +171,7 @@ fn no_host_of_the_dcn_study_has_segmentation_offload() {
     for id in ids {
         let experiment = Experiment::load(&id, &Overrides::default()).unwrap_or_else(|e| panic!("{id}: {e}"));
         for spec in experiment.plan() {
-            // A load has no users before it is calibrated.
+            // A run with a load has no users before calibration.
             let Ok(scenario) = spec.scenario() else { continue };
             let offloads = scenario.groups.iter().filter(|g| g.profile.gso_max_size.0 > 0);
             assert_eq!(offloads.count(), 0, "{id}");
@@ -180,7 +181,8 @@ fn no_host_of_the_dcn_study_has_segmentation_offload() {
     assert!(looked_at > 0, "no experiment has a number of users of its own");
 }
 
-/// The hosts of these studies are FreeBSD's of their time: what Linux's hosts send at once or acknowledge together is none of theirs.
+/// The hosts of these studies ran FreeBSD versions of their time: no segmentation offload, and no coalesced
+/// acknowledgements as in Linux.
 #[test]
 fn the_hosts_of_old_studies_send_and_acknowledge_segment_by_segment() {
     for name in ["dcn/comparison", "dcn/traffic", "dcn/unresponsive", "web-ecn/web"] {

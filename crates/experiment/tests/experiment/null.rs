@@ -1,4 +1,4 @@
-//! The null test's plans: the same runs without their scheme.
+//! Plans of the null test: the same runs without their scheme.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -11,7 +11,7 @@ fn without(text: &str) -> Experiment {
     Experiment::parse("experiments/small.toml", text, &overrides).unwrap()
 }
 
-/// The discipline of the bottleneck in each run, with its limit.
+/// The bottleneck's discipline in each run, with its limit.
 fn queues(exp: &Experiment) -> Vec<(String, String)> {
     let queue = |run: &aqmkit_experiment::RunSpec| {
         let scenario = run.scenario().unwrap();
@@ -35,7 +35,7 @@ fn drop_tail_takes_the_place_of_every_discipline_and_keeps_its_limit() {
     assert_eq!(changed, [false, false, false, false, true, true, true, true]);
 }
 
-/// A drop-tail queue is no scheme: it keeps what it was given, whatever stands in the file for others.
+/// A drop-tail queue is not a scheme: it keeps its parameters, even if the file has `[params.fifo]`.
 #[test]
 fn a_drop_tail_queue_keeps_its_own_limit() {
     let text = SMALL.replacen("[\"fifo\",", "[{ name = \"fifo\", limit = 33 },", 1);

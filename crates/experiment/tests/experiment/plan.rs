@@ -1,4 +1,4 @@
-//! Combinations, repeats, seeds, hashes, and what the simulator is told.
+//! Combinations, repeats, seeds, hashes, and scenarios of the simulator.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ fn a_repeat_has_the_same_seed_in_every_combination() {
     assert_ne!(runs[0].seed, others[0].seed);
 }
 
-/// With seeds for each cell, no two runs share one, and a run keeps its seed whatever other cells there are.
+/// With seeds per cell no two runs share a seed, and a run's seed does not depend on the other cells.
 #[test]
 fn cells_may_have_seeds_of_their_own() {
     let text = SMALL.replacen("[topology]", "seeds = \"per-cell\"\n[topology]", 1);
@@ -188,7 +188,7 @@ path = ["a", "b"]
     assert_eq!(scenario.windows[0].name, "all");
 }
 
-/// With listed links, the interface of each server comes before the path, for the traffic that has it.
+/// With listed links, a traffic's access links come before its path.
 #[test]
 fn servers_have_interfaces_before_listed_links() {
     let text = r#"
@@ -214,8 +214,8 @@ access = "5mbit"
     assert_eq!(ways(1), [vec![1, 0], vec![2, 0]]);
 }
 
-/// A directory of published distributions for all `http-unc` that name none: the run has another hash, its data and their hash, and the report says so.
-/// The header of the files is not UTF-8.
+/// A directory of published distributions for each `http-unc` without `data` changes the hash of the run, which gets
+/// the data and their hashes, and the report mentions it. The header of the files is not valid UTF-8.
 #[test]
 fn published_web_users_are_taken_from_a_directory() {
     let directory = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ fn published_web_users_are_taken_from_a_directory() {
     assert!(given.setting().iter().any(|fact| fact.value.contains(&path)), "{:?}", given.setting());
     let own = read(&format!("{text}data = \"elsewhere\"\n")).unwrap_err().to_string();
     assert!(own.contains("elsewhere/top_responses.cdf"), "{own}");
-    // Another file under the same name makes another hash.
+    // The same file name with other contents gives another hash.
     std::fs::write(directory.path().join("objects.cdf"), "3 1\n").unwrap();
     assert_ne!(read(text).unwrap().hash(), given.hash());
     std::fs::remove_file(directory.path().join("objects.cdf")).unwrap();

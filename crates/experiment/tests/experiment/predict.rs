@@ -1,4 +1,4 @@
-//! Lines that equations predict, and what is said of wrong ones.
+//! Predictions by equations, and messages about wrong ones.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ fn points_change_the_arguments() {
     assert_eq!(line.points, [(0.0, 5.0), (5.0, 10.0), (5.0, 20.0)]);
 }
 
-/// What is wrong, a part of the line, and what stands in its place.
+/// The mistake, a part of the text, and its replacement.
 const WRONG: &[(&str, &str, &str)] = &[
     ("one table", "[[predict]]", "[predict]"),
     ("an unknown key", "label =", "labell ="),
@@ -57,14 +57,14 @@ fn messages_about_predictions() {
     insta::assert_snapshot!(all);
 }
 
-/// The value of the line at a time; at a step, that before it.
+/// The value of the line at a time; at a step, the value before it.
 fn at(line: &Overlay, time: f64) -> f64 {
     let next = line.points.iter().position(|(t, _)| *t >= time).expect("the line ends before");
     let ((t1, y1), (t0, y0)) = (line.points[next], line.points[next.saturating_sub(1)]);
     if t1 > t0 { y0 + (y1 - y0) * (time - t0) / (t1 - t0) } else { y1 }
 }
 
-/// Tables 4.8 and 4.9 where they hold one number for a period; 272.5 is the middle of the plateau.
+/// Tables 4.8 and 4.9, where they have one number for a period; 272.5 is the middle of the plateau.
 #[test]
 fn the_lines_of_the_ramp_are_those_of_the_tables() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/cbt/ramp.toml");

@@ -1,4 +1,4 @@
-//! Claims about response times, figures of them, and the network of the trials.
+//! Claims about response times, figures of them, and the network of calibration trials.
 
 use std::fmt::Write as _;
 
@@ -65,7 +65,7 @@ fn claims_and_figures_are_read() {
 
 #[test]
 fn an_uncongested_run_has_the_users_of_a_congested_one() {
-    // One population is calibrated, for both networks and all disciplines.
+    // A single population is calibrated, for both networks and all disciplines.
     let exp = parse(WEB).unwrap();
     let calibration = exp.calibrations().unwrap();
     assert_eq!(calibration.len(), 1);
@@ -80,7 +80,7 @@ fn an_uncongested_run_has_the_users_of_a_congested_one() {
     assert_eq!(of("free"), (100_000_000, "fifo", 30));
 }
 
-/// What is wrong, a part of the file, and what stands in its place.
+/// The mistake, a part of the file, and its replacement.
 const WRONG: &[(&str, &str, &str)] = &[
     ("an unknown number of responses", "\"crossover\"", "\"crossing\""),
     ("nothing to compare with", "against = { aqm = \"fifo\" }\n", ""),

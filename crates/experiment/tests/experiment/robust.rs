@@ -1,10 +1,10 @@
-//! No text makes the reader panic.
+//! No text makes the parser panic.
 
 use proptest::prelude::*;
 
 use super::{SMALL, parse, with};
 
-/// Words that mean something to the reader.
+/// Words that are significant for the parser.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "=",

@@ -1,4 +1,4 @@
-//! What an experiment sets, in words.
+//! The settings of an experiment in words.
 
 use aqmkit_experiment::{Experiment, Overrides};
 

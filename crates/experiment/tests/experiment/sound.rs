@@ -1,4 +1,4 @@
-//! Random experiments: no result of any window or interval is impossible.
+//! Random experiments: no window or interval has an impossible result.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -17,20 +17,20 @@ use serde_json::Value;
 
 use super::parse;
 
-/// Experiments of one test; the others run beside it. Ten thousand in all take about 25 s of computing time.
+/// Experiments per test; the tests run in parallel. All ten thousand take about 25 s of CPU time.
 const EXPERIMENTS: u64 = 2500;
 
-/// One of a list.
+/// A random element.
 fn one<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
     of[rng.below(of.len() as u64) as usize]
 }
 
-/// From `low` to `high`, both included.
+/// A random integer from `low` to `high`, inclusive.
 fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
     low + rng.below(high - low + 1)
 }
 
-/// The trace of a rate that varies: opportunities at random milliseconds.
+/// A rate trace: delivery opportunities at random milliseconds.
 fn trace(rng: &mut Rng) -> String {
     let mut ms = 0;
     let mut lines = String::new();
@@ -54,7 +54,7 @@ const TRAFFIC: &[&str] = &[
     "kind = \"game\"\nplayers = 2",
 ];
 
-/// Drivers of the link; without one half of the time.
+/// Drivers of the link; half of the experiments have none.
 const DRIVERS: &[&str] = &[
     "\"none\"",
     "\"none\"",
@@ -64,7 +64,8 @@ const DRIVERS: &[&str] = &[
     "{ bql = true, coalesce = \"500us\" }",
 ];
 
-/// A small experiment. The first two windows are the halves of the third, the whole; the others are anywhere.
+/// A small random experiment. The third window is the whole measurement, the first two are its halves; the others are
+/// random.
 fn experiment(rng: &mut Rng, dir: &std::path::Path) -> String {
     let length = between(rng, 40, 900);
     let half = between(rng, 1, length - 1);
@@ -126,7 +127,7 @@ fn walk(path: &str, value: &Value, check: &mut impl FnMut(&str, Option<f64>)) {
     }
 }
 
-/// What is wrong, unless `holds`.
+/// Returns the error message unless `holds`.
 fn claim(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(wrong()) }
 }
@@ -139,7 +140,7 @@ fn is_share(path: &str) -> bool {
     Metric::at(path).is_some_and(|metric| metric.unit.name == "share")
 }
 
-/// No number is impossible by itself.
+/// Every number is within the range of its kind.
 fn possible(window: &Window) -> Result<(), String> {
     let mut value = serde_json::to_value(window).unwrap();
     value.as_object_mut().unwrap().remove("name");
@@ -153,7 +154,7 @@ fn possible(window: &Window) -> Result<(), String> {
     wrong
 }
 
-/// What the link did is what its classes did.
+/// The link's totals are the sums over its classes.
 fn classes_add_up(window: &Window) -> Result<(), String> {
     let link = &window.links["bottleneck"];
     let sum = |of: fn(&ClassStats) -> f64| window.classes.values().map(of).sum::<f64>();
@@ -166,7 +167,7 @@ fn classes_add_up(window: &Window) -> Result<(), String> {
     claim(drops == link.drops, || format!("the classes drop {drops:?}, the link {:?}", link.drops))
 }
 
-/// What passes in two halves passes in the whole.
+/// The totals of the whole are the sums over the halves.
 fn halves_add_up(output: &Output) -> Result<(), String> {
     let find = |name: &str| output.windows.iter().find(|w| w.name == name).unwrap();
     let [a, b, whole] = ["a", "b", "c"].map(find);
@@ -209,12 +210,12 @@ fn within_capacity(output: &Output, spec: &RunSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// The time for which data may be on its way behind the link, so that it belongs to an earlier moment than it is received in: the
-/// largest of the random delays.
+/// The largest of the random delays behind the link: data received in a window may have left the link this much
+/// earlier.
 const LARGEST_DELAY: f64 = 0.060;
 
-/// No more data is received than the link can carry in the window and, before it, in the time of the path behind the link, and a packet at the
-/// edge. Loads whose class `u` does not pass this link are not in these experiments.
+/// The received data is at most what the link can carry in the window and in the delay of the path behind the link
+/// before it, plus a packet at the edge. The experiments have no traffic of class `u` that avoids this link.
 fn goodput_within(window: &Window, capacity: f64, path_s: f64) -> Result<(), String> {
     let seconds = window.to_s - window.from_s;
     let data: f64 = window.classes.values().map(|class| class.goodput_bps).sum::<f64>() * seconds;
@@ -222,7 +223,8 @@ fn goodput_within(window: &Window, capacity: f64, path_s: f64) -> Result<(), Str
     claim(data <= most, || format!("{data} bits of data in {} where {most} can come", window.name))
 }
 
-/// Every number is in the range that docs/metrics.md gives: ratios are at most 1, percentiles ascend, opinion scores are from 1 to 4.5.
+/// Every number is in the range that docs/metrics.md gives: ratios are at most 1, percentiles ascend, opinion scores
+/// are from 1 to 4.5.
 fn as_documented(window: &Window) -> Result<(), String> {
     for (name, class) in &window.classes {
         claim(class.efficiency <= 1.0, || format!("efficiency of {name} is {}", class.efficiency))?;
@@ -248,7 +250,7 @@ fn as_documented(window: &Window) -> Result<(), String> {
     Ok(())
 }
 
-/// Every packet that came has left, was dropped or still waits, and the link has not sent more than it could.
+/// Every packet that arrived was sent or dropped or still waits, and the link has not sent more than its capacity.
 fn conserves(run: &Simulation<'_>, measured: usize) -> Result<(), String> {
     let link = run.link(measured);
     let (passed, waiting) = (link.passed, link.backlog.packets + link.in_ring);
@@ -259,7 +261,7 @@ fn conserves(run: &Simulation<'_>, measured: usize) -> Result<(), String> {
     claim(link.utilisation() <= 1.0, || format!("the link is used to {} at {}", link.utilisation(), run.now()))
 }
 
-/// A run, looked at where the first windows begin, at a third and at the end, and its results.
+/// Runs a simulation, checks it at the start of the first windows, at a third and at the end, and checks its results.
 fn judge(spec: &RunSpec) -> Result<(), String> {
     let scenario = spec.scenario().unwrap();
     let (origin, third, end) = (scenario.origin, scenario.duration / 3, scenario.duration);
@@ -289,7 +291,7 @@ fn sound(seed: u64, dir: &std::path::Path) {
     }
 }
 
-/// Experiments from `first` on, in a directory of their own.
+/// Runs the experiments from `first` on, in a temporary directory.
 fn experiments(first: u64) {
     let dir = tempfile::tempdir().unwrap();
     (first..first + EXPERIMENTS).for_each(|seed| sound(seed, dir.path()));

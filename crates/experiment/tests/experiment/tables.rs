@@ -1,4 +1,4 @@
-//! Published tables that are claimed cell by cell, and what is said of wrong ones.
+//! Published tables that are claimed cell by cell, and messages about wrong ones.
 
 use std::fmt::Write as _;
 
@@ -64,7 +64,7 @@ fn names_stand_for_axes_keys_and_names_of_values() {
     assert_eq!((last.class.as_deref(), &last.selector["aqm"]), (Some("tcp"), &vec!["red".into()]));
 }
 
-/// A table of one name is one row: each value is a column.
+/// A table with one placeholder has one row: each value is a column.
 #[test]
 fn a_table_of_one_name_is_a_row() {
     let text = both().replace("X-{mix}-{weight}-{gamma}", "X-{mix}").replace(
@@ -76,7 +76,7 @@ fn a_table_of_one_name_is_a_row() {
     assert_eq!(cells(table), [("", "bulk", "X-bulk"), ("", "both", "X-both")]);
 }
 
-/// A name that is no axis is a key that an axis changes, whichever axis that is.
+/// A placeholder that is not an axis is a key that some axis changes.
 #[test]
 fn a_key_is_found_with_the_axis_that_changes_it() {
     let text = both().replace("[sweep]\naqm = [", "[sweep]\n\"topology.delay\" = [\"1ms\", \"2ms\"]\naqm = [");
@@ -105,7 +105,7 @@ fn cells_may_be_listed() {
     assert_eq!((args["latency"].as_str(), args["packet"].as_str(), args.len()), (Some("100ms"), Some("1053b"), 3));
 }
 
-/// What is wrong, a part of the text, and what stands in its place.
+/// The mistake, a part of the text, and its replacement.
 const WRONG: &[(&str, &str, &str)] = &[
     ("one table", "[[expect_table]]", "[expect_table]"),
     ("no name in braces", "X-{mix}-{weight}-{gamma}", "X"),

@@ -1,10 +1,10 @@
-//! Wrong experiments, and what is said of each: one message, with the line and what would be right.
+//! Wrong experiments: each error has one message with the line and a correction.
 
 use std::fmt::Write as _;
 
 use super::{SMALL, parse, rendered, with};
 
-/// What is wrong, a part of the small experiment, and what stands in its place.
+/// The mistake, a part of the small experiment, and its replacement.
 const WRONG: &[(&str, &str, &str)] = &[
     ("not TOML", "[topology]", "[topology"),
     ("the same key twice", "delay = \"1ms\"", "delay = \"1ms\"\ndelay = \"2ms\""),
@@ -223,7 +223,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("links and a dumbbell", "[params.red]", "[[topology.links]]\nname = \"a\"\nrate = \"1mbit\"\n[params.red]"),
 ];
 
-/// What is wrong, and the argument of `--set`.
+/// The mistake, and the argument of `--set`.
 const SETTINGS: &[(&str, &str)] = &[
     ("no value", "topology.rate"),
     ("no path", "=10mbit"),
@@ -237,7 +237,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("a key below what is no table", "topology.rate.x=1"),
 ];
 
-/// The message with the first two names of long lists of known ones, which grow with the catalogue.
+/// Shortens long lists of known names to the first two, because they grow with the catalogue.
 fn shortened(message: &str) -> String {
     let shorten = |line: &str| {
         let (before, names) = line.split_once("nown are ")?;
@@ -270,7 +270,7 @@ fn messages_about_settings() {
     insta::assert_snapshot!(all);
 }
 
-/// The small experiment with these axes; the traffic `bulk` is the first.
+/// The small experiment with these axes; its first traffic is `bulk`.
 fn swept(axes: &str) -> String {
     SMALL
         .replacen("[sweep]\naqm = [\"fifo\", { name = \"red\", min = 10, max = 30 }]\n", axes, 1)
@@ -311,8 +311,8 @@ fn two_axes_that_change_one_key_are_refused() {
             "params.red.limit",
         ),
     ] {
-        let told = rendered(&parse(&swept(axes)).expect_err(axes));
-        assert!(told.contains(&format!("the axes {names} both change {key}\n")), "{axes}:\n{told}");
+        let message = rendered(&parse(&swept(axes)).expect_err(axes));
+        assert!(message.contains(&format!("the axes {names} both change {key}\n")), "{axes}:\n{message}");
     }
 }
 
