@@ -61,21 +61,21 @@ macro_rules! parameter_table {
     };
 }
 
-/// Declares, for modules whose files have reference pages, the list `ALL` and the functions `page` and `find`:
-/// `pages! { "congestion control": reno, "reno"; cubic, "cubic"; }`.
+/// Declares, for modules whose files have reference pages, the list `ALL` and the functions `page` and `find`; the folder is relative to the file:
+/// `pages! { "congestion control" in "congestion/": reno, "reno"; cubic, "cubic"; }`.
 #[macro_export]
 macro_rules! pages {
-    ($what:literal: $($module:ident, $name:literal;)+) => {
+    ($what:literal in $folder:literal: $($module:ident, $name:literal;)+) => {
         #[doc = concat!("Every ", $what, ", in the order of the catalogue.")]
         pub const ALL: &[$crate::page::Entry] = &[
-            $($crate::page::Entry::new($name, $crate::page_title!(include_str!(concat!(stringify!($module), ".rs")))),)+
+            $($crate::page::Entry::new($name, $crate::page_title!(include_str!(concat!($folder, stringify!($module), ".rs")))),)+
         ];
 
         /// The reference page of this name, in Markdown.
         #[must_use]
         pub fn page(name: &str) -> Option<String> {
             let comment = match name {
-                $($name => $crate::page!(include_str!(concat!(stringify!($module), ".rs"))),)+
+                $($name => $crate::page!(include_str!(concat!($folder, stringify!($module), ".rs"))),)+
                 _ => return None,
             };
             Some($crate::page::markdown(comment))

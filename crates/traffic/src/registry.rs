@@ -22,7 +22,7 @@ macro_rules! registry {
             Added(Added),
         }
 
-        aqmkit_base::pages! { "traffic model": $($module, $name;)+ }
+        aqmkit_base::pages! { "traffic model" in "": $($module, $name;)+ }
 
         impl Spec {
             /// The model with this name and default parameters.

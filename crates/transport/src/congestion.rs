@@ -294,7 +294,7 @@ macro_rules! controls {
             Added(Added),
         }
 
-        aqmkit_base::pages! { "congestion control": $($module, $text;)+ }
+        aqmkit_base::pages! { "congestion control" in "congestion/": $($module, $text;)+ }
 
         impl Kind {
             /// The name in experiment files.

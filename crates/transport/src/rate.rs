@@ -152,7 +152,7 @@ macro_rules! transports {
             Added(Added),
         }
 
-        aqmkit_base::pages! { "rate-based transport": $($module, $text;)+ }
+        aqmkit_base::pages! { "rate-based transport" in "rate/": $($module, $text;)+ }
 
         /// The sending half of a connection.
         #[derive(Clone, Debug)]

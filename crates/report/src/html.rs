@@ -100,7 +100,7 @@ pub fn card_skeleton(card: &Card) -> Result<String, minijinja::Error> {
 fn fill_card(card: &Card, plotly: &str) -> Result<String, minijinja::Error> {
     templates()?.get_template("card.html")?.render(context! {
         page => Value::from(Serde(card::page(card))),
-        own_style => Value::from_safe_string(include_str!("templates/card.css").to_owned()),
+        own_style => Value::from_safe_string(include_str!("html/templates/card.css").to_owned()),
         ..surroundings(plotly)
     })
 }
@@ -126,7 +126,7 @@ pub fn advice_skeleton(advice: &Advice) -> Result<String, minijinja::Error> {
 fn fill_advice(advice: &Advice, plotly: &str) -> Result<String, minijinja::Error> {
     templates()?.get_template("advice.html")?.render(context! {
         page => Value::from(Serde(advice::page(advice))),
-        own_style => Value::from_safe_string(include_str!("templates/advice.css").to_owned()),
+        own_style => Value::from_safe_string(include_str!("html/templates/advice.css").to_owned()),
         ..surroundings(plotly)
     })
 }
@@ -171,11 +171,11 @@ pub fn tables(results: &Results) -> Result<String, minijinja::Error> {
 fn templates() -> Result<Environment<'static>, minijinja::Error> {
     let mut templates = Environment::new();
     templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    templates.add_template("page.html", include_str!("templates/page.html"))?;
-    templates.add_template("parts.html", include_str!("templates/parts.html"))?;
-    templates.add_template("card.html", include_str!("templates/card.html"))?;
-    templates.add_template("advice.html", include_str!("templates/advice.html"))?;
-    templates.add_template("notebook.html", include_str!("templates/notebook.html"))?;
+    templates.add_template("page.html", include_str!("html/templates/page.html"))?;
+    templates.add_template("parts.html", include_str!("html/templates/parts.html"))?;
+    templates.add_template("card.html", include_str!("html/templates/card.html"))?;
+    templates.add_template("advice.html", include_str!("html/templates/advice.html"))?;
+    templates.add_template("notebook.html", include_str!("html/templates/notebook.html"))?;
     Ok(templates)
 }
 
@@ -188,14 +188,14 @@ fn fill(input: &ReportInput<'_>, plotly: &str, player: &str) -> Result<String, m
 /// The style and the scripts of every page.
 fn surroundings(plotly: &str) -> Value {
     context! {
-        style => Value::from_safe_string(include_str!("templates/style.css").to_owned()),
-        script => Value::from_safe_string(include_str!("templates/script.js").to_owned()),
+        style => Value::from_safe_string(include_str!("html/templates/style.css").to_owned()),
+        script => Value::from_safe_string(include_str!("html/templates/script.js").to_owned()),
         plotly => Value::from_safe_string(plotly.to_owned()),
     }
 }
 
 /// The plotting library (assets/README.md), compressed.
-const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-cartesian.min.js.gz");
+const PLOTLY: &[u8] = include_bytes!("../assets/plotly-cartesian.min.js.gz");
 
 /// The compressed plotting library, as embedded in the page, which decompresses it; a third of its size.
 fn plotly_js() -> String {
