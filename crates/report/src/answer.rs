@@ -1,9 +1,10 @@
 //! The result of a comparison of disciplines, in a few sentences.
 //!
-//! Traffic with needs of its own (telephone calls, video, web pages) is what queues are judged by where there is any: a mean over all packets
-//! praises a queue whose sparse packets wait nothing and does not see the other direction. Otherwise the longest queue of
-//! each discipline counts, among those with nearly all of the goodput. A discipline is called better than another one only where the
-//! difference of paired runs has a 95 % interval without zero and is large enough to matter.
+//! If there is interactive traffic (telephone calls, video, web pages), its quality decides: a mean delay over all
+//! packets favours queues that keep sparse packets short, and ignores the other direction. Otherwise disciplines with
+//! nearly all of the best goodput are compared by the delay of their longest queue. A discipline is called better than
+//! another one only if the 95 % interval of the difference of paired runs excludes zero and the difference is large
+//! enough to matter.
 
 mod measure;
 
@@ -14,13 +15,13 @@ use crate::columns::names;
 use crate::format::significant;
 use crate::grid::{Grid, Row, Table};
 
-/// Disciplines with at least this share of the best goodput are compared by the length of their queues.
+/// Disciplines with at least this share of the best goodput are compared by queue delay.
 const NEARLY_ALL: f64 = 0.97;
 
-/// What begins the sentences about single runs.
+/// Introduction to the sentences about single runs.
 const ONE_RUN: &str = "One run of each does not tell a difference from chance; --repeat 5 does. In these runs:";
 
-/// What can be said of the rows of a table. `None` unless at least two disciplines were compared and measured.
+/// The answer for the rows of a table; `None` unless at least two disciplines were compared and measured.
 #[must_use]
 pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     let compared = Compared::of(grid, table)?;
@@ -30,13 +31,13 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     Some(said.join(" "))
 }
 
-/// The rows of a table with what is said of all of them.
+/// The rows of a table, with the measures by which they are compared.
 struct Compared<'a> {
     rows: &'a [Row],
     links: Vec<String>,
     queue: Measure,
     goodput: Measure,
-    /// The row with the highest goodput.
+    /// Row with the highest goodput.
     most: usize,
 }
 
@@ -50,17 +51,17 @@ impl<'a> Compared<'a> {
         comparable.then_some(Compared { rows: &table.rows, links, queue, goodput, most })
     }
 
-    /// Whether there is one run of each.
+    /// Whether there is only one run of each discipline.
     fn single(&self) -> bool {
         self.queue.rows.iter().all(|samples| samples.len() < 2)
     }
 
-    /// How nothing but chance is called.
+    /// Start of the sentence for rows that do not differ significantly.
     fn no_difference(&self) -> &'static str {
         if self.single() { "There is no difference" } else { "There is no difference that these runs can show" }
     }
 
-    /// Judged by the longest queue of each.
+    /// Compares disciplines by their longest queue.
     fn by_queue(&self) -> Option<Vec<String>> {
         let most = self.goodput.mean(self.most)?;
         let nearly_all = |row: &usize| self.goodput.mean(*row).is_some_and(|own| own >= NEARLY_ALL * most);
@@ -88,7 +89,7 @@ impl<'a> Compared<'a> {
         Some(said)
     }
 
-    /// Judged by the traffic that has needs of its own, with the queues and the goodput that it costs.
+    /// Compares disciplines by the quality of interactive traffic, and adds the queues and the cost in goodput.
     fn by_quality(&self, qualities: &[Measure]) -> Vec<String> {
         let all: Vec<usize> = (0..self.rows.len()).collect();
         let leaders: Vec<Vec<usize>> = qualities.iter().map(|measure| measure.leaders(&all)).collect();
@@ -116,7 +117,7 @@ impl<'a> Compared<'a> {
         said
     }
 
-    /// The discipline that is worst in most of these measures.
+    /// The discipline that is the worst in most of these measures.
     fn worst(&self, measures: &[&Measure]) -> Option<String> {
         let last: Vec<usize> = measures.iter().filter_map(|measure| measure.ranked().last().copied()).collect();
         let most = *last.iter().max_by_key(|row| last.iter().filter(|other| other == row).count())?;
@@ -125,7 +126,7 @@ impl<'a> Compared<'a> {
         Some(format!("{} is worst: {}.", self.rows[most].label, values.join(", ")))
     }
 
-    /// The longest queue of each row; of many rows, of the shortest and the longest.
+    /// Each row's longest queue; with many rows, only the shortest and the longest of these.
     fn queues(&self) -> String {
         let ranked = self.queue.ranked();
         let shown = match ranked[..] {
@@ -137,7 +138,7 @@ impl<'a> Compared<'a> {
         format!("Their longest queues on average: {}.", each.join(", "))
     }
 
-    /// What the best ones carry less than the one with the highest goodput, if it is more than 3 %.
+    /// How much less goodput the best rows have than the highest goodput, if it is more than 3 %.
     fn cost(&self, best: &[usize]) -> Option<String> {
         let most = self.goodput.mean(self.most)?;
         let less = |row: &&usize| {
@@ -153,7 +154,7 @@ impl<'a> Compared<'a> {
         (!each.is_empty()).then(|| format!("{} of all traffic, {label} {rate}.", each.join(", ")))
     }
 
-    /// The delay of the longest queue of a row, with the name of its link if there are several.
+    /// Delay of a row's longest queue, with the name of the link if there are several.
     fn delay(&self, row: usize) -> String {
         let of = |link: &&String| self.link_stat(row, link, "mean").map(|stat| stat.mean);
         let longest = self.links.iter().max_by(|a, b| of(a).unwrap_or(-1.0).total_cmp(&of(b).unwrap_or(-1.0)));
@@ -167,7 +168,7 @@ impl<'a> Compared<'a> {
         self.rows[row].metrics.get(&format!("links.{link}.queue_delay_ms.{statistic}"))
     }
 
-    /// Mean and 99th percentile of the longest queue, and the goodput.
+    /// Mean and 99th percentile of the longest queue's delay, and the goodput.
     fn numbers(&self, row: usize) -> String {
         let p99 = self.links.iter().filter_map(|link| self.link_stat(row, link, "p99")).map(|stat| stat.mean);
         let p99 = significant(p99.fold(0.0, f64::max), 3);
@@ -181,7 +182,7 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// Names in a sentence: `a, b and c`.
+/// Joins names for a sentence: `a, b and c`.
 fn listed(names: &[&str]) -> String {
     match names {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),

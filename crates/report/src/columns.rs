@@ -9,44 +9,44 @@ pub(crate) use aqmkit_measure::metric::Better;
 use super::format::{decimals, rate_unit};
 use super::grid::Grid;
 
-/// A term used in tables, and its meaning.
+/// A term in tables, and its explanation.
 pub(crate) type Term = (&'static str, &'static str);
 
-/// The term for the limit of a queue.
+/// The explanation of queue limits.
 pub(crate) const LIMIT: Term =
     ("limit", "the limit of the queue in packets (p) or bytes (b); –: one limit for each class");
 
-/// The properties of a column, which do not depend on link, class or traffic.
+/// Properties of a column that do not depend on a particular link, class or traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
-    /// Its unit.
+    /// Displayed unit.
     pub unit: &'static str,
-    /// The factor from the metric's unit to this one.
+    /// Factor from the metric's unit to the displayed unit.
     pub factor: f64,
-    /// The smallest difference that matters, in the metric's unit.
+    /// Smallest relevant difference, in the metric's unit.
     pub fine: f64,
-    /// The preferred direction.
+    /// Whether higher or lower values are better.
     pub better: Better,
-    /// Columns of low rank take precedence where space is short.
+    /// Columns with a low rank take precedence if space is short.
     pub rank: u8,
-    /// Whether the column is shown if all values are zero.
+    /// Whether to show the column if all values are zero.
     pub zeros: bool,
-    /// Its term in the legend.
+    /// Its explanation in the legend.
     pub term: Term,
 }
 
 /// One column of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// The path of its metric.
+    /// Path of the metric.
     pub path: String,
-    /// Its name in a sentence.
+    /// Name in a sentence.
     pub name: String,
-    /// Its heading in a narrow column, as lines.
+    /// Heading of a narrow column, one line per word.
     pub head: String,
     /// The number of decimals.
     pub decimals: usize,
-    /// Its unit, rank and term.
+    /// Unit, rank and term.
     pub kind: Kind,
 }
 
@@ -58,7 +58,7 @@ impl Kind {
     }
 }
 
-/// The columns that apply to these results, in the order in which they are shown.
+/// The columns that these results have values for, in display order.
 #[must_use]
 pub(crate) fn columns(grid: &Grid) -> Vec<Column> {
     let mut build = Builder { grid, paths: grid.paths(), columns: Vec::new() };
@@ -73,13 +73,13 @@ pub(crate) fn columns(grid: &Grid) -> Vec<Column> {
     build.columns
 }
 
-/// The columns of all metrics below `prefix`.
+/// The displayed columns of all metrics below `prefix`.
 fn below(prefix: &str) -> impl Iterator<Item = (&'static Metric, &'static Shown)> {
     let metrics = METRICS.iter().filter(move |metric| metric.path.starts_with(prefix));
     metrics.flat_map(|metric| metric.shown.iter().map(move |shown| (metric, shown)))
 }
 
-/// The path of a column, with these names in place of the stars.
+/// The path of a column, with the stars replaced by these names.
 fn path(metric: &Metric, shown: &Shown, names: &[&str]) -> String {
     let path = names.iter().fold(metric.path.to_owned(), |path, name| path.replacen('*', name, 1));
     if shown.statistic.is_empty() { path } else { format!("{path}.{}", shown.statistic) }
@@ -109,7 +109,7 @@ impl Builder<'_> {
                     1 => (shown.name.to_owned(), shown.head.to_owned()),
                     _ => (format!("{link}: {}", shown.name), format!("{link}\n{}", shown.head)),
                 };
-                // Other links' queues matter as much as the measured link's.
+                // Other links' queues are as important as the measured link's.
                 let rank = match place {
                     0 => shown.rank,
                     _ if metric.path.ends_with("queue_delay_ms") => shown.rank + 1,
@@ -138,7 +138,7 @@ impl Builder<'_> {
                 let kind = match metric.unit.dimension {
                     Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 2, ..kind },
                     Dimension::Rate => Kind { unit, factor, ..kind },
-                    // Losses and latency matter only for classes that the experiment names.
+                    // Losses and latency are important only for classes that the experiment names.
                     _ if matches!(class.as_str(), "tcp" | "other") => Kind { rank: kind.rank + 2, ..kind },
                     _ => kind,
                 };
@@ -147,7 +147,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the data of a class does not cross the measured link: of an upload, only acknowledgements do, and their
+    /// Whether the data of a class does not cross the measured link. An upload has only acknowledgements there, whose
     /// rate is not what its user gets.
     fn passes_elsewhere(&self, class: &str) -> bool {
         let largest = |metric: &str| self.grid.largest(&format!("classes.{class}.{metric}_bps"));
@@ -157,10 +157,10 @@ impl Builder<'_> {
     fn apps(&mut self) {
         for app in names(&self.paths, "apps.") {
             let kinds = names(&self.paths, &format!("apps.{app}.response_time_ms."));
-            // Late frames and segments of a video matter as far as it stalls.
+            // If video stalls are shown, late frames and segments are less important.
             let stalls = self.paths.contains(format!("apps.{app}.stalled").as_str());
             for metric in METRICS.iter().filter(|metric| metric.path.starts_with("apps.") && !metric.shown.is_empty()) {
-                // Each kind of exchange has its own columns of response times.
+                // Each kind of exchange has columns for its response times.
                 let exchanges = metric.path.matches('*').count() > 1;
                 let own = if exchanges { &kinds[..] } else { &[String::new()] };
                 for (exchange, shown) in own.iter().flat_map(|own| metric.shown.iter().map(move |shown| (own, shown))) {
@@ -172,7 +172,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a column for the link, class or traffic that is the first of the names.
+    /// Adds a column of the link, class or traffic that comes first in `names`.
     fn owned(&mut self, metric: &Metric, shown: &Shown, names: &[&str], kind: Kind) {
         let whole: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
         let (name, head) =
@@ -181,17 +181,17 @@ impl Builder<'_> {
     }
 }
 
-/// Whether the data of a class with these rates does not cross the measured link: over the link that carries it, data
-/// with headers is more than data without, up to what is on its way.
+/// Whether a class with these rates sends its data over another link: on the link that carries the data, throughput
+/// includes headers and exceeds goodput, except for data in flight.
 pub(crate) fn passes_elsewhere(goodput: f64, throughput: f64) -> bool {
     goodput > 1.05 * throughput
 }
 
-/// The names that experiments give to classes of traffic that only fill or disturb a link. Whether such traffic gets much or loses much is
-/// neither good nor bad in itself.
+/// Usual names of classes whose traffic only fills or disturbs a link. It is neither good nor bad if such traffic gets
+/// or loses much.
 const BACKGROUND: [&str; 4] = ["other", "cbr", "udp", "cross"];
 
-/// The names below `prefix`: the bottleneck and TCP first, `other` last, the rest by name.
+/// The names below `prefix`: the bottleneck and TCP first, `other` last, the rest sorted.
 #[must_use]
 pub(crate) fn names(paths: &BTreeSet<&str>, prefix: &str) -> Vec<String> {
     let inner = paths.iter().filter_map(|path| path.strip_prefix(prefix)?.split_once('.'));

@@ -1,4 +1,4 @@
-//! A row for each congestion control, where several share a link.
+//! One row per congestion control, if several share a link.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use aqmkit_results::Stat;
 use crate::format::{decimals, rate_unit};
 use crate::grid::{Grid, Row, Table};
 
-/// The columns: name, path below the class, unit and factor to it, and whether zeros everywhere leave it out. Rates have
-/// the unit of the largest.
+/// Columns: heading, path below the class, unit and factor to it, and whether to omit the column if all values are
+/// zero. Rates get a unit that suits the largest.
 const COLUMNS: [(&str, &str, &str, f64, bool); 5] = [
     ("good", "goodput_bps", "", 0.0, false),
     ("delay\nmean", "queue_delay_ms.mean", "ms", 1.0, false),
@@ -17,27 +17,27 @@ const COLUMNS: [(&str, &str, &str, f64, bool); 5] = [
     ("marks", "mark_rate", "%", 100.0, true),
 ];
 
-/// A column: what the flows of a control get, or what its packets meet.
+/// A metric of the flows with one congestion control.
 pub(crate) struct Column {
-    /// Its heading, as lines.
+    /// Heading, as lines.
     pub head: &'static str,
     pub unit: &'static str,
-    /// The factor from the metric's unit to this one.
+    /// Factor from the metric's unit to the displayed unit.
     pub factor: f64,
     pub decimals: usize,
-    /// The path of the metric below the class.
+    /// Path of the metric below the class.
     field: &'static str,
 }
 
-/// The rows of a table by congestion control.
+/// A table's rows split by congestion control.
 pub(crate) struct ByControl<'a> {
     pub columns: Vec<Column>,
-    /// The row of the table, the control, and a value for each column.
+    /// Row of the table, control, and one value per column.
     pub rows: Vec<(&'a Row, String, Vec<Option<Stat>>)>,
 }
 
-/// The rows of `table` by congestion control. `controls` are the classes whose flows have one control each; `None`
-/// unless two controls differ.
+/// Splits the rows of `table` by congestion control. `controls` has the classes whose flows all have the same control;
+/// `None` unless two classes differ.
 pub(crate) fn by_control<'a>(
     grid: &Grid,
     table: &'a Table,

@@ -1,4 +1,4 @@
-//! The differences between two results of the same experiment, for example of two versions or sets of parameters.
+//! Differences between two results of the same experiment, for example of two versions or two sets of parameters.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::format::mean;
 use crate::grid::{Grid, difference as by_seed};
 use crate::terminal::{Screen, drawn, head, number};
 
-/// Without repeats, smaller relative changes are not shown.
+/// Smaller relative changes are not shown if there are no repeats.
 const SLIGHT: f64 = 0.02;
 
-/// The values of one combination and window: by metric and seed.
+/// Values of a combination and window: by metric, then by seed.
 type Values = BTreeMap<String, BTreeMap<String, f64>>;
 
-/// One metric of one combination in both results.
+/// A metric of one combination in both results.
 #[derive(Clone, Debug, PartialEq)]
 struct Difference {
     before: f64,
     after: f64,
-    /// Half the width of the confidence interval of the difference; `None` without repeats.
+    /// Half the width of the difference's confidence interval; `None` without repeats.
     within: Option<f64>,
 }
 
@@ -31,7 +31,7 @@ impl Difference {
         self.after - self.before
     }
 
-    /// Whether the difference is significant, or, with a single run on each side, larger than the threshold.
+    /// Whether the difference is significant or, with single runs, larger than the threshold.
     fn counts(&self) -> bool {
         match self.within {
             Some(within) => self.change().abs() > within,
@@ -40,8 +40,8 @@ impl Difference {
     }
 }
 
-/// The table of differences. Unless `all` is set, it has only differences whose 95 % confidence interval excludes zero,
-/// or, without repeats, those above 2 %.
+/// A table of the differences. Unless `all` is set, it has only those whose 95 % confidence interval excludes zero or,
+/// without repeats, those above 2 %.
 #[must_use]
 pub fn differences(before: &Results, after: &Results, all: bool, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -101,7 +101,7 @@ fn row(place: &str, column: &Column, difference: &Difference) -> Vec<Cell> {
     [Cell::new(place), Cell::new(quantity.trim())].into_iter().chain(texts.map(number)).collect()
 }
 
-/// The values of every combination and window, by their names.
+/// Values by the name of combination and window.
 fn by_combination(results: &Results) -> BTreeMap<String, Values> {
     let mut all: BTreeMap<String, Values> = BTreeMap::new();
     for entry in &results.runs {
@@ -114,18 +114,18 @@ fn by_combination(results: &Results) -> BTreeMap<String, Values> {
     all
 }
 
-/// The name of a combination: its labels except those of the repeat, and the window if there are several.
+/// The name of a combination: its labels except repeat and seed, and the window if there are several.
 fn name(entry: &Entry) -> String {
-    let told = |(key, value): (&String, &String)| match key.as_str() {
+    let label = |(key, value): (&String, &String)| match key.as_str() {
         "repeat" | "seed" => None,
         "window" if value == "all" => None,
         "aqm" => Some(value.clone()),
         _ => Some(format!("{key} {value}")),
     };
-    entry.labels.iter().filter_map(told).collect::<Vec<_>>().join(", ")
+    entry.labels.iter().filter_map(label).collect::<Vec<_>>().join(", ")
 }
 
-/// The difference of one quantity.
+/// The difference of one metric.
 fn difference(before: &Values, after: &Values, path: &str) -> Option<Difference> {
     let (before, after) = (before.get(path)?, after.get(path)?);
     let mean = |values: &BTreeMap<String, f64>| Some(Stat::of(&values.values().copied().collect::<Vec<_>>())?.mean);
@@ -146,7 +146,7 @@ mod tests {
         difference(&values(before), &values(after), "delay").unwrap()
     }
 
-    /// Differences of 1, 2 and 3: mean 2, deviation 1; t of two degrees of freedom at 97.5 % is 4.3027.
+    /// Differences of 1, 2 and 3: mean 2, standard deviation 1; t with two degrees of freedom at 97.5 % is 4.3027.
     #[test]
     fn equal_seeds_are_compared_in_pairs() {
         let found = of(&[("1", 10.0), ("2", 20.0), ("3", 30.0)], &[("1", 11.0), ("2", 22.0), ("3", 33.0)]);
@@ -155,7 +155,7 @@ mod tests {
         assert!(!found.counts());
     }
 
-    /// Two samples of variance 1 and three values each: four degrees of freedom, t 2.7764, standard error sqrt(2/3).
+    /// Two samples of three values with variance 1: four degrees of freedom, t 2.7764, standard error sqrt(2/3).
     #[test]
     fn other_seeds_are_two_samples() {
         let found = of(&[("1", 1.0), ("2", 2.0), ("3", 3.0)], &[("4", 11.0), ("5", 12.0), ("6", 13.0)]);

@@ -1,8 +1,8 @@
-//! Numbers as text.
+//! Formats numbers as text.
 
 use aqmkit_results::Stat;
 
-/// A readable unit for rates up to `largest` bits per second, and the factor to it.
+/// A suitable unit for rates up to `largest` bits per second, and the factor to it.
 #[must_use]
 pub(crate) fn rate_unit(largest: f64) -> (&'static str, f64) {
     match largest {
@@ -34,21 +34,21 @@ pub fn mean(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
     stat.map_or_else(|| "–".to_owned(), |stat| fixed(stat.mean * factor, decimals))
 }
 
-/// A mean with half the width of its 95 % interval, converted to another unit: `45.1 ±0.8`. Without the interval if one run is all
-/// there is.
+/// A mean with half the width of its 95 % interval, converted to another unit: `45.1 ±0.8`. A single run has no
+/// interval.
 #[must_use]
 pub fn known(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
     format!("{} {}", mean(stat, factor, decimals), half(stat, factor, decimals)).trim_end().to_owned()
 }
 
-/// Half the width of the 95 % interval of a mean, converted to another unit: `±0.8`; empty if one run is all there is.
+/// Half the width of a mean's 95 % interval, converted to another unit: `±0.8`; empty for a single run.
 #[must_use]
 pub fn half(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
     let width = stat.and_then(Stat::half_width);
     width.map_or_else(String::new, |width| format!("±{}", fixed(width * factor, decimals)))
 }
 
-/// A number with this many significant digits, without an exponent where that is readable.
+/// A number with this many significant digits, in plain notation where that is readable.
 #[must_use]
 pub fn significant(value: f64, digits: i32) -> String {
     let size = value.abs();
@@ -63,19 +63,19 @@ pub fn significant(value: f64, digits: i32) -> String {
     }
 }
 
-/// A value in three significant digits with half the width of its interval in two; a dash if there is none.
+/// A value with three significant digits, and half the width of its interval with two; a dash if there is no value.
 #[must_use]
 pub fn ranged(value: Option<f64>, half: Option<f64>) -> String {
     let range = half.map(|half| format!(" ±{}", significant(half, 2)));
     value.map_or("–".to_owned(), |value| significant(value, 3) + &range.unwrap_or_default())
 }
 
-/// The text without trailing zeros after the decimal point.
+/// Removes trailing zeros after the decimal point.
 fn trim(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// A count with spaces between thousands.
+/// A count with spaces as thousands separators.
 #[must_use]
 pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
@@ -89,7 +89,7 @@ pub fn thousands(count: u64) -> String {
     text
 }
 
-/// A value rounded to four significant digits, the precision of a plot.
+/// Rounds to four significant digits, the precision of a plot.
 #[must_use]
 pub fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {

@@ -1,4 +1,4 @@
-//! Results as tables: one for each combination and window, with the compared axis as rows.
+//! Results as tables: one per combination and window, with the compared axis as rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,55 +10,56 @@ use aqmkit_results::{Axis, Entry, Results, Stat, flatten};
 pub(crate) struct Grid {
     /// The compared axis: `aqm`, unless the experiment compares something else.
     pub focus: Axis,
-    /// The combinations of the other axes that have results, in their order.
+    /// Combinations of the other axes that have results, in order.
     pub groups: Vec<Group>,
-    /// The windows, in their order.
+    /// Windows, in order.
     pub windows: Vec<String>,
-    /// The largest number of runs in the means of the rows.
+    /// Largest number of runs behind any mean.
     pub repeats: usize,
-    /// The queue limit of each row, by its label, if rows are disciplines.
+    /// Queue limit by row label, if rows are disciplines.
     pub queues: BTreeMap<String, String>,
 }
 
-/// One combination of the axes that are not compared.
+/// A combination of the axes that are not compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
-    /// The axes and their labels.
+    /// Axes with their labels.
     pub labels: Vec<(String, String)>,
-    /// One table for each window that has results.
+    /// One table per window with results.
     pub tables: Vec<Table>,
 }
 
-/// One combination in one window.
+/// A combination in one window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
-    /// The window.
+    /// Name of the window.
     pub window: String,
-    /// One row for each label of the compared axis that has results.
+    /// One row per label of the compared axis with results.
     pub rows: Vec<Row>,
 }
 
-/// One label of the compared axis: the mean over its repeats.
+/// The results for one label of the compared axis.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
-    /// Its label.
+    /// Label on the compared axis.
     pub label: String,
-    /// Its index on the axis, which determines its colour.
+    /// Index on the axis, which determines the colour.
     pub place: usize,
-    /// Every number by its path.
+    /// Mean over the repeats, by path of the metric.
     pub metrics: BTreeMap<String, Stat>,
-    /// The values behind each number, by the seed of their run.
+    /// Values behind each mean: by path, then by seed.
     pub samples: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
 impl Grid {
-    /// The number of tables.
+    /// Number of tables.
     #[must_use]
     pub(crate) fn tables(&self) -> usize {
         self.groups.iter().map(|group| group.tables.len()).sum()
     }
 
-    /// The table that stands for all where only one is shown: the last window, in which everything is there, of the first combination.
+    /// The representative table if only one is shown: the first combination in its last window, when all traffic is
+    /// present.
     #[must_use]
     pub(crate) fn foremost(&self) -> Option<(&Group, &Table)> {
         self.groups.first().and_then(|group| Some((group, group.tables.last()?)))
@@ -66,7 +67,7 @@ impl Grid {
 }
 
 impl Row {
-    /// The sum of the numbers at these paths in each run, by seed.
+    /// Sum of the metrics at these paths in each run, by seed.
     #[must_use]
     pub(crate) fn sums(&self, paths: impl IntoIterator<Item = String>) -> BTreeMap<String, f64> {
         let mut sums = BTreeMap::new();
@@ -78,16 +79,16 @@ impl Row {
         sums
     }
 
-    /// By how much the number at `path` is larger here than in `other`: in pairs of equal seeds where both rows have the
-    /// same ones, otherwise as two samples. `None` unless both have it.
+    /// How much larger the metric at `path` is here than in `other`: paired by seed if both rows have the same seeds,
+    /// otherwise as two samples. `None` unless both have it.
     #[must_use]
     pub(crate) fn beyond(&self, other: &Row, path: &str) -> Option<Difference> {
         difference(other.samples.get(path)?, self.samples.get(path)?)
     }
 }
 
-/// The difference `b - a` of values by seed: in pairs where both have the same seeds, hence the same users and sizes;
-/// otherwise of two samples (Welch's test). `None` if either is empty.
+/// The difference `b - a` of values by seed: paired if both have the same seeds, and therefore the same users and
+/// sizes; otherwise as two samples (Welch's test). `None` if either is empty.
 #[must_use]
 pub(crate) fn difference(a: &BTreeMap<String, f64>, b: &BTreeMap<String, f64>) -> Option<Difference> {
     let list = |values: &BTreeMap<String, f64>| values.values().copied().collect::<Vec<_>>();
@@ -96,14 +97,13 @@ pub(crate) fn difference(a: &BTreeMap<String, f64>, b: &BTreeMap<String, f64>) -
 }
 
 impl Group {
-    /// The combination with the names of its axes: `topology.delays 5ms`, `mix BULK+MPEG, topology.rate 10mbit`.
+    /// Names and values of the axes: `topology.delays 5ms`, `mix BULK+MPEG, topology.rate 10mbit`.
     #[must_use]
     pub(crate) fn title(&self) -> String {
         self.labels.iter().map(|(axis, label)| format!("{axis} {label}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// The combination as shown in legends: `BULK+MPEG`, or `mix BULK+MPEG, topology.rate 10mbit` if it has several
-    /// axes.
+    /// The name in legends: `BULK+MPEG`, or with several axes `mix BULK+MPEG, topology.rate 10mbit`.
     #[must_use]
     pub(crate) fn name(&self) -> String {
         match &self.labels[..] {
@@ -115,19 +115,19 @@ impl Group {
 }
 
 impl Grid {
-    /// Arranges `results` to compare disciplines, or the longest axis if there are none to compare.
+    /// Arranges `results` by discipline, or along the longest axis if there is only one discipline.
     #[must_use]
     pub(crate) fn of(results: &Results) -> Grid {
         Grid::along(results, focus(results))
     }
 
-    /// The name of a window, for a heading; empty if there is only one.
+    /// A window's name for headings; empty if there is only one window.
     #[must_use]
     pub(crate) fn named(&self, window: &str) -> String {
         if self.windows.len() > 1 { window.to_owned() } else { String::new() }
     }
 
-    /// Arranges `results` to compare along `focus`.
+    /// Arranges `results` along the axis `focus`.
     #[must_use]
     pub(crate) fn along(results: &Results, focus: Axis) -> Grid {
         let others: Vec<&Axis> = results.axes.iter().filter(|axis| axis.name != focus.name).collect();
@@ -145,13 +145,13 @@ impl Grid {
         Grid { focus, groups, windows, repeats, queues }
     }
 
-    /// The noun for a row: a discipline, or a value of the compared axis.
+    /// The noun for a row: `discipline`, or the name of the compared axis.
     #[must_use]
     pub(crate) fn row_name(&self) -> &str {
         if self.focus.name == "aqm" { "discipline" } else { &self.focus.name }
     }
 
-    /// Every path that has a value in some row.
+    /// All metric paths with a value in some row.
     #[must_use]
     pub(crate) fn paths(&self) -> BTreeSet<&str> {
         self.rows().flat_map(|row| row.metrics.keys().map(String::as_str)).collect()
@@ -162,17 +162,17 @@ impl Grid {
         self.groups.iter().flat_map(|group| &group.tables).flat_map(|table| &table.rows)
     }
 
-    /// The largest absolute mean at `path`; 0 if there is none.
+    /// Largest absolute mean at `path`; 0 if there is none.
     #[must_use]
     pub(crate) fn largest(&self, path: &str) -> f64 {
         self.rows().filter_map(|row| row.metrics.get(path)).map(|stat| stat.mean.abs()).fold(0.0, f64::max)
     }
 }
 
-/// The entries of one combination by window and index on the compared axis.
+/// A combination's entries, by window and by index on the compared axis.
 type Cells<'a> = BTreeMap<(usize, usize), Vec<&'a Entry>>;
 
-/// The axis to compare: the disciplines if there are several, otherwise the longest axis.
+/// The axis to compare: disciplines if there are several, otherwise the longest axis.
 fn focus(results: &Results) -> Axis {
     let aqm = results.axes.iter().find(|axis| axis.name == "aqm" && axis.labels.len() > 1);
     let mut longest: Option<&Axis> = None;
@@ -184,7 +184,7 @@ fn focus(results: &Results) -> Axis {
     aqm.or(longest).cloned().unwrap_or_else(|| unswept(results))
 }
 
-/// The axis of an experiment without a sweep.
+/// The axis of an experiment without a sweep: its disciplines.
 fn unswept(results: &Results) -> Axis {
     let name = "aqm".to_owned();
     let mut labels: Vec<String> = Vec::new();
@@ -226,7 +226,7 @@ fn group(others: &[&Axis], focus: &Axis, windows: &[String], key: &[usize], cell
     Group { labels: others.iter().zip(key).map(named).collect(), tables }
 }
 
-/// The numbers of these runs, which differ in their seeds.
+/// Builds a row from the runs of a combination, which differ only in their seeds.
 fn row(label: String, place: usize, entries: &[&Entry]) -> Row {
     let mut samples: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     for entry in entries {

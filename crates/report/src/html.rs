@@ -1,4 +1,4 @@
-//! The report of an experiment: one self-contained page.
+//! The HTML report of an experiment: a single self-contained file.
 
 mod advice;
 mod card;
@@ -24,39 +24,39 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
 
-/// The input of the page.
+/// What a report is made from.
 #[derive(Clone, Debug)]
 pub struct ReportInput<'a> {
     /// The results.
     pub results: &'a Results,
-    /// The runs, for plots; without them the page has only tables.
+    /// Runs for the plots; without them the page has only tables.
     pub runs: &'a [RunData<'a>],
-    /// The parameters of each label of the compared axis, as names and values in order.
+    /// Parameters of each label on the compared axis: names and values in order.
     pub parameters: BTreeMap<String, Vec<(String, String)>>,
-    /// Warnings at the top of the page, such as damaged files.
+    /// Shown at the top of the page, for example for damaged files.
     pub warnings: Vec<String>,
-    /// How the page of `aqmkit play` opens the runs.
+    /// How the page of `aqmkit play` opens these runs.
     pub player: Player,
-    /// That page, to be put into the report where both have room; empty if it is to be beside it in any case.
+    /// The page of `aqmkit play`, to be embedded if it fits; empty to always use a separate file.
     pub page: &'a str,
 }
 
-/// Where a report has the page of `aqmkit play` that opens its runs.
+/// Where a report has the page of `aqmkit play`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlayerPage {
-    /// It opens no run.
+    /// Nowhere: the page cannot open the runs.
     None,
-    /// Inside.
+    /// Embedded in the report.
     Inside,
-    /// In a file `play.html` beside it.
+    /// In the file `play.html` beside it.
     Beside,
 }
 
-/// A report with the page of `aqmkit play` inside has fewer bytes than this.
+/// The page of `aqmkit play` is embedded only if the report stays below this size in bytes.
 const LARGEST_WITH_PAGE: usize = 2_000_000;
 
 impl<'a> ReportInput<'a> {
-    /// A page without parameters.
+    /// Input for a page without parameters.
     #[must_use]
     pub fn new(results: &'a Results, runs: &'a [RunData<'a>]) -> Self {
         ReportInput {
@@ -70,7 +70,7 @@ impl<'a> ReportInput<'a> {
     }
 }
 
-/// Writes the page to `path` atomically. Returns where its links to the page of `aqmkit play` lead.
+/// Writes the page to `path` atomically. Returns where the page of `aqmkit play` is.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -92,7 +92,7 @@ pub fn write_card(path: &Path, card: &Card) -> Result<(), ExportError> {
 /// A report card without the plotting library, for tests.
 ///
 /// # Errors
-/// When a template cannot be filled, which is a mistake in it.
+/// When the template cannot be rendered, which is a bug in it.
 pub fn card_skeleton(card: &Card) -> Result<String, minijinja::Error> {
     fill_card(card, "")
 }
@@ -105,7 +105,7 @@ fn fill_card(card: &Card, plotly: &str) -> Result<String, minijinja::Error> {
     })
 }
 
-/// Writes an advice to `path`, whole or not at all.
+/// Writes an advice to `path` atomically.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -115,10 +115,10 @@ pub fn write_advice(path: &Path, advice: &Advice) -> Result<(), ExportError> {
     write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
 }
 
-/// An advice without the plotting library, to be looked at by people and tests.
+/// An advice without the plotting library, for tests.
 ///
 /// # Errors
-/// When a template cannot be filled, which is a mistake in it.
+/// When the template cannot be rendered, which is a bug in it.
 pub fn advice_skeleton(advice: &Advice) -> Result<String, minijinja::Error> {
     fill_advice(advice, "")
 }
@@ -131,7 +131,7 @@ fn fill_advice(advice: &Advice, plotly: &str) -> Result<String, minijinja::Error
     })
 }
 
-/// The page as text, with its scripts, and with the page of `aqmkit play` if it has room.
+/// Renders the page with its scripts, and with the page of `aqmkit play` if it fits.
 fn render(input: &ReportInput<'_>) -> Result<(String, PlayerPage), minijinja::Error> {
     let without = fill(input, &plotly_js(), "")?;
     if input.player.fragment.is_empty() {
@@ -146,7 +146,7 @@ fn render(input: &ReportInput<'_>) -> Result<(String, PlayerPage), minijinja::Er
     Ok((without, PlayerPage::Beside))
 }
 
-/// A text as a JSON string that nothing ends inside a script.
+/// A JSON string that cannot end the script element that contains it.
 fn as_script(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('<', "\\u003c")
 }
@@ -154,15 +154,15 @@ fn as_script(text: &str) -> String {
 /// The page without the plotting library, for tests.
 ///
 /// # Errors
-/// When a template cannot be filled, which is a mistake in it.
+/// When the template cannot be rendered, which is a bug in it.
 pub fn skeleton(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
     fill(input, "", "")
 }
 
-/// The comparison and the verdicts as HTML tables without page, scripts and plots, for notebooks.
+/// Comparison and verdicts as HTML tables, without page, scripts and plots; for notebooks.
 ///
 /// # Errors
-/// When the template cannot be filled, which is a mistake in it.
+/// When the template cannot be rendered, which is a bug in it.
 pub fn tables(results: &Results) -> Result<String, minijinja::Error> {
     let page = Value::from(Serde(page::page(&ReportInput::new(results, &[]))));
     templates()?.get_template("notebook.html")?.render(context! { page })
@@ -185,7 +185,7 @@ fn fill(input: &ReportInput<'_>, plotly: &str, player: &str) -> Result<String, m
     templates()?.get_template("page.html")?.render(context! { page, player, ..surroundings(plotly) })
 }
 
-/// The style and the scripts of every page.
+/// Styles and scripts that every page has.
 fn surroundings(plotly: &str) -> Value {
     context! {
         style => Value::from_safe_string(include_str!("html/templates/style.css").to_owned()),
@@ -194,10 +194,10 @@ fn surroundings(plotly: &str) -> Value {
     }
 }
 
-/// The plotting library (assets/README.md), compressed.
+/// The compressed plotting library (assets/README.md).
 const PLOTLY: &[u8] = include_bytes!("../assets/plotly-cartesian.min.js.gz");
 
-/// The compressed plotting library, as embedded in the page, which decompresses it; a third of its size.
+/// The plotting library as embedded in the page, which decompresses it: a third of its size.
 fn plotly_js() -> String {
     base64::engine::general_purpose::STANDARD.encode(PLOTLY)
 }

@@ -1,4 +1,4 @@
-//! Reports of experiments: tables for terminals, and a page with plots.
+//! Reports of experiments: tables for terminals, Markdown for documents, and an HTML page with plots.
 
 #![forbid(unsafe_code)]
 

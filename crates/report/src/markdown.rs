@@ -1,4 +1,4 @@
-//! Numbers for documents, in Markdown.
+//! Numbers from results for documents, in Markdown.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,14 +10,14 @@ use super::scoreboard::{Line, lines, met_of, notes};
 use super::studies::{Study, studies};
 use super::verdict::{Tally, measured};
 
-/// The names of numbers that documents can have.
+/// Error message with the names that documents can use.
 pub const KNOWN: &str = "numbers are: summary SCALE, scoreboard SCALE, skill SCALE, study NAME SCALE, met NAME SCALE, rows PREFIX SCALE, \
      cells PREFIX SCALE; SCALE is quick or full, NAME a study or an experiment";
 
-/// The numbers with this name, from results at both scales.
+/// The text for this name, from results at both scales.
 ///
 /// # Errors
-/// When the name is unknown.
+/// When the name is unknown, or its results are missing.
 pub fn number(name: &str, quick: &[Results], full: &[Results]) -> Result<String, String> {
     let (asked, scale) = name.rsplit_once(' ').unwrap_or((name, ""));
     let results = match scale {
@@ -38,7 +38,7 @@ pub fn number(name: &str, quick: &[Results], full: &[Results]) -> Result<String,
     }
 }
 
-/// The experiments of a name: a single one, or those of a study.
+/// The experiments with this name: a single one, or all of a study.
 fn named<'a>(name: &str, results: &'a [Results]) -> Result<Vec<&'a Results>, String> {
     let study = format!("{name}/");
     let these: Vec<&Results> =
@@ -46,13 +46,13 @@ fn named<'a>(name: &str, results: &'a [Results]) -> Result<Vec<&'a Results>, Str
     if these.is_empty() { Err(format!("there is no experiment or study {name:?}")) } else { Ok(these) }
 }
 
-/// A line for each study.
+/// One line per study.
 fn summary(results: &[Results]) -> String {
     let line = |study: Study| vec![format!("`{}`: {}", study.name, study.sources.join("; ")), study.outcome];
     grid(&["study", "what comes out"], studies(&results.iter().collect::<Vec<_>>()).into_iter().map(line))
 }
 
-/// The counts of cells in the headline.
+/// Counts of cells for the headline.
 fn counted(results: &[&Results]) -> Tally {
     let rows = results.iter().flat_map(|r| &r.expectations);
     Tally::of(rows.filter(|row| Standing::of(row) == Standing::Discriminates))
@@ -63,7 +63,7 @@ fn scoreboard(results: &[Results]) -> String {
     with_notes(&standings("source", sources.iter().chain([&all])), &all)
 }
 
-/// A table, and below it the notes on it.
+/// A table with its notes below.
 fn with_notes(table: &str, all: &Line) -> String {
     notes(all).map_or_else(|| table.to_owned(), |text| format!("{table}\n{text}\n"))
 }
@@ -89,7 +89,7 @@ fn standings<'a>(first: &str, lines: impl Iterator<Item = &'a Line> + Clone) -> 
     grid(&heads, lines.map(cells))
 }
 
-/// A table of the tables and figures that vary, and one of the flat ones.
+/// Two tables of skill: for published tables and figures that vary, and for flat ones.
 fn skill(results: &[Results]) -> String {
     let (sources, all) = lines(&results.iter().collect::<Vec<_>>());
     let sources: Vec<&Line> = sources.iter().chain([&all]).collect();
@@ -109,7 +109,7 @@ fn skill(results: &[Results]) -> String {
     format!("{varying}\n{}", grid(&of_flat, sources.iter().filter(|line| line.flat.tables > 0).map(flat)))
 }
 
-/// The claims whose row begins with `prefix`, one line each.
+/// Claims whose row id begins with `prefix`, one line each.
 fn rows(prefix: &str, results: &[Results]) -> Result<String, String> {
     let these = results.iter().flat_map(|r| &r.expectations).filter(|row| row.id.starts_with(prefix));
     let state = |row: &Expectation| {
@@ -131,8 +131,8 @@ fn rows(prefix: &str, results: &[Results]) -> Result<String, String> {
     Ok(grid(&["row", "what", "printed", "here", ""], lines.into_iter()))
 }
 
-/// The rows whose id begins with `prefix` as a table, `printed / here` in each cell and misses in bold type. The rest
-/// of the id is the name of the line and, after the last hyphen, that of the column.
+/// Claims whose row id begins with `prefix` as a table: `printed / here` in each cell, misses in bold. The rest of the
+/// id names the row and, after the last hyphen, the column.
 fn cells(prefix: &str, results: &[Results]) -> Result<String, String> {
     let mut columns: Vec<(&str, &str)> = Vec::new();
     let mut lines: Vec<(&str, BTreeMap<&str, String>)> = Vec::new();
@@ -145,7 +145,7 @@ fn cells(prefix: &str, results: &[Results]) -> Result<String, String> {
             lines.push((line, BTreeMap::new()));
         }
         if let Some((_, own)) = lines.iter_mut().find(|(name, _)| *name == line) {
-            own.insert(column, beside(row));
+            own.insert(column, printed_and_measured(row));
         }
     }
     let Some((_, unit)) = columns.first() else { return Err(format!("no claimed row is named {prefix}LINE-COLUMN")) };
@@ -161,7 +161,7 @@ fn cells(prefix: &str, results: &[Results]) -> Result<String, String> {
 }
 
 /// `printed / here`.
-fn beside(row: &Expectation) -> String {
+fn printed_and_measured(row: &Expectation) -> String {
     let printed = row.published.strip_suffix(&row.unit).unwrap_or(&row.published).trim();
     let here = row.measured.map_or_else(|| "–".to_owned(), |x| significant(x, 3));
     let here = if row.pass == Some(false) { format!("**{here}**") } else { here };
@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn what_there_is_not_is_told() {
-        let told = |name: &str| number(name, &results(), &results()).unwrap_err();
-        assert!(told("met a/b").contains("does not end with quick or full"));
-        assert!(told("mett a/b quick").contains("\"mett\" is not a known number"));
-        assert!(told("met b quick").contains("there is no experiment or study"));
-        assert!(told("rows X full").contains("no claimed row begins with"));
-        assert!(told("cells X- full").contains("X-LINE-COLUMN"));
+        let error = |name: &str| number(name, &results(), &results()).unwrap_err();
+        assert!(error("met a/b").contains("does not end with quick or full"));
+        assert!(error("mett a/b quick").contains("\"mett\" is not a known number"));
+        assert!(error("met b quick").contains("there is no experiment or study"));
+        assert!(error("rows X full").contains("no claimed row begins with"));
+        assert!(error("cells X- full").contains("X-LINE-COLUMN"));
     }
 }

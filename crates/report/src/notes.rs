@@ -1,7 +1,7 @@
-//! Notes below a table: what is not known well, and what else than the queue decided the results, such as a receive window or send buffer that limited
-//! TCP senders, or flows that were in slow start when the measurement began.
+//! Notes below a table: about imprecise means, and about other influences than the queue, such as a receive window or
+//! send buffer that limited TCP senders, or flows that were in slow start when the measurement began.
 //!
-//! Each of the latter names the key to change. A limit in less than a tenth of the time has no note.
+//! Notes on limits name the key to change. A limit that applies less than a tenth of the time has no note.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use aqmkit_results::{Entry, Results, Stat};
 
 use crate::format::significant;
 
-/// The share of the time, or of the flows, from which on a limit is noted.
+/// Smallest share of the time, or of the flows, for which a limit is noted.
 const WORTH_A_NOTE: f64 = 0.1;
 
-/// The notes of the results, then those on each traffic.
+/// General notes, then notes on each traffic.
 #[must_use]
 pub fn notes(results: &Results) -> Vec<String> {
     let mut found = results.notes.clone();
@@ -31,7 +31,8 @@ pub fn notes(results: &Results) -> Vec<String> {
     found
 }
 
-/// What changes the receive window and the send buffer of simulated hosts, and of live ones, whose network namespaces take the settings of the machine.
+/// How to change the receive window and the send buffer of simulated hosts, and of live ones, whose network namespaces
+/// use the machine's sysctls.
 const KEYS: [&str; 2] = [
     "transport.receive_window, or transport.tcp_rmem where it is autotuned, changes it",
     "transport.tcp_wmem changes it",
@@ -39,15 +40,15 @@ const KEYS: [&str; 2] = [
 const SYSCTLS: [&str; 2] =
     ["the machine's sysctl net.ipv4.tcp_rmem changes it", "the machine's sysctl net.ipv4.tcp_wmem changes it"];
 
-/// The runs of a combination of the sweep in all windows and repeats: its name, and the statistics of one traffic in each.
+/// The runs of a traffic in all windows and repeats: name of the combination, and statistics of each run.
 type Runs<'a> = BTreeMap<String, Vec<&'a AppStats>>;
 
-/// Whether a run had real packets.
+/// Whether a run used real packets.
 fn is_real(entry: &Entry) -> bool {
     entry.labels.get(AXIS).is_some_and(|label| label != SIMULATED)
 }
 
-/// The runs of each traffic by combination, of those that `takes` accepts.
+/// Runs accepted by `takes`, by traffic and combination.
 fn by_traffic(results: &Results, takes: impl Fn(&Entry) -> bool) -> BTreeMap<&str, Runs<'_>> {
     let mut all: BTreeMap<&str, Runs<'_>> = BTreeMap::new();
     for entry in results.runs.iter().filter(|entry| takes(entry)) {
@@ -58,7 +59,7 @@ fn by_traffic(results: &Results, takes: impl Fn(&Entry) -> bool) -> BTreeMap<&st
     all
 }
 
-/// The labels of the axes of a run: `fifo`, `fifo, 10mbit`.
+/// A combination's labels: `fifo`, `fifo, 10mbit`.
 fn place(results: &Results, entry: &Entry) -> String {
     let labels = results.axes.iter().filter_map(|axis| entry.labels.get(&axis.name));
     labels.map(String::as_str).collect::<Vec<_>>().join(", ")
@@ -68,7 +69,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     Stat::of(&values.collect::<Vec<_>>()).map(|stat| stat.mean)
 }
 
-/// Names of combinations: the first, and how many more.
+/// Names of combinations: the first, and the number of others.
 fn listed(places: &[&str]) -> String {
     match places {
         _ if places.iter().all(|place| place.is_empty()) => String::new(),
@@ -79,19 +80,19 @@ fn listed(places: &[&str]) -> String {
     }
 }
 
-/// A combination in which a window held the senders.
-struct Held<'a> {
+/// A combination in which a window limited the senders.
+struct WindowLimited<'a> {
     place: &'a str,
-    /// Of the time.
+    /// Share of the time.
     share: f64,
     bytes: Option<f64>,
     bps: Option<f64>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> WindowLimited<'a> {
     fn of(place: &'a str, apps: &[&AppStats], share: fn(&Limits) -> f64) -> Option<Self> {
         let limits: Vec<Limits> = apps.iter().filter_map(|app| app.limits).collect();
-        Some(Held {
+        Some(WindowLimited {
             place,
             share: mean(limits.iter().map(share)).filter(|mean| *mean >= WORTH_A_NOTE)?,
             bytes: mean(limits.iter().filter_map(|l| l.window_bytes)),
@@ -100,9 +101,11 @@ impl<'a> Held<'a> {
     }
 }
 
-/// The note about a window that held the senders, with the numbers of the combination that it held the longest.
+/// The note about a window that limited the senders, with the numbers of the combination in which it did so the
+/// longest.
 fn window_limited(name: &str, runs: &Runs<'_>, what: &str, share: fn(&Limits) -> f64, key: &str) -> Option<String> {
-    let mut held: Vec<Held<'_>> = runs.iter().filter_map(|(place, apps)| Held::of(place, apps, share)).collect();
+    let mut held: Vec<WindowLimited<'_>> =
+        runs.iter().filter_map(|(place, apps)| WindowLimited::of(place, apps, share)).collect();
     held.sort_by(|a, b| b.share.total_cmp(&a.share));
     let longest = held.first()?;
     let window = longest.bytes.map_or_else(String::new, |size| format!(" ({})", bytes(size)));
@@ -114,7 +117,7 @@ fn window_limited(name: &str, runs: &Runs<'_>, what: &str, share: fn(&Limits) ->
     Some(format!("{places}the {what}{window} held {name}{rate} for {percent} % of the time; {key}"))
 }
 
-/// The mean number of flows in the combination where it is the largest, with the number of all flows.
+/// The largest mean number of flows over all combinations, with the total number of flows.
 fn worst(runs: &Runs<'_>, count: fn(&Limits) -> u64) -> Option<(f64, u64)> {
     let of_combination = |apps: &Vec<&AppStats>| {
         let counted = mean(apps.iter().filter_map(|app| app.limits).map(|limits| count(&limits) as f64))?;
@@ -134,7 +137,7 @@ fn late(name: &str, runs: &Runs<'_>) -> Option<String> {
 }
 
 fn in_slow_start(name: &str, runs: &Runs<'_>) -> Option<String> {
-    // A sender that something else holds never leaves it.
+    // Flows that are limited by something else never leave slow start: do not count them.
     let free = |limits: &Limits| if limits.congestion_window > 0.5 { limits.slow_start } else { 0 };
     let (count, flows) = worst(runs, free)?;
     let count = significant(count, 3);
@@ -208,7 +211,7 @@ mod tests {
         );
     }
 
-    /// The keys of an experiment set no window of the kernel's.
+    /// For live hosts the note names sysctls, because experiment keys do not set the kernel's windows.
     #[test]
     fn a_window_of_live_hosts_is_named_with_its_sysctl() {
         let on = |label: &str| {
@@ -221,7 +224,7 @@ mod tests {
         let said = notes(&results);
         assert!(said.len() == 2 && said[0].starts_with("fifo, simulated: ") && said[0].ends_with(KEYS[0]), "{said:?}");
         assert!(said[1].starts_with("fifo, live: ") && said[1].ends_with("net.ipv4.tcp_rmem changes it"), "{said:?}");
-        // A warm-up is a key of both.
+        // The warm-up is a key of simulated and live experiments alike.
         let late = |label: &str| {
             let limits = Some(Limits { late: 3, ..FREE });
             let app = AppStats { limits, population: 4, ..AppStats::default() };
@@ -230,7 +233,7 @@ mod tests {
         assert_eq!(notes(&Results { runs: vec![late(SIMULATED), late("live")], ..results }).len(), 1);
     }
 
-    /// Less than a tenth of the time, on the mean over the repeats.
+    /// Below a tenth of the time, averaged over the repeats, there is no note.
     #[test]
     fn what_hardly_limits_is_left_out() {
         assert_eq!(notes_of(vec![entry("fifo", FREE)]), [""; 0]);
@@ -241,9 +244,9 @@ mod tests {
     #[test]
     fn flows_that_were_not_under_way_are_counted() {
         let late = Limits { late: 3, slow_start: 1, ..FREE };
-        let told = notes_of(vec![entry("fifo", late)]);
-        assert!(told[0].starts_with("3 of 4 flows of bulk started after the measurement had begun"), "{told:?}");
-        assert!(told[1].starts_with("1 of 4 flows of bulk were in their first slow start"), "{told:?}");
+        let notes = notes_of(vec![entry("fifo", late)]);
+        assert!(notes[0].starts_with("3 of 4 flows of bulk started after the measurement had begun"), "{notes:?}");
+        assert!(notes[1].starts_with("1 of 4 flows of bulk were in their first slow start"), "{notes:?}");
         // One of four flows in one of three runs is a twelfth.
         let seldom = Limits { slow_start: 1, ..FREE };
         let runs = vec![entry("fifo", seldom), entry("fifo", FREE), entry("fifo", FREE)];

@@ -1,4 +1,4 @@
-//! How well the means of a table are known.
+//! The precision of a table's means.
 
 use aqmkit_results::{Known, Results};
 
@@ -7,12 +7,12 @@ use crate::format::known;
 use crate::grid::{Grid, Group, Row, Table};
 use crate::terminal::fitting;
 
-/// The width of the table whose columns are judged, whatever terminal shows it: the same command then needs the same
+/// Columns are judged in a table of this width, whatever the terminal's: the same command then needs the same number of
 /// runs everywhere.
 const WIDTH: usize = 100;
 
-/// The means of the shown columns, the least well known first. The aim is an interval of ± `share` of the mean, or of the
-/// smallest difference that matters in the unit of the column ([`aqmkit_measure::metric::Unit::fine`]) if that is wider.
+/// Means of the displayed columns, least precise first. The target is an interval of ± `share` of the mean, or of the
+/// smallest relevant difference in the column's unit ([`aqmkit_measure::metric::Unit::fine`]) if that is wider.
 #[must_use]
 pub fn least_known(results: &Results, share: f64) -> Vec<Known> {
     let grid = Grid::of(results);
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs of `fifo` with these means of the queue delay in milliseconds.
+    /// Runs of `fifo` with these mean queue delays in milliseconds.
     fn results(delays: &[f64]) -> Results {
         let entry = |(seed, delay): (usize, &f64)| {
             let labels = [("aqm", "fifo"), ("window", "all")].map(|(k, v)| (k.to_owned(), v.to_owned()));
@@ -77,7 +77,7 @@ mod tests {
         found.into_iter().find(|known| known.column == "queue delay, mean").unwrap()
     }
 
-    /// 1, 2 and 3 ms are 2 ± 2.48 ms (t 4.3027, deviation 1).
+    /// 1, 2 and 3 ms are 2 ± 2.48 ms (t 4.3027, standard deviation 1).
     #[test]
     fn an_interval_is_held_against_a_share_of_the_mean() {
         let known = delay(&[1.0, 2.0, 3.0], 0.05);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn below_the_smallest_difference_that_matters_nothing_more_is_asked() {
-        // 0.02 ± 0.0025 ms: an eighth of the mean, and far below 0.1 ms.
+        // 0.02 ± 0.0025 ms: an eighth of the mean, but far below 0.1 ms.
         let known = delay(&[0.019, 0.02, 0.021], 0.05);
         assert!(known.excess < 0.03, "{known:?}");
     }

@@ -1,4 +1,4 @@
-//! The scoreboard: the number of reproduced values by source, and the skill of tables and figures.
+//! The scoreboard: numbers of reproduced values by source, and the skill of tables and figures.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use serde::Serialize;
 
 use super::verdict::Tally;
 
-/// The claims of one source.
+/// Counts for one source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Line {
-    /// The publication, without a place in it.
+    /// The publication, without the place within it.
     pub source: String,
-    /// The counts for each standing.
+    /// Counts by standing.
     pub tallies: BTreeMap<Standing, Tally>,
-    /// The number of measured rows.
+    /// Number of measured rows.
     pub measured_rows: usize,
-    /// Those at full scale whose null test was run at quick scale.
+    /// Number of these at full scale whose null test was run at quick scale.
     pub null_at_quick: usize,
-    /// The skill of its tables and figures that vary.
+    /// Skill of its published tables and figures that vary.
     pub skill: Overall,
-    /// The skill of its flat ones, of which a constant meets 90 % of the cells.
+    /// Skill of its flat ones, in which a constant meets 90 % of the cells.
     pub flat: Overall,
 }
 
 impl Line {
-    /// The counts of one standing.
+    /// Counts of one standing.
     #[must_use]
     pub(crate) fn tally(&self, standing: Standing) -> Tally {
         self.tallies.get(&standing).copied().unwrap_or_default()
@@ -48,7 +48,7 @@ impl Line {
     }
 }
 
-/// A line for each source of these experiments, and the totals.
+/// One line per source of these experiments, and the totals.
 #[must_use]
 pub fn lines(experiments: &[&Results]) -> (Vec<Line>, Line) {
     let mut sources: BTreeMap<&str, Vec<&Expectation>> = BTreeMap::new();
@@ -61,7 +61,7 @@ pub fn lines(experiments: &[&Results]) -> (Vec<Line>, Line) {
     (lines, Line::of("all", &all))
 }
 
-/// The publication of a source, without the place in it: the text up to the year.
+/// The publication in a source, without the place within it: the text up to the year.
 pub(crate) fn work(source: &str) -> &str {
     let year =
         |word: &str| word.len() == 4 && word.starts_with(['1', '2']) && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -70,15 +70,16 @@ pub(crate) fn work(source: &str) -> &str {
     end.map_or(source, |end| &source[..end])
 }
 
-/// `16 of 43`, or `16 of 43, 2 undecided`: the number of met cells and of those measured or computed; a dash if there
-/// are none.
+/// `16 of 43`, or `16 of 43, 2 undecided`: number of met cells, and of those measured or computed; a dash if there are
+/// none.
 #[must_use]
 pub(crate) fn met_of(tally: Tally) -> String {
     let open = if tally.undecided > 0 { format!(", {} undecided", tally.undecided) } else { String::new() };
     if tally.judged() == 0 { "–".to_owned() } else { format!("{} of {}{open}", tally.met, tally.judged()) }
 }
 
-/// Notes about rows without runs, and about rows at full scale whose null test was run at quick scale, if there are any.
+/// Notes about rows without runs, and about rows at full scale whose null test was run at quick scale; `None` without
+/// such rows.
 #[must_use]
 pub fn notes(line: &Line) -> Option<String> {
     let count: usize = line.tallies.values().map(|tally| tally.unmeasured).sum();

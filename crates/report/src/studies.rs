@@ -1,4 +1,4 @@
-//! The summary: what comes out of each study, in one line.
+//! One-line summaries of studies.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use serde::Serialize;
 use super::scoreboard::{met_of, work};
 use super::verdict::Tally;
 
-/// One study, which is the directory of its experiments.
+/// A study: the experiments of one directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Study {
-    /// The directory below `experiments/`: `cbt`.
+    /// Directory below `experiments/`: `cbt`.
     pub name: String,
-    /// The publications that its experiments reproduce.
+    /// Publications that its experiments reproduce.
     pub sources: Vec<String>,
-    /// What comes out: the claims with a `headline` and their counts, then the cells that are met.
+    /// Claims with a `headline` and their counts, then the counts of met cells.
     pub outcome: String,
 }
 
-/// A line for each study that claims published values.
+/// One summary per study that claims published values.
 #[must_use]
 pub fn studies(experiments: &[&Results]) -> Vec<Study> {
     let mut all: BTreeMap<&str, Vec<&Results>> = BTreeMap::new();
@@ -42,8 +42,8 @@ fn study(name: &str, results: &[&Results]) -> Study {
     Study { name: name.to_owned(), sources, outcome }
 }
 
-/// The claims with a headline, with the comparisons of orderings or the cells of others; claims with the same words are
-/// counted together.
+/// Claims with a headline, with the number of comparisons (orderings) or cells (others) that hold; claims with the same
+/// headline are added up.
 fn headlines(rows: &[&Expectation]) -> Vec<String> {
     let mut named: Vec<(&str, Cells, &str)> = Vec::new();
     for row in rows.iter().filter(|row| !row.headline.is_empty()) {
@@ -61,7 +61,7 @@ fn headlines(rows: &[&Expectation]) -> Vec<String> {
     named.iter().map(told).collect()
 }
 
-/// The cells that a scheme could miss, and those without a scheme.
+/// Counts of cells that discriminate between with and without the scheme, and of cells without a scheme.
 fn counts(rows: &[&Expectation]) -> Vec<String> {
     let of = |standing| Tally::of(rows.iter().copied().filter(|row| Standing::of(row) == standing));
     let told = |standing, title: &str| {

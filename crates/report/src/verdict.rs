@@ -1,11 +1,12 @@
-//! Verdicts in words, and their counts.
+//! Verdicts as text, and their counts.
 
 use aqmkit_results::{Basis, Cells, Expectation, Standing, Verdict};
 use serde::Serialize;
 
 use super::format::significant;
 
-/// The measured value with half the width of its 95 % interval over the repeats; for an ordering, the values found; a dash if there is neither.
+/// The measured value with half the width of its 95 % interval over the repeats; for an ordering, the values found; a
+/// dash if there is neither.
 #[must_use]
 pub(crate) fn measured(row: &Expectation) -> String {
     let Some(value) = row.measured.filter(|value| !value.is_nan()) else {
@@ -23,7 +24,7 @@ fn order(row: &Expectation) -> Option<&'static str> {
     })
 }
 
-/// The range in which a value meets the published one.
+/// The range in which a measured value meets the published one.
 #[must_use]
 pub(crate) fn tolerance(row: &Expectation) -> String {
     match (row.low, row.high) {
@@ -34,7 +35,7 @@ pub(crate) fn tolerance(row: &Expectation) -> String {
     }
 }
 
-/// The published value, the middle of a published range, or a single published bound.
+/// The published value: the middle of a published range, or a single published bound.
 #[must_use]
 pub(crate) fn published(row: &Expectation) -> Option<f64> {
     match (row.low, row.high) {
@@ -43,7 +44,7 @@ pub(crate) fn published(row: &Expectation) -> Option<f64> {
     }
 }
 
-/// The remarks on a row: number of cells in which it holds, basis, source of its bound, and findings.
+/// Remarks on a row: number of cells in which it holds, basis, source of its bound, and findings.
 #[must_use]
 pub(crate) fn explained(row: &Expectation) -> String {
     let doubt = (row.verdict() == Some(Verdict::Undecided)).then(|| UNDECIDED.to_owned());
@@ -57,7 +58,7 @@ pub(crate) fn explained(row: &Expectation) -> String {
     [doubt, cells, standing, single(row), ours, detail].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The remark on an undecided row.
+/// Remark on an undecided row.
 const UNDECIDED: &str = "undecided: the 95 % interval over the runs reaches over the limit";
 
 /// `holds in 3 of 5, 1 undecided`.
@@ -66,22 +67,22 @@ fn in_cells(cells: Cells) -> String {
     format!("holds in {} of {}{open}", cells.held, cells.of)
 }
 
-/// The remark on a measured row behind which there is one run.
+/// Remark on a missed row that has only one run.
 fn single(row: &Expectation) -> Option<String> {
     let one = row.basis == Basis::Measured && row.repeats == 1 && row.pass == Some(false);
     one.then(|| "single run, spread not known".to_owned())
 }
 
-/// The numbers of claimed, met and missed cells. A row that was judged in several cells counts each of them.
+/// Counts of claimed, met and missed cells. A row that was judged in several cells counts each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// All.
+    /// All cells.
     pub claimed: usize,
-    /// Those that are met.
+    /// Cells that are met.
     pub met: usize,
-    /// Those that are not.
+    /// Cells that are not met.
     pub missed: usize,
-    /// Those that the spread of the runs leaves open.
+    /// Cells that the spread of the runs leaves open.
     pub undecided: usize,
     /// Rows whose runs are not finished.
     pub unmeasured: usize,
@@ -101,13 +102,13 @@ impl Tally {
         self.missed += cells.of - cells.held - cells.undecided;
     }
 
-    /// The number of cells that were judged.
+    /// Number of cells that were judged.
     #[must_use]
     pub fn judged(&self) -> usize {
         self.met + self.missed + self.undecided
     }
 
-    /// The counts of these rows, each as one.
+    /// Counts each of these rows once.
     pub fn of_rows<'a>(rows: impl IntoIterator<Item = &'a Expectation>) -> Self {
         let mut tally = Tally::default();
         for row in rows {
@@ -122,7 +123,7 @@ impl Tally {
         tally
     }
 
-    /// The counts of these rows, cell by cell.
+    /// Counts these rows cell by cell.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Expectation>) -> Self {
         let mut tally = Tally::default();
         rows.into_iter().for_each(|row| tally.add(row));

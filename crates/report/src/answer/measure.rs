@@ -1,4 +1,4 @@
-//! What a comparison is judged by: quantities with one value for each seed of a row.
+//! Measures by which disciplines are compared: one value per row and seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,23 +12,23 @@ use crate::grid::{Grid, Row, difference};
 /// Values by seed.
 pub(super) type Samples = BTreeMap<String, f64>;
 
-/// A quantity in which rows can be better or worse, with the values of each row.
+/// A metric in which rows can be better or worse, with the values of each row.
 pub(crate) struct Measure {
-    /// Whose quality it is, as a sentence names it: `calls`, `web pages`; for a queue, `queue`.
+    /// Whose quality it measures, as in a sentence: `calls`, `web pages`; for a queue, `queue`.
     pub(super) whose: &'static str,
-    /// What stands before a value: `MOS `.
+    /// Prefix of a displayed value: `MOS `.
     before: &'static str,
-    /// The unit of a shown value, and the factor to it.
+    /// Unit of a displayed value, and the factor to it.
     unit: (&'static str, f64),
     better: Better,
-    /// The smallest difference that matters.
+    /// Smallest relevant difference.
     fine: f64,
-    /// The values of each row; empty where it has none.
+    /// Values of each row; empty if it has none.
     pub(super) rows: Vec<Samples>,
 }
 
-/// The qualities that users of traffic with needs of its own notice: pattern of the metric, whose quality it is, and what stands
-/// before a value. Of several directions or groups, the worst counts.
+/// Metrics of quality that users of interactive traffic notice: pattern of the metric, whose quality it is, and the
+/// prefix of a value. With several directions or groups the worst value counts.
 const QUALITIES: [(&str, &str, &str); 5] = [
     ("apps.*.mos", "telephone calls", "MOS "),
     ("apps.*.stalled", "video", "stalled "),
@@ -37,8 +37,8 @@ const QUALITIES: [(&str, &str, &str); 5] = [
     ("apps.*.missed", "packets in time", "missed "),
 ];
 
-/// The qualities of the traffic that has needs of its own; none where all traffic is bulk. Telephone calls are judged by their
-/// opinion score alone, which has the missed packets in it.
+/// The quality measures of interactive traffic; empty if all traffic is bulk. Telephone calls are judged by their
+/// opinion score alone, because it includes missed packets.
 pub(super) fn qualities(grid: &Grid, rows: &[Row]) -> Vec<Measure> {
     let paths = grid.paths();
     let apps = names(&paths, "apps.");
@@ -56,14 +56,14 @@ pub(super) fn qualities(grid: &Grid, rows: &[Row]) -> Vec<Measure> {
     QUALITIES.into_iter().filter_map(measure).collect()
 }
 
-/// The delay of the longest queue of each row.
+/// Delay of each row's longest queue.
 pub(super) fn longest_queue(rows: &[Row], links: &[String]) -> Measure {
     let paths: Vec<String> = links.iter().map(|link| format!("links.{link}.queue_delay_ms.mean")).collect();
     let rows = rows.iter().map(|row| worst(row, &paths, Better::Low)).collect();
     Measure { whose: "queue", before: "", unit: ("ms", 1.0), better: Better::Low, fine: 0.1, rows }
 }
 
-/// The goodput of all classes of each row, in bits per second.
+/// Goodput of all classes together, in bits per second.
 pub(super) fn goodput(rows: &[Row], classes: &[String]) -> Measure {
     let own = |row: &Row| row.sums(classes.iter().map(|class| format!("classes.{class}.goodput_bps")));
     let rows: Vec<Samples> = rows.iter().map(own).collect();
@@ -71,7 +71,7 @@ pub(super) fn goodput(rows: &[Row], classes: &[String]) -> Measure {
     Measure { whose: "goodput", before: "", unit: rate_unit(most), better: Better::High, fine: 0.0, rows }
 }
 
-/// The worst value of several metrics for each seed.
+/// For each seed, the worst value of several metrics.
 fn worst(row: &Row, paths: &[String], better: Better) -> Samples {
     let mut found = Samples::new();
     for (seed, value) in paths.iter().filter_map(|path| row.samples.get(path)).flatten() {
@@ -90,12 +90,12 @@ fn stat(samples: &Samples) -> Option<Stat> {
 }
 
 impl Measure {
-    /// The mean of a row.
+    /// Mean of a row.
     pub(super) fn mean(&self, row: usize) -> Option<f64> {
         mean(&self.rows[row])
     }
 
-    /// The rows that have a value, best mean first.
+    /// Rows with a value, best mean first.
     pub(super) fn ranked(&self) -> Vec<usize> {
         let mut order: Vec<(usize, f64)> =
             (0..self.rows.len()).filter_map(|row| Some((row, self.mean(row)?))).collect();
@@ -104,8 +104,8 @@ impl Measure {
         order.into_iter().map(|(row, _)| row).collect()
     }
 
-    /// Whether `row` is worse than `other` by more than chance and by more than matters. Single runs, which know no chance,
-    /// are compared by their values.
+    /// Whether `row` is worse than `other` significantly and by a relevant amount. Single runs have no interval and are
+    /// compared by their values.
     pub(super) fn is_worse(&self, row: usize, other: usize) -> bool {
         let Some(change) = difference(&self.rows[other], &self.rows[row]) else { return false };
         let sign = if self.better == Better::High { -1.0 } else { 1.0 };
@@ -113,14 +113,14 @@ impl Measure {
         certain && sign * change.mean > self.fine
     }
 
-    /// The rows among `of` of which none is worse than the best one: what the runs cannot tell apart.
+    /// The rows among `of` that the best one does not beat: the runs cannot distinguish them from it.
     pub(super) fn leaders(&self, of: &[usize]) -> Vec<usize> {
         let ranked: Vec<usize> = self.ranked().into_iter().filter(|row| of.contains(row)).collect();
         let Some(best) = ranked.first() else { return Vec::new() };
         ranked.iter().copied().filter(|row| !self.is_worse(*row, *best)).collect()
     }
 
-    /// The mean of a row with its unit: `MOS 4.38`, `stalled 2.6 %`, `median 310 ms`.
+    /// Mean of a row with its unit: `MOS 4.38`, `stalled 2.6 %`, `median 310 ms`.
     pub(super) fn shown(&self, row: usize) -> String {
         let (unit, factor) = self.unit;
         let value = self.mean(row).map_or_else(|| "–".to_owned(), |mean| significant(mean * factor, 3));

@@ -1,4 +1,4 @@
-//! Tests of the sentences, on tables made by hand.
+//! Tests of the sentences, on hand-made tables.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use aqmkit_results::{Axis, Stat};
 use super::*;
 use crate::grid::Group;
 
-/// A row of seeds 1, 2, …; each metric with a value for each seed.
+/// A row with seeds 1, 2, …; each metric has one value per seed.
 fn row(label: &str, metrics: &[(&str, &[f64])]) -> Row {
     let mut row = Row { label: label.to_owned(), ..Row::default() };
     for (path, values) in metrics {
@@ -19,7 +19,7 @@ fn row(label: &str, metrics: &[(&str, &[f64])]) -> Row {
     row
 }
 
-/// A row of one link and one class: delays in milliseconds and goodputs in Mbit/s, a value for each seed.
+/// A row with one link and one class: delays in milliseconds (one per seed) and goodput in Mbit/s.
 fn bulk(label: &str, delays: &[f64], goodput: f64) -> Row {
     let (p99, goodputs): (Vec<f64>, Vec<f64>) = delays.iter().map(|delay| (2.0 * delay, goodput * 1e6)).unzip();
     row(
@@ -32,7 +32,7 @@ fn bulk(label: &str, delays: &[f64], goodput: f64) -> Row {
     )
 }
 
-/// Two directions with a call: delays of both queues, opinion scores of both, and goodput.
+/// A row with two directions and a call: queue delays and opinion scores of both directions, and goodput.
 fn home(label: &str, [down, up]: [f64; 2], [mos, mos_up]: [f64; 2], goodput: f64) -> Row {
     let vary = |value: f64, by: f64| [value - by, value, value + by];
     row(
@@ -47,7 +47,7 @@ fn home(label: &str, [down, up]: [f64; 2], [mos, mos_up]: [f64; 2], goodput: f64
     )
 }
 
-fn told(rows: Vec<Row>) -> Option<String> {
+fn answer_to(rows: Vec<Row>) -> Option<String> {
     let table = Table { window: String::new(), rows };
     let group = Group { labels: Vec::new(), tables: vec![table.clone()] };
     let focus = Axis { name: "aqm".to_owned(), labels: Vec::new() };
@@ -62,39 +62,40 @@ fn of_bulk_traffic_the_shortest_queue_at_nearly_all_goodput_is_named_first() {
         bulk("red", &[0.5, 0.6, 0.7], 40.0),
     ];
     assert_eq!(
-        told(rows).unwrap(),
+        answer_to(rows).unwrap(),
         "Of those with at least 97 % of the highest goodput, codel has the shortest queue: 4 ms on average and 8 ms at the 99th \
          percentile, at 47.8 Mbit/s. fifo has the longest: 200 ms at 48 Mbit/s. red has an even shorter one, 0.6 ms, but only \
          40 Mbit/s."
     );
 }
 
-/// 4 ± 5 and 5 ± 5 ms whose pairs differ by 0.4, 1 and 1.6 ms: 1 ± 1.5, so nothing is claimed; by 0.9, 1 and 1.1 it is.
+/// 4 ± 5 and 5 ± 5 ms: pairs that differ by 0.4, 1 and 1.6 ms give 1 ± 1.5, which is not significant; 0.9, 1 and 1.1 ms
+/// are.
 #[test]
 fn a_difference_is_claimed_only_where_pairs_of_runs_show_it() {
     let pie = |delays: &[f64]| vec![bulk("red", &[2.0, 4.0, 6.0], 48.0), bulk("pie", delays, 48.0)];
-    let said = told(pie(&[2.4, 5.0, 7.6])).unwrap();
+    let text = answer_to(pie(&[2.4, 5.0, 7.6])).unwrap();
     assert!(
-        said.starts_with("There is no difference that these runs can show in the length of the queue: 4 ms"),
-        "{said}"
+        text.starts_with("There is no difference that these runs can show in the length of the queue: 4 ms"),
+        "{text}"
     );
-    let clear = told(pie(&[2.9, 5.0, 7.1])).unwrap();
+    let clear = answer_to(pie(&[2.9, 5.0, 7.1])).unwrap();
     assert!(clear.contains("highest goodput, red has the shortest queue: 4 ms"), "{clear}");
-    // 0.04 ms are certain and do not matter.
-    let slight = told(pie(&[2.04, 4.04, 6.04])).unwrap();
+    // A difference of 0.04 ms is significant but not relevant.
+    let slight = answer_to(pie(&[2.04, 4.04, 6.04])).unwrap();
     assert!(slight.starts_with("There is no difference"), "{slight}");
 }
 
 #[test]
 fn one_run_of_each_is_told_as_such() {
-    let said = told(vec![bulk("fifo", &[9.0], 48.0), bulk("red", &[4.0], 48.0)]).unwrap();
+    let text = answer_to(vec![bulk("fifo", &[9.0], 48.0), bulk("red", &[4.0], 48.0)]).unwrap();
     assert!(
-        said.starts_with("One run of each does not tell a difference from chance") && said.contains("red has"),
-        "{said}"
+        text.starts_with("One run of each does not tell a difference from chance") && text.contains("red has"),
+        "{text}"
     );
 }
 
-/// The download queue of fifo is the shortest of all; its calls suffer in the other one.
+/// fifo has the shortest download queue, but its calls suffer from its upload queue.
 #[test]
 fn calls_are_judged_in_both_directions() {
     let rows = vec![
@@ -103,7 +104,7 @@ fn calls_are_judged_in_both_directions() {
         home("cake", [4.0, 9.0], [4.21, 4.09], 14.8),
     ];
     assert_eq!(
-        told(rows).unwrap(),
+        answer_to(rows).unwrap(),
         "fq-codel and cake are best for telephone calls: MOS 4.1. fifo is worst: MOS 1.2. Their longest queues on average: \
          fq-codel 8 ms (up), cake 9 ms (up), fifo 6786 ms (up)."
     );
@@ -112,9 +113,9 @@ fn calls_are_judged_in_both_directions() {
 #[test]
 fn what_quality_costs_is_said() {
     let rows = vec![home("fifo", [58.9, 1.0], [3.0, 3.0], 96.0), home("fq-codel", [1.2, 1.0], [4.2, 4.2], 86.1)];
-    let said = told(rows).unwrap();
-    assert!(said.contains("fq-codel is best for telephone calls: MOS 4.2."), "{said}");
-    assert!(said.ends_with("fq-codel carries 86.1 Mbit/s of all traffic, fifo 96 Mbit/s."), "{said}");
+    let text = answer_to(rows).unwrap();
+    assert!(text.contains("fq-codel is best for telephone calls: MOS 4.2."), "{text}");
+    assert!(text.ends_with("fq-codel carries 86.1 Mbit/s of all traffic, fifo 96 Mbit/s."), "{text}");
 }
 
 #[test]
@@ -126,15 +127,15 @@ fn qualities_with_different_winners_are_named_one_by_one() {
         own.samples.extend(page.samples);
         own
     };
-    let said = told(vec![with_pages("red", 4.2, 900.0), with_pages("pie", 3.9, 400.0)]).unwrap();
+    let text = answer_to(vec![with_pages("red", 4.2, 900.0), with_pages("pie", 3.9, 400.0)]).unwrap();
     assert!(
-        said.starts_with("Best are telephone calls with red (MOS 4.2); web pages with pie (median 401 ms)."),
-        "{said}"
+        text.starts_with("Best are telephone calls with red (MOS 4.2); web pages with pie (median 401 ms)."),
+        "{text}"
     );
 }
 
 #[test]
 fn nothing_is_said_of_one_discipline_or_of_no_goodput() {
-    assert_eq!(told(vec![bulk("fifo", &[9.0, 9.0], 1.0)]), None);
-    assert_eq!(told(vec![bulk("fifo", &[9.0], 0.0), bulk("red", &[1.0], 0.0)]), None);
+    assert_eq!(answer_to(vec![bulk("fifo", &[9.0, 9.0], 1.0)]), None);
+    assert_eq!(answer_to(vec![bulk("fifo", &[9.0], 0.0), bulk("red", &[1.0], 0.0)]), None);
 }

@@ -1,4 +1,4 @@
-//! An advice as a page.
+//! The page of `aqmkit advise`.
 
 use aqmkit_results::advice::{Advice, Finalist, Role, Value};
 use serde::Serialize;
@@ -6,13 +6,13 @@ use serde::Serialize;
 use super::figure::{Against, Figure, Swatch, factors, front, swatches};
 use crate::format::{significant, thousands};
 
-/// The page.
+/// Variables of the template.
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
-    /// The recommendation.
+    /// The recommended discipline.
     title: String,
     meets: bool,
-    /// Whether there are bounds at all.
+    /// Whether any goal has a bound.
     bounded: bool,
     link: String,
     traffic: String,
@@ -27,11 +27,11 @@ pub(super) struct Page {
     factors: Option<Figure>,
     rounds: Vec<(String, usize, String)>,
     facts: Vec<(String, String)>,
-    /// How many candidates and runs there were.
+    /// Number of candidates and runs.
     tried: String,
 }
 
-/// A finalist, as the head of a column.
+/// Heading of a finalist's column.
 #[derive(Debug, Serialize)]
 struct Column {
     swatch: Swatch,
@@ -42,7 +42,7 @@ struct Column {
     interval: String,
 }
 
-/// A goal, as a row.
+/// Row of a goal.
 #[derive(Debug, Serialize)]
 struct Row {
     words: String,
@@ -52,7 +52,7 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// A value of a finalist.
+/// A finalist's value.
 #[derive(Debug, Serialize)]
 struct Cell {
     mean: String,

@@ -1,4 +1,4 @@
-//! A report card as a page.
+//! The page of a report card.
 
 use aqmkit_results::card::{Card, Cell, Section, Verdict};
 use serde::Serialize;
@@ -7,14 +7,14 @@ use super::figure::{Figure, Swatch, card as figure, swatches};
 use super::markdown;
 use crate::format::ranged;
 
-/// The page.
+/// Variables of the template.
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
     title: String,
     source: String,
     /// As HTML.
     about: String,
-    /// A summary for each discipline under study.
+    /// One summary per discipline under study.
     summary: Vec<(String, String)>,
     swatches: Vec<Swatch>,
     subjects: usize,
@@ -23,7 +23,7 @@ pub(super) struct Page {
     facts: Vec<(String, String)>,
 }
 
-/// A section.
+/// One section of the card.
 #[derive(Debug, Serialize)]
 struct Tile {
     id: String,
@@ -32,21 +32,21 @@ struct Tile {
     asks: String,
     setting: String,
     experiment: Option<String>,
-    /// The verdict on the discipline under study; `None` if there are several.
+    /// Verdict on the discipline under study; `None` if there are several disciplines.
     verdict: Option<Mark>,
     heads: Vec<Head>,
     rows: Vec<Line>,
     picture: Option<Figure>,
 }
 
-/// A rule, as the heading of a column.
+/// Heading of a rule's column.
 #[derive(Debug, Serialize)]
 struct Head {
     words: String,
     bound: String,
 }
 
-/// A discipline in a section.
+/// Row of a discipline.
 #[derive(Debug, Serialize)]
 struct Line {
     mark: Mark,
@@ -54,7 +54,7 @@ struct Line {
     note: String,
 }
 
-/// The symbol of a verdict.
+/// Symbol and CSS class of a verdict.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Mark {
     class: &'static str,
@@ -90,7 +90,7 @@ pub(super) fn page(card: &Card) -> Page {
     }
 }
 
-/// The number of sections with each verdict, for each discipline.
+/// Number of sections per verdict, for each discipline.
 fn summary(card: &Card) -> Vec<(String, String)> {
     let of = |(i, name): (usize, &String)| {
         let verdicts: Vec<Verdict> =
@@ -130,7 +130,7 @@ fn tile(section: &Section, card: &Card, swatches: &[Swatch]) -> Tile {
     }
 }
 
-/// A value with half of its interval, and its class: within its bound or not.
+/// A value with half the width of its interval, and the CSS class: inside or outside its bound.
 fn cell(cell: &Cell) -> (String, &'static str) {
     let class = match (cell.value, cell.holds) {
         (None, _) => "",

@@ -9,40 +9,40 @@ use crate::format::significant;
 use crate::scoreboard::met_of;
 use crate::verdict::{Tally, explained, measured, tolerance};
 
-/// The most rows that are shown without being asked for.
+/// More rows than this are folded.
 const MOST_ROWS: usize = 12;
 
-/// The section of published values.
+/// Variables of the section on published values.
 #[derive(Debug, Serialize)]
 pub(super) struct Claims {
-    /// The counts of the headline: measured cells that test the scheme.
+    /// Counts for the headline: measured cells that test the scheme.
     headline: Tally,
-    /// Whether the null test was run for all of them.
+    /// Whether the null test was run for all cells of the headline.
     tried: bool,
-    /// The rows that do not count in the headline.
+    /// Counts of rows that the headline excludes.
     others: Vec<Other>,
-    /// The skill of tables, compared with constants.
+    /// Skill of published tables, compared with constants.
     skills: Vec<Skilled>,
-    /// Rows that are not in a table.
+    /// Rows that are not cells of a table.
     rows: Vec<Claim>,
-    /// The counts of these rows, each as one.
+    /// Counts of these rows, each counted once.
     rows_tally: Tally,
-    /// Whether there are so many of them that they are shown on request.
+    /// Whether the rows are folded, because there are many.
     folded: bool,
     tables: Vec<HeatTable>,
     figure: Option<Figure>,
-    /// The number of measured values that the figure cannot show.
+    /// Number of measured values that the figure of ratios cannot show.
     left_out: usize,
 }
 
-/// Rows of one standing.
+/// Counts of the rows with one standing.
 #[derive(Debug, Serialize)]
 struct Other {
     what: &'static str,
     count: String,
 }
 
-/// The skill of one table.
+/// Skill of one published table.
 #[derive(Debug, Serialize)]
 struct Skilled {
     source: String,
@@ -65,12 +65,12 @@ struct Claim {
     measured: String,
     unit: String,
     tolerance: String,
-    /// `met`, `missed`, `undecided` or `open`.
+    /// CSS class: `met`, `missed`, `undecided` or `open`.
     state: &'static str,
     detail: String,
 }
 
-/// The section; `None` if nothing is claimed.
+/// Builds the section; `None` if there are no claims.
 pub(super) fn claims(results: &Results) -> Option<Claims> {
     if results.expectations.is_empty() {
         return None;

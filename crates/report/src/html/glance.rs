@@ -11,16 +11,16 @@ use crate::controls::by_control;
 use crate::format::{fixed, half, mean};
 use crate::grid::{Grid, Group, Row, Table};
 
-/// The tables of one combination.
+/// Tables of one combination.
 #[derive(Debug, Serialize)]
 pub(super) struct GlanceGroup {
-    /// Its name; empty when there is only one.
+    /// Name of the combination; empty if there is only one.
     name: String,
     tables: Vec<GlanceTable>,
 }
 
 impl GlanceGroup {
-    /// The table of the last window alone.
+    /// Keeps only the last window's table.
     pub(super) fn last(mut self) -> GlanceGroup {
         self.tables.drain(..self.tables.len().saturating_sub(1));
         self
@@ -30,15 +30,15 @@ impl GlanceGroup {
 #[derive(Debug, Serialize)]
 struct GlanceTable {
     window: String,
-    /// Whether the rows show queue limits.
+    /// Whether rows show queue limits.
     queues: bool,
     heads: Vec<Head>,
     rows: Vec<GlanceRow>,
-    /// The same by congestion control, where several share a link.
+    /// The table by congestion control, if several share a link.
     controls: Option<ControlTable>,
 }
 
-/// A row for each discipline and congestion control.
+/// One row per discipline and congestion control.
 #[derive(Debug, Serialize)]
 struct ControlTable {
     heads: Vec<(String, &'static str)>,
@@ -65,7 +65,7 @@ struct Head {
 struct GlanceRow {
     swatch: Option<Swatch>,
     label: String,
-    /// Its queue limit; empty if it has no single one.
+    /// Queue limit; empty if there is no single one.
     queue: String,
     cells: Vec<Cell>,
 }
@@ -74,14 +74,14 @@ struct GlanceRow {
 struct Cell {
     text: String,
     spread: String,
-    /// Its value relative to the largest in its column, in percent.
+    /// Value relative to the largest in its column, in percent.
     share: f64,
     /// `best`, `worst` or empty.
     cue: &'static str,
 }
 
-/// The tables of all combinations and windows. A table has the columns for which one of its rows has a value. `controls`
-/// are the classes whose flows have one congestion control each, for a second table.
+/// The tables of all combinations and windows, with the columns that some row has a value for. `controls` are the
+/// classes whose flows all have the same congestion control, for a second table.
 pub(super) fn groups(
     grid: &Grid,
     columns: &[Column],
@@ -119,7 +119,7 @@ fn control_table(
     Some(ControlTable { heads: found.columns.iter().map(head).collect(), rows: found.rows.iter().map(row).collect() })
 }
 
-/// The terms of the tables with their meanings.
+/// Terms of the tables with explanations.
 pub(super) fn terms(grid: &Grid, columns: &[Column]) -> Vec<Term> {
     let mut terms: Vec<Term> = if grid.queues.is_empty() { Vec::new() } else { vec![LIMIT] };
     for column in columns {
@@ -131,7 +131,7 @@ pub(super) fn terms(grid: &Grid, columns: &[Column]) -> Vec<Term> {
 }
 
 fn table(grid: &Grid, table: &Table, columns: &[Column], swatches: &[Swatch]) -> GlanceTable {
-    let shown: Vec<&Column> = columns.iter().filter(|column| some(table, column)).collect();
+    let shown: Vec<&Column> = columns.iter().filter(|column| has_values(table, column)).collect();
     let scales: Vec<Scale> = shown.iter().map(|column| Scale::of(table, column)).collect();
     let row = |(place, row): (usize, &Row)| GlanceRow {
         swatch: swatches.get(row.place).cloned(),
@@ -150,25 +150,25 @@ fn table(grid: &Grid, table: &Table, columns: &[Column], swatches: &[Swatch]) ->
     }
 }
 
-fn some(table: &Table, column: &Column) -> bool {
+fn has_values(table: &Table, column: &Column) -> bool {
     let mut means = table.rows.iter().filter_map(|row| row.metrics.get(&column.path)).map(|stat| stat.mean);
     if column.kind.zeros { means.next().is_some() } else { means.any(|mean| mean > 0.0) }
 }
 
-/// A smaller difference, relative to the larger mean, is not worth a mark.
+/// Smaller differences, relative to the larger mean, are not marked.
 const SMALL: f64 = 0.02;
 
-/// The extremes of one column in one table.
+/// Extremes of one column in one table.
 struct Scale {
     largest: f64,
-    /// The indices of the rows that are as good as the best, and as bad as the worst.
+    /// Indices of rows that are as good as the best, and as bad as the worst.
     best: Vec<usize>,
     worst: Vec<usize>,
 }
 
 impl Scale {
-    /// A row is better than another only if the 95 % interval of their difference, in pairs of equal seeds, excludes
-    /// zero, and the means differ by a share that matters and are shown as different numbers. So one run of each has
+    /// A row is better than another only if the 95 % interval of their difference, paired by seed, excludes zero, and
+    /// if the means differ by a relevant share and are displayed as different numbers. Single runs therefore have
     /// neither best nor worst.
     fn of(table: &Table, column: &Column) -> Self {
         let path = &column.path;
@@ -196,7 +196,7 @@ impl Scale {
             return Scale { largest, best: Vec::new(), worst: Vec::new() };
         }
         let (mut best, mut worst) = (like(best.1), like(worst.1));
-        // A row that can be told from neither end is at neither.
+        // A row that is indistinguishable from both ends gets no mark.
         let both: Vec<usize> = best.iter().copied().filter(|i| worst.contains(i)).collect();
         best.retain(|i| !both.contains(i));
         worst.retain(|i| !both.contains(i));
@@ -214,7 +214,7 @@ impl Scale {
     }
 }
 
-/// A mean as shown in its column.
+/// A mean as displayed in its column.
 fn shown(mean: f64, column: &Column) -> String {
     fixed(mean * column.kind.factor, column.decimals)
 }

@@ -1,4 +1,4 @@
-//! Published tables as heat maps: published, measured, difference.
+//! Published tables as three heat maps: published, measured, difference.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 use crate::format::fixed;
 use crate::verdict::{Tally, measured, published, tolerance};
 
-/// A table's claims as three maps.
+/// The three maps of a table's claims.
 #[derive(Debug, Serialize)]
 pub(super) struct HeatTable {
     title: String,
     met: usize,
     judged: usize,
     claimed: usize,
-    /// The names of the quantities that distinguish rows and columns.
+    /// Names of the parameters that distinguish rows and columns.
     rows: String,
     columns: String,
     heads: Vec<String>,
@@ -34,22 +34,22 @@ struct Line {
     cells: Vec<Option<Cell>>,
 }
 
-/// One number and its colour.
+/// A number and its colour.
 #[derive(Debug, Serialize)]
 struct Cell {
     text: String,
-    /// `high` or `low`, compared with the published value; `level` is the sequential colour scale of the other maps.
+    /// `high` or `low` compared with the published value; the other maps use `level`, a sequential scale.
     hue: &'static str,
-    /// The intensity of the colour, in percent.
+    /// Intensity of the colour in percent.
     depth: u32,
     missed: bool,
     hint: String,
 }
 
-/// The relative difference with full intensity.
+/// Relative difference at which the colour has full intensity.
 const WHOLE: f64 = 0.5;
 
-/// The maps of each table that has a value.
+/// The maps of all tables that have a value.
 pub(super) fn heat_tables(tables: &[Table], expectations: &[Expectation]) -> Vec<HeatTable> {
     let by_id: BTreeMap<&str, &Expectation> = expectations.iter().map(|row| (row.id.as_str(), row)).collect();
     tables.iter().map(|table| heat_table(table, &by_id)).collect()
@@ -82,7 +82,7 @@ fn heat_table(table: &Table, by_id: &BTreeMap<&str, &Expectation>) -> HeatTable 
     }
 }
 
-/// The names of rows and columns, in the order of appearance; numbers are sorted.
+/// Names of rows and columns, in order of appearance; numbers are sorted.
 struct Layout {
     rows: Vec<String>,
     columns: Vec<String>,
@@ -134,7 +134,7 @@ fn sequential(text: String, share: f64) -> Cell {
     Cell { text, hue: "level", depth, missed: false, hint: String::new() }
 }
 
-/// The difference between the measured value and the published one.
+/// The difference of the measured from the published value.
 fn difference(row: &Expectation) -> Option<Cell> {
     let (from, to) = (published(row)?, row.measured.filter(|x| x.is_finite())?);
     let share = if from == 0.0 { f64::from(u8::from(to != 0.0)) } else { to / from - 1.0 };

@@ -1,8 +1,8 @@
-//! Markdown converted to safe HTML.
+//! Converts Markdown to safe HTML.
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html};
 
-/// Converts `text` to HTML. HTML in the text is escaped, and links lead only to the web or to mail addresses.
+/// Converts `text` to HTML. HTML in the text is escaped, and links can only lead to the web or to mail addresses.
 pub(super) fn to_html(text: &str) -> String {
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_SMART_PUNCTUATION);
     let mut page = String::new();

@@ -1,4 +1,4 @@
-//! The matrix of small plots: a cell for each pair of labels of two axes, for experiments that vary two populations.
+//! A matrix of small plots for experiments that vary two populations: one cell per pair of labels of two axes.
 
 mod cell;
 mod path;
@@ -15,21 +15,21 @@ use super::ReportInput;
 use super::figure::{Swatch, class_swatches};
 use crate::format::significant;
 
-/// The space between cells, and around labels.
+/// Space between cells, and margins for labels.
 const GAP: f64 = 12.0;
 const MARGIN: (f64, f64) = (70.0, 40.0);
 
 /// One matrix.
 #[derive(Debug, Serialize)]
 pub(super) struct Matrix {
-    /// The combination of the axes that are neither rows nor columns.
+    /// Combination of the axes that are neither rows nor columns.
     name: String,
-    /// A description of the plots in a cell.
+    /// Describes the plots in a cell.
     words: String,
     swatches: Vec<Swatch>,
-    /// Whether classes are drawn in addition to the total.
+    /// Whether classes are plotted in addition to the total.
     total: bool,
-    /// The smallest width at which text is readable, in pixels.
+    /// Smallest width in pixels at which text is legible.
     width: usize,
     svg: String,
 }
@@ -58,7 +58,7 @@ fn classes(runs: &[RunData<'_>]) -> Vec<String> {
     runs.iter().map(of).fold(Vec::new(), |most, names| if names.len() > most.len() { names } else { most })
 }
 
-/// The first repeat of each combination of the other axes, in the order of their labels.
+/// The first repeat of each cell, grouped by the combination of the other axes.
 fn grouped<'a>(results: &Results, overview: &Overview, runs: &'a [RunData<'a>]) -> Vec<(String, Vec<&'a RunData<'a>>)> {
     let others: Vec<&Axis> =
         results.axes.iter().filter(|axis| axis.name != overview.rows && axis.name != overview.columns).collect();
@@ -126,7 +126,7 @@ fn widest_delay(runs: &[&RunData<'_>]) -> f64 {
     steps.into_iter().find(|step| *step >= longest).unwrap_or(longest)
 }
 
-/// A value of the metric at `path`, with its label and unit: `queue delay p99 4.2 ms`.
+/// A value of the metric at `path`, with label and unit: `queue delay p99 4.2 ms`.
 fn value(path: &str, value: f64) -> String {
     let Some(metric) = Metric::at(path) else { return significant(value, 3) };
     let statistic = metric.statistics.iter().find(|s| path.ends_with(&format!(".{s}")) && **s != "mean");
@@ -134,13 +134,13 @@ fn value(path: &str, value: f64) -> String {
     format!("{}{statistic} {}", metric.label, in_unit(path, value))
 }
 
-/// A value of the metric at `path`, with its unit: `4.2 ms`.
+/// A value of the metric at `path`, with unit: `4.2 ms`.
 fn in_unit(path: &str, value: f64) -> String {
     let unit = Metric::at(path).map(|metric| metric.unit);
     unit.map_or_else(|| significant(value, 3), |u| format!("{} {}", significant(value * u.factor, 3), u.shown))
 }
 
-/// A description of the plots in a cell, from top to bottom, with their ranges.
+/// Describes the plots in a cell from top to bottom, with their ranges.
 fn words(style: &Style<'_>) -> String {
     let percent = |power: f64| significant(100.0 * 10f64.powf(power), 2);
     let size = |power: f64| significant(10f64.powf(power - 3.0), 2);

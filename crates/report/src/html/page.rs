@@ -1,4 +1,4 @@
-//! The contents of the page, for the templates.
+//! The variables of the page's template.
 
 use std::collections::BTreeMap;
 
@@ -18,32 +18,32 @@ use crate::format::{significant, thousands};
 use crate::grid::{Grid, Group, Table};
 use crate::notes::notes;
 
-/// Columns of this rank and above are at the end of a table.
+/// Columns with at least this rank are at the end of a table.
 const RARE: u8 = 6;
 
-/// The largest number of combinations whose time series come before the tables.
+/// With more combinations than this, time series come after the tables.
 const MOST_BEFORE_TABLES: usize = 3;
 
-/// The number of columns that fit a screen; the others are folded.
+/// Number of columns that fit on a screen; the others are folded.
 const MOST_COLUMNS: usize = 8;
 
-/// The largest number of combinations and windows with a summary each.
+/// With more combinations and windows than this, only one has a summary.
 const MOST_ANSWERS: usize = 4;
 
-/// The largest number of combinations with a picture beside that of the first.
+/// Maximum number of small plots for combinations other than the first.
 const MOST_MULTIPLES: usize = 8;
 
-/// The summary of a comparison.
+/// A summary of the comparison.
 #[derive(Debug, Serialize)]
 struct Answer {
-    /// The combination and the window; empty if there is only one.
+    /// Combination and window; empty if there is only one.
     place: String,
     text: String,
-    /// One for each direction that has a queue.
+    /// One plot per direction that has a queue.
     pictures: Vec<Figure>,
 }
 
-/// The page.
+/// Variables of the template.
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
     title: String,
@@ -51,65 +51,65 @@ pub(super) struct Page {
     source: String,
     /// As HTML.
     about: String,
-    /// What the experiment sets, by property.
+    /// Settings of the experiment: name and value.
     setting: Vec<(String, String)>,
     facts: Vec<(&'static str, String)>,
     warnings: Vec<String>,
-    /// The number of missing runs.
+    /// Number of missing runs.
     missing: usize,
     repeats: usize,
-    /// Whether runs have several windows.
+    /// Whether there are several windows.
     windowed: bool,
-    /// The noun for the rows of the tables.
+    /// Noun for the rows of tables.
     focus: String,
     swatches: Vec<Swatch>,
-    /// The summaries of the comparison.
+    /// Summaries of the comparison.
     answers: Vec<Answer>,
-    /// What a reader must know to read the results.
+    /// Notes that a reader needs to interpret the results.
     notes: Vec<String>,
-    /// The first combination in its last window, where there are too many to show all at once.
+    /// The first combination's last window, if there are too many tables to show all.
     first: Option<GlanceGroup>,
-    /// The pictures of the other combinations in that window.
+    /// Plots of the other combinations in that window.
     multiples: Vec<(String, Figure)>,
-    /// The tables with the most important columns.
+    /// Tables with the most important columns.
     groups: Vec<GlanceGroup>,
-    /// The number of these tables.
+    /// Number of tables.
     tables: usize,
-    /// The tables with all columns, if there are more.
+    /// Tables with all columns, if there are more.
     all: Vec<GlanceGroup>,
     terms: Vec<Term>,
     claims: Option<Claims>,
-    /// Simulated and live values.
+    /// Values side by side, simulated and live.
     agreements: Vec<SideBySide>,
-    /// The rows and columns of the matrices.
+    /// Names of rows and columns of the matrices, and of what they show.
     sides: Option<(String, String, String)>,
     matrices: Vec<Matrix>,
-    /// The figures of the experiment.
-    figures: Vec<Asked>,
+    /// Reproduced figures of papers.
+    figures: Vec<RequestedFigure>,
     sweeps: Vec<(String, Figure)>,
-    /// Columns listed in `plot` that no run has.
+    /// Columns in `plot` that no run has.
     absent: Vec<String>,
     mixes: Vec<Mix>,
-    /// Whether the time series come before the tables: the experiment names a few columns to plot.
+    /// Whether time series come before the tables, because the experiment lists a few columns to plot.
     curves_first: bool,
     disciplines: Vec<Discipline>,
     extent: Extent,
     player: Option<Chooser>,
 }
 
-/// The choice of a run to open in the page of `aqmkit play`.
+/// Controls that open a run in the page of `aqmkit play`.
 #[derive(Debug, Serialize)]
 struct Chooser {
-    /// The fragment of the address, without the run.
+    /// URL fragment, without the run.
     fragment: String,
-    /// Combinations and repetitions to choose from; one without a name if there is only one.
+    /// Combinations and repeats to choose from; a single unnamed one if there is no choice.
     combinations: Vec<String>,
     repeats: Vec<String>,
-    /// Why the page opens none.
+    /// Why no run can be opened; empty if runs can.
     refused: String,
 }
 
-/// One quantity, simulated and live.
+/// A metric, simulated and live.
 #[derive(Debug, Serialize)]
 struct SideBySide {
     place: String,
@@ -136,9 +136,9 @@ impl SideBySide {
     }
 }
 
-/// A figure of the experiment.
+/// A figure that the experiment requests.
 #[derive(Debug, Serialize)]
-struct Asked {
+struct RequestedFigure {
     title: String,
     /// As HTML.
     note: String,
@@ -146,18 +146,18 @@ struct Asked {
     figures: Vec<(String, Figure)>,
 }
 
-fn asked(input: &ReportInput<'_>) -> Vec<Asked> {
+fn requested_figures(input: &ReportInput<'_>) -> Vec<RequestedFigure> {
     let one = |spec: &aqmkit_results::Figure| {
         let shown = laws(spec, input.results).or_else(|| responses(spec, input.runs));
-        // A page without plots has none to miss.
+        // A page without plots does not miss any.
         let shown = shown.or_else(|| (!input.runs.is_empty()).then(Shown::default))?;
         let note = markdown::to_html(&spec.note);
-        Some(Asked { title: spec.title.clone(), note, swatches: shown.swatches, figures: shown.figures })
+        Some(RequestedFigure { title: spec.title.clone(), note, swatches: shown.swatches, figures: shown.figures })
     };
     input.results.figures.iter().filter_map(one).collect()
 }
 
-/// The columns listed in `plot` that no run has.
+/// Columns in `plot` that no run has.
 fn absent(input: &ReportInput<'_>) -> Vec<String> {
     let bare = |column: &str| column.trim_end_matches(".mean").to_owned();
     let there = |column: &&String| {
@@ -167,7 +167,7 @@ fn absent(input: &ReportInput<'_>) -> Vec<String> {
     input.results.plot.iter().filter(|column| !there(column)).cloned().collect()
 }
 
-/// Collects the contents of the page.
+/// Collects the variables of the template.
 pub(super) fn page(input: &ReportInput<'_>) -> Page {
     let results = input.results;
     let grid = Grid::of(results);
@@ -203,8 +203,8 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         agreements: results.agreements.iter().map(SideBySide::of).collect(),
         sides: results.overview.as_ref().map(|o| (o.rows.clone(), o.columns.clone(), markdown::to_html(&o.note))),
         matrices: matrices(input),
-        figures: asked(input),
-        // With two populations on two axes, lines along one axis are not readable.
+        figures: requested_figures(input),
+        // With two populations on two axes, lines along one axis are illegible.
         sweeps: if results.overview.is_some() { Vec::new() } else { sweeps(results) },
         absent: absent(input),
         curves_first: asks_for_curves(results) && mixes.len() <= MOST_BEFORE_TABLES,
@@ -217,7 +217,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
     }
 }
 
-/// The runs that the page of `aqmkit play` opens.
+/// The runs that the page of `aqmkit play` can open.
 fn chooser(input: &ReportInput<'_>) -> Option<Chooser> {
     let player = &input.player;
     if player.fragment.is_empty() && player.refused.is_empty() {
@@ -236,17 +236,17 @@ fn chooser(input: &ReportInput<'_>) -> Option<Chooser> {
     })
 }
 
-/// Whether the experiment lists columns to plot or predicts some.
+/// Whether the experiment requests time series: columns to plot, or predictions.
 fn asks_for_curves(results: &Results) -> bool {
     !results.plot.is_empty() || !results.overlays.is_empty()
 }
 
-/// The most important columns, in their order.
+/// The most important columns, in display order.
 fn foremost(columns: &[Column]) -> Vec<Column> {
     let mut ranks: Vec<u8> = columns.iter().map(|column| column.kind.rank).collect();
     ranks.sort_unstable();
     let Some(worst) = ranks.get(MOST_COLUMNS - 1) else { return columns.to_vec() };
-    // Columns of the last rank that fits, as many as there is room for.
+    // Fills the remaining space with columns of the last rank.
     let mut room = MOST_COLUMNS - ranks.iter().filter(|rank| *rank < worst).count();
     let mut fits = |column: &&Column| {
         let last = column.kind.rank == *worst;
@@ -257,12 +257,12 @@ fn foremost(columns: &[Column]) -> Vec<Column> {
     columns.iter().filter(|column| fits(column)).cloned().collect()
 }
 
-/// Whether one table stands for many. The matrices of an overview do that themselves.
+/// Whether to show one table of many. An overview's matrices make that unnecessary.
 fn crowded(results: &Results, grid: &Grid) -> bool {
     grid.tables() > MOST_ANSWERS && results.overview.is_none()
 }
 
-/// The pictures of the combinations after the first one, in the window that stands for all.
+/// Plots of the combinations after the first, in the representative window.
 fn multiples(grid: &Grid, swatches: &[Swatch]) -> Vec<(String, Figure)> {
     let of = |group: &Group| {
         let pictures = group.tables.last().map(|table| operating(grid, table, swatches)).unwrap_or_default();
@@ -271,7 +271,7 @@ fn multiples(grid: &Grid, swatches: &[Swatch]) -> Vec<(String, Figure)> {
     grid.groups.iter().skip(1).take(MOST_MULTIPLES).flat_map(of).collect()
 }
 
-/// The summaries: one for each combination and window if these are few, else that of the one that stands for all.
+/// Summaries: one per combination and window if these are few, otherwise that of the representative table.
 fn answers(results: &Results, grid: &Grid, swatches: &[Swatch]) -> Vec<Answer> {
     let tables = || -> Vec<(&Group, &Table)> {
         if crowded(results, grid) {
@@ -290,7 +290,7 @@ fn answers(results: &Results, grid: &Grid, swatches: &[Swatch]) -> Vec<Answer> {
     tables().into_iter().filter_map(of).collect()
 }
 
-/// The entries of the first window, one for each run.
+/// Entries of the first window, one per run.
 fn first_entries(results: &Results) -> impl Iterator<Item = &Entry> {
     let window = results.runs.first().and_then(|entry| entry.labels.get("window"));
     results.runs.iter().filter(move |entry| entry.labels.get("window") == window)
@@ -300,7 +300,7 @@ fn runs(results: &Results) -> usize {
     first_entries(results).count()
 }
 
-/// What the experiment sets, and how often each combination was run.
+/// The settings of the experiment, and the number of repeats.
 fn setting(results: &Results, repeats: usize) -> Vec<(String, String)> {
     let mut setting: Vec<(String, String)> =
         results.setting.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect();
@@ -312,7 +312,7 @@ fn setting(results: &Results, repeats: usize) -> Vec<(String, String)> {
     setting
 }
 
-/// Properties of the experiment and its runs.
+/// Facts about the experiment and its runs.
 fn facts(input: &ReportInput<'_>) -> Vec<(&'static str, String)> {
     let results = input.results;
     let entries = || first_entries(results);
@@ -334,7 +334,7 @@ fn facts(input: &ReportInput<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The seeds, or the first and the last of many.
+/// All seeds, or the first and the last if there are many.
 fn seeds(results: &Results) -> String {
     let mut seeds: Vec<&str> =
         first_entries(results).filter_map(|entry| Some(entry.labels.get("seed")?.as_str())).collect();

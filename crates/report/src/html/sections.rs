@@ -1,4 +1,4 @@
-//! The plots: one section for each combination, and one for each discipline.
+//! Sections of plots: one per combination, and one per discipline.
 
 use aqmkit_results::{Overlay, RunData};
 use serde::Serialize;
@@ -8,16 +8,16 @@ use super::figure::{Figure, Line, Lines, Swatch, curves, operating, over_windows
 use super::markdown;
 use crate::grid::{Grid, Group, Table};
 
-/// The largest number of combinations with plots, and of lines in one plot.
+/// Maximum number of combinations with plots, and of lines per plot.
 const MOST_GROUPS: usize = 8;
 const MOST_LINES: usize = 8;
 
-/// One combination, its disciplines side by side.
+/// A combination, with its disciplines side by side.
 #[derive(Debug, Serialize)]
 pub(super) struct Mix {
     id: String,
     name: String,
-    /// Goodput against queue delay, by window.
+    /// Plots of goodput against queue delay, by window.
     operating: Vec<(String, Figure)>,
     series: Option<Figure>,
     windows: Vec<Curves>,
@@ -29,7 +29,7 @@ struct Curves {
     figures: Vec<Figure>,
 }
 
-/// One discipline.
+/// A single discipline.
 #[derive(Debug, Serialize)]
 pub(super) struct Discipline {
     id: String,
@@ -40,7 +40,7 @@ pub(super) struct Discipline {
     figures: Vec<(String, Figure)>,
 }
 
-/// The parts of the results that are plotted.
+/// How much of the results is plotted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Extent {
     groups: usize,
@@ -49,13 +49,13 @@ pub(super) struct Extent {
     all_lines: usize,
 }
 
-/// Selects the parts that are plotted.
+/// Decides how much is plotted.
 pub(super) fn extent(grid: &Grid) -> Extent {
     let (all_groups, all_lines) = (grid.groups.len(), grid.focus.labels.len());
     Extent { groups: all_groups.min(MOST_GROUPS), all_groups, lines: all_lines.min(MOST_LINES), all_lines }
 }
 
-/// The sections that compare disciplines. `summed_up`: whether the operating points are in the summary.
+/// Sections that compare disciplines. `summed_up`: the summary already has the operating points.
 pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch], summed_up: bool) -> Vec<Mix> {
     let mut mixes = Vec::new();
     for (place, group) in grid.groups.iter().take(MOST_GROUPS).enumerate() {
@@ -83,7 +83,7 @@ pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch], s
     mixes
 }
 
-/// The sections of single disciplines.
+/// Sections of single disciplines.
 pub(super) fn disciplines(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -> Vec<Discipline> {
     let section = |(place, swatch): (usize, &Swatch)| Discipline {
         id: format!("discipline-{}", place + 1),
@@ -111,7 +111,7 @@ fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(St
     figures
 }
 
-/// The predictions and published values for a combination and these labels of the compared axis.
+/// Predictions and published values for a combination and these labels of the compared axis.
 fn predicted(input: &ReportInput<'_>, grid: &Grid, group: &Group, shown: &[&str]) -> Vec<Overlay> {
     let meant = |axis: &str, any: &[String]| {
         let among = |label: &str| any.iter().any(|wanted| wanted == label);
@@ -124,7 +124,7 @@ fn predicted(input: &ReportInput<'_>, grid: &Grid, group: &Group, shown: &[&str]
     input.results.overlays.iter().filter(drawn).cloned().chain(published.iter().filter(drawn).cloned()).collect()
 }
 
-/// The runs of a combination, in the order of their repeats; `None` if none is finished.
+/// The runs of a combination in the order of their repeats; `None` if none is finished.
 fn line<'a>(runs: &[RunData<'a>], grid: &Grid, group: &Group, swatch: &'a Swatch) -> Option<Line<'a>> {
     let is = |run: &RunData<'_>, axis: &str, wanted: &str| run.labels.get(axis).map_or("", String::as_str) == wanted;
     let matching = |run: &&RunData<'_>| {
@@ -135,7 +135,7 @@ fn line<'a>(runs: &[RunData<'a>], grid: &Grid, group: &Group, swatch: &'a Swatch
     (!found.is_empty()).then(|| Line { swatch, outputs: found.iter().map(|run| run.output).collect() })
 }
 
-/// A discipline in one line, as HTML; empty for a label that is not in the catalogue.
+/// A discipline's summary as HTML; empty for a label that is not a registered discipline.
 fn summary(label: &str) -> String {
     aqmkit_aqm::registry::find(label).map_or_else(String::new, |entry| markdown::to_html(entry.summary()))
 }

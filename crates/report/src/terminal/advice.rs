@@ -1,4 +1,4 @@
-//! An advice on a terminal.
+//! The output of `aqmkit advise`.
 
 use aqmkit_results::advice::{Advice, Finalist, Goal, Role, Value};
 use comfy_table::{Cell, CellAlignment};
@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment};
 use super::screen::{Screen, drawn, head};
 use crate::format::significant;
 
-/// The recommendation, the comparison with the others, and the commands to type.
+/// Recommendation, comparison with the other finalists, and the commands to type.
 #[must_use]
 pub fn advice(advice: &Advice, screen: Screen) -> String {
     let mut text = format!("{}\n", screen.bold(&format!("Advice for {}", advice.link)));
@@ -39,7 +39,7 @@ fn paragraph(words: &str, width: usize, indent: &str) -> String {
     textwrap::fill(words, options) + "\n"
 }
 
-/// The quantities down the side, the finalists along the top: their names are long, and there are few.
+/// One row per metric, one column per finalist: finalists have long names, and there are few.
 fn table(advice: &Advice, screen: Screen) -> String {
     let mut table = screen.table();
     let column = |finalist: &Finalist| head(name(finalist), CellAlignment::Right);
@@ -64,7 +64,7 @@ fn table(advice: &Advice, screen: Screen) -> String {
     drawn(table) + "\n"
 }
 
-/// The head of a column.
+/// The heading of a column.
 fn name(finalist: &Finalist) -> String {
     match finalist.role {
         Role::Choice => format!("{}\nadvised", finalist.discipline),

@@ -1,14 +1,14 @@
-//! A report card on a terminal.
+//! A report card as terminal output.
 
 use aqmkit_results::card::{Card, Row, Section, Verdict};
 
 use super::Screen;
 use crate::format::ranged;
 
-/// The largest number of disciplines that have a column each.
+/// With more disciplines than this, only those under study have columns.
 const MOST_COLUMNS: usize = 6;
 
-/// The verdicts of each section, and the rules that the disciplines under study miss.
+/// Verdicts of each section, and the rules that the disciplines under study miss.
 #[must_use]
 pub fn card(card: &Card, screen: Screen) -> String {
     let shown =
@@ -29,7 +29,7 @@ pub fn card(card: &Card, screen: Screen) -> String {
         (Some(false), format!("Where {} is outside of a bound", card.title)),
         (None, "What the runs cannot tell".to_owned()),
     ] {
-        let cells: Vec<String> = card.sections.iter().filter_map(|section| with(holds, section, card)).collect();
+        let cells: Vec<String> = card.sections.iter().filter_map(|section| rules_with(holds, section, card)).collect();
         if !cells.is_empty() {
             text.push_str(&format!("\n{head}:\n{}\n", cells.join("\n")));
         }
@@ -38,7 +38,7 @@ pub fn card(card: &Card, screen: Screen) -> String {
         let options = textwrap::Options::new(screen.width).subsequent_indent("         ").break_words(false);
         textwrap::fill(line.trim_end(), options)
     };
-    // Only the sentences at the end may exceed the width.
+    // Only the sentences at the end can exceed the width.
     let fit = |line: &str| if line.starts_with("  ") { wrapped(line) } else { line.trim_end().to_owned() };
     text.lines().map(fit).collect::<Vec<_>>().join("\n") + "\n"
 }
@@ -58,8 +58,9 @@ fn line(section: &Section, widths: &[usize]) -> String {
     text + "\n"
 }
 
-/// The measured rules of a section that the first discipline, alone under study, misses, or of which the runs cannot tell.
-fn with(holds: Option<bool>, section: &Section, card: &Card) -> Option<String> {
+/// If a single discipline is under study: the section's rules that it misses (`Some(false)`) or that its runs leave
+/// undecided (`None`).
+fn rules_with(holds: Option<bool>, section: &Section, card: &Card) -> Option<String> {
     let row: &Row = section.rows.first().filter(|_| card.subjects == 1)?;
     let such = section.rules.iter().zip(&row.cells).filter(|(_, cell)| cell.value.is_some() && cell.holds == holds);
     let each: Vec<String> = such

@@ -1,4 +1,4 @@
-//! A table with a row for each congestion control, where several share a link.
+//! A table with one row per congestion control, if several share a link.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::controls::by_control;
 use crate::format::known;
 use crate::grid::{Grid, Table};
 
-/// The rows of a table by congestion control: what each gets, and how long its packets wait. `controls` are the classes whose
-/// flows have one control each; empty text unless two controls differ.
+/// A table's rows split by congestion control: goodput of each, and delay of its packets. `controls` are the classes
+/// whose flows all have the same control; empty text unless two classes differ.
 pub(super) fn controls(grid: &Grid, table: &Table, controls: &BTreeMap<String, String>, screen: Screen) -> String {
     let Some(found) = by_control(grid, table, controls) else { return String::new() };
     let headings: Vec<String> =

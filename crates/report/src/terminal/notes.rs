@@ -1,11 +1,11 @@
-//! The notes below a table, as text.
+//! Notes below a table.
 
 use aqmkit_results::Results;
 
 use super::Screen;
 use crate::notes::notes as all;
 
-/// The notes on the results, each on lines of its own; empty without notes.
+/// Notes on the results, each on lines of its own; empty without notes.
 #[must_use]
 pub fn notes(results: &Results, screen: impl Into<Screen>) -> String {
     let screen = screen.into();

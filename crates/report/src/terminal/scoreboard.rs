@@ -8,7 +8,7 @@ use super::screen::{Screen, drawn, head, number};
 use crate::scoreboard::{Line, lines, met_of, notes};
 use crate::studies::{Study, studies};
 
-/// The meaning of the columns, shown below the table.
+/// Explains the columns, below the table.
 const LEGEND: &str = "\
 Each number counts cells: rows, or the combinations that a row is judged in.
 measured                a discipline was run, and the row is missed where the scheme is taken away
@@ -19,7 +19,7 @@ setting                 how the paper set up its experiment
 undecided               the 95 % interval over the runs reaches over the limit
 calculation, by hand    a formula evaluated; by hand: worked for a case that the paper does not print";
 
-/// One row for each source of these experiments, and the totals; then the skill of their tables, and a line for each study.
+/// One row per source of these experiments, and the totals; then the skill of their tables, and one line per study.
 #[must_use]
 pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -41,7 +41,7 @@ pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String
     format!("{}\n{}\n{notes}{}{}", drawn(table), legend(screen), skill(&shown, screen), summary(experiments, screen))
 }
 
-/// The heading of a column in short lines: all columns together fit a terminal of 100 characters.
+/// A column's heading split into short lines, so that all columns fit a terminal of 100 characters.
 fn stacked(standing: Standing) -> String {
     let breaks = [
         ("does not discriminate", "does not\ndiscrim-\ninate"),
@@ -51,19 +51,19 @@ fn stacked(standing: Standing) -> String {
     breaks.into_iter().fold(standing.words().to_owned(), |words, (whole, broken)| words.replacen(whole, broken, 1))
 }
 
-/// The legend, wrapped to the width.
+/// The legend, wrapped to the screen's width.
 fn legend(screen: Screen) -> String {
     let options = Options::new(screen.width).subsequent_indent("                        ");
     LEGEND.lines().map(|line| fill(line, options.clone())).collect::<Vec<_>>().join("\n")
 }
 
-/// The cells of tables that vary and of flat ones that are met, and that the best constant of each would meet.
+/// Numbers of met cells in tables that vary and in flat ones, and of cells that the best constant would meet.
 fn skill(lines: &[&Line], screen: Screen) -> String {
     let varying = of_tables(lines, "tables that vary", |line| &line.skill, screen);
     format!("{varying}{}", of_tables(lines, "flat tables", |line| &line.flat, screen))
 }
 
-/// One row for each source; the correlations of flat tables mean nothing.
+/// One row per source. Correlations of flat tables are meaningless.
 fn of_tables(lines: &[&Line], title: &str, of: impl Fn(&Line) -> &Overall, screen: Screen) -> String {
     let with: Vec<&&Line> = lines.iter().filter(|line| of(line).tables > 0).collect();
     if with.is_empty() {
@@ -85,7 +85,7 @@ fn of_tables(lines: &[&Line], title: &str, of: impl Fn(&Line) -> &Overall, scree
     format!("\n{}\n", drawn(table))
 }
 
-/// What comes out of each study, in a line.
+/// One line per study.
 fn summary(experiments: &[&Results], screen: Screen) -> String {
     let options = Options::new(screen.width).subsequent_indent("  ");
     let line = |study: Study| fill(&format!("{}: {}", study.name, study.outcome), options.clone());

@@ -1,4 +1,4 @@
-//! The properties of the terminal.
+//! Properties of the terminal.
 
 use std::io::IsTerminal;
 
@@ -6,10 +6,10 @@ use aqmkit_results::Verdict;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table};
 
-/// The width of tables, and whether they are coloured.
+/// Width of tables, and whether to colour them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Screen {
-    /// Width in columns of text.
+    /// In characters.
     pub width: usize,
     /// Whether to use colours and bold type.
     pub color: bool,
@@ -23,8 +23,8 @@ impl From<usize> for Screen {
 }
 
 impl Screen {
-    /// The terminal that standard output goes to. Plain, and 100 columns wide, when it goes elsewhere; plain
-    /// also when `NO_COLOR` is set.
+    /// The terminal that standard output goes to. If it goes elsewhere: plain and 100 columns wide; plain also if
+    /// `NO_COLOR` is set.
     #[must_use]
     pub fn of_stdout() -> Self {
         if !std::io::stdout().is_terminal() {
@@ -56,7 +56,7 @@ impl Screen {
     }
 }
 
-/// The table as text, with an additional space between columns.
+/// The table as text, with additional space between columns.
 #[must_use]
 pub fn drawn(mut table: Table) -> String {
     for column in table.column_iter_mut() {
@@ -70,7 +70,7 @@ pub fn head(text: impl ToString, alignment: CellAlignment) -> Cell {
     Cell::new(text).set_alignment(alignment).add_attribute(Attribute::Bold)
 }
 
-/// A cell that holds a number.
+/// A cell with a number.
 pub fn number(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }

@@ -15,8 +15,8 @@ use crate::grid::{Grid, Group, Table};
 /// Spaces around the text of a cell.
 const PADDING: usize = 2;
 
-/// One table for each combination and window, with the means over the repeats, and the meanings of the terms. It has as
-/// many columns as fit, the most important first.
+/// One table per combination and window, with means over the repeats, and explanations of the terms. It has as many
+/// columns as fit, the most important first.
 #[must_use]
 pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -36,8 +36,8 @@ pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
     text
 }
 
-/// One screen of an experiment with several tables: what it asks, one of them, and how many more
-/// tables there are. An experiment with one table has it as [`summary`] prints it.
+/// One screen for an experiment with several tables: its question, one table, and the number of other tables. An
+/// experiment with one table is printed as by [`summary`].
 #[must_use]
 pub fn first_screen(results: &Results, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -64,7 +64,7 @@ pub fn first_screen(results: &Results, screen: impl Into<Screen>) -> String {
     text
 }
 
-/// What distinguishes the tables, in words: `other mix and window`.
+/// What distinguishes the tables: `other mix and window`.
 fn others(grid: &Grid) -> String {
     let axes = grid.groups.iter().flat_map(|group| &group.labels).map(|(axis, _)| axis.as_str());
     let mut named: Vec<&str> = Vec::new();
@@ -100,7 +100,7 @@ fn with_answer(
     text
 }
 
-/// What was run: link, traffic, hosts, times and seeds; empty for results that do not say.
+/// The settings: link, traffic, hosts, times and seeds; empty for results without settings.
 fn setting(results: &Results, grid: &Grid, screen: Screen) -> String {
     if results.setting.is_empty() {
         return String::new();
@@ -130,18 +130,18 @@ fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String
         let cells = shown
             .iter()
             .map(|column| number(known(row.metrics.get(&column.path), column.kind.factor, column.decimals)));
-        let limit = (!grid.queues.is_empty()).then(|| number(held(grid, &row.label)));
+        let limit = (!grid.queues.is_empty()).then(|| number(queue_limit(grid, &row.label)));
         lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(limit).chain(cells));
     }
     drawn(lines)
 }
 
 /// The queue limit of a row; a dash for a discipline without a single limit.
-fn held<'a>(grid: &'a Grid, label: &str) -> &'a str {
+fn queue_limit<'a>(grid: &'a Grid, label: &str) -> &'a str {
     grid.queues.get(label).map_or("–", String::as_str)
 }
 
-/// Text with empty lines above it, aligned to the bottom of a heading of this height.
+/// Text with empty lines above, aligned to the bottom of a heading of this height.
 fn lowered(text: &str, height: usize) -> String {
     format!("{}{text}", " \n".repeat(height.saturating_sub(text.lines().count())))
 }
@@ -150,7 +150,7 @@ fn heading(column: &Column) -> String {
     format!("{}\n{}", column.head, column.kind.unit).trim_end().to_owned()
 }
 
-/// The columns of lowest rank that fit into the remaining width, in the order of the table.
+/// Columns with the lowest ranks that fit the remaining width, in display order.
 pub(crate) fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> {
     let labels = grid.rows().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let mut left = width.saturating_sub(labels.max(grid.row_name().chars().count()) + PADDING + queue_width(grid));
@@ -168,9 +168,9 @@ pub(crate) fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&
     chosen.into_iter().map(|place| &all[place]).collect()
 }
 
-/// The width of the column with queue limits.
+/// Width of the column with queue limits.
 fn queue_width(grid: &Grid) -> usize {
-    let widest = grid.rows().map(|row| held(grid, &row.label).chars().count()).max().unwrap_or(0);
+    let widest = grid.rows().map(|row| queue_limit(grid, &row.label).chars().count()).max().unwrap_or(0);
     if grid.queues.is_empty() { 0 } else { widest.max(LIMIT.0.len()) + PADDING }
 }
 

@@ -10,8 +10,8 @@ use textwrap::{Options, fill};
 use super::screen::{Screen, drawn, head, mark, number};
 use crate::verdict::{Tally, explained, measured, tolerance};
 
-/// One row for each published value, with the measured value in the same unit, and below the table a note on each miss.
-/// Published tables have one row each.
+/// One row per published value, with the measured value in the same unit, and a note on each miss below the table. A
+/// published table has a single row.
 #[must_use]
 pub fn verdicts(results: &Results, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -27,7 +27,7 @@ pub fn verdicts(results: &Results, screen: impl Into<Screen>) -> String {
     text
 }
 
-/// One line for all published values: how many are met.
+/// One line for all published values: the number of met ones.
 #[must_use]
 pub fn tally(results: &Results, screen: impl Into<Screen>) -> String {
     let all = Tally::of_rows(&results.expectations);
@@ -47,7 +47,7 @@ pub fn tally(results: &Results, screen: impl Into<Screen>) -> String {
     format!("{}\n", fill(&format!("{text}; --explain lists each, the report says why."), width))
 }
 
-/// One line for each published table: the number of cells that are met.
+/// One line per published table: the number of met cells.
 fn tables(results: &Results, screen: Screen) -> String {
     let by_id: BTreeMap<&str, &Expectation> = results.expectations.iter().map(|row| (row.id.as_str(), row)).collect();
     let mut table = screen.table();

@@ -1,4 +1,4 @@
-//! The page of a report card.
+//! The page and the terminal output of a report card.
 
 use aqmkit_report::html::card_skeleton;
 use aqmkit_report::terminal;

@@ -1,4 +1,4 @@
-//! What the page holds.
+//! The contents of the HTML page.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use aqmkit_results::{Agreement, Curve, Figure, FigureKind, Law, Overlay, Player,
 
 use crate::synthetic::{Study, study};
 
-/// The page without styles, scripts and the numbers of plots.
+/// The page without styles, scripts and plot data.
 fn bare(page: &str) -> String {
     let mut text = page.to_owned();
     for (open, close) in
@@ -29,7 +29,7 @@ fn bare(page: &str) -> String {
     text
 }
 
-/// A page, whose headings leave no level out: readers of the screen move by them.
+/// Renders the page, and checks that it skips no level of headings: screen readers navigate by them.
 fn page_of(study: &Study) -> String {
     let page = skeleton(&ReportInput::new(&study.results, &study.runs())).unwrap();
     let mut above = 0;
@@ -41,7 +41,7 @@ fn page_of(study: &Study) -> String {
     page
 }
 
-/// The descriptions of all plots.
+/// The JSON of all plots.
 fn plots(page: &str) -> Vec<serde_json::Value> {
     let pieces = page.split("<script type=\"application/json\">").skip(1);
     pieces.map(|piece| serde_json::from_str(piece.split_once("</script>").unwrap().0).unwrap()).collect()
@@ -53,7 +53,7 @@ fn skeleton_of_a_study() {
     study.runs.truncate(4);
     study.results.axes[0].labels.truncate(2);
     study.results.runs.truncate(8);
-    // Names that the catalogue does not have, whose texts are not this page's.
+    // Use names that are not in the catalogue, so that the snapshot does not contain the catalogue's texts.
     let entries = study.results.runs.iter_mut().map(|entry| &mut entry.labels);
     for labels in entries.chain(study.runs.iter_mut().map(|(of_run, _)| of_run)) {
         labels.insert("aqm".into(), format!("my-{}", labels["aqm"]));
@@ -84,7 +84,8 @@ fn simulated_and_live_stand_side_by_side() {
     assert_eq!(rows, ["met", "missed"]);
 }
 
-/// Of many combinations and windows, one is shown with its answer and picture, and the others beside it in small; the rest is folded.
+/// With many combinations and windows, one is shown with its answer and plot, the others as small plots; the rest is
+/// folded.
 #[test]
 fn of_many_combinations_one_is_shown() {
     let few = page_of(&study(2, 1));
@@ -98,7 +99,7 @@ fn of_many_combinations_one_is_shown() {
     assert_eq!(many.matches("<summary><h3>").count(), 2 + 5, "two combinations and five disciplines");
 }
 
-/// Of two equal numbers in a column neither is better than the other.
+/// Of two equal displayed numbers in a column, neither is marked as better.
 #[test]
 fn numbers_that_look_the_same_are_equally_good() {
     let mut study = study(1, 2);
@@ -115,7 +116,7 @@ fn numbers_that_look_the_same_are_equally_good() {
     assert_eq!(table.matches("title=\"worst in this column\"><b>58.0</b>").count(), 1, "{table}");
 }
 
-/// A class for each of two controls: both have a row under each discipline.
+/// With one class per congestion control, each discipline has a row for each.
 #[test]
 fn each_congestion_control_has_a_row() {
     let mut study = study(1, 2);
@@ -126,7 +127,7 @@ fn each_congestion_control_has_a_row() {
     let (_, table) = page.split_once(">control</th>").unwrap();
     let (table, _) = table.split_once("</table>").unwrap();
     assert_eq!((table.matches("cubic (tcp)").count(), table.matches("prague (multimedia)").count()), (5, 5));
-    // The queue delay of CBT: 29 ms, of multimedia nine tenths of it.
+    // The queue delay of CBT is 29 ms, that of multimedia nine tenths of it.
     let (_, cbt) = table.split_once("</i>cbt</th>").unwrap();
     let (_, prague) = cbt.split_once("prague (multimedia)").unwrap();
     assert!(
@@ -135,7 +136,7 @@ fn each_congestion_control_has_a_row() {
     );
 }
 
-/// The means are 50 and 60, but the differences of the pairs are -40 and 60.
+/// The means are 50 and 60, but the paired differences are -40 and 60.
 #[test]
 fn what_chance_explains_has_no_mark() {
     let marks = |repeats: usize, values: &dyn Fn(&str, &str) -> f64| {
@@ -241,7 +242,8 @@ fn hostile_text_stays_text() {
     assert!(names.iter().any(|name| name.contains("&lt;script&gt;")));
 }
 
-/// Any run can be chosen; the page of `aqmkit play` is inside the report where both have room, and what cannot be opened says why.
+/// Any run can be chosen; the page of `aqmkit play` is embedded if it fits, and runs that cannot be opened have a
+/// reason.
 #[test]
 fn a_report_chooses_a_run_for_the_player() {
     let study = study(1, 2);
@@ -327,7 +329,7 @@ fn plots_have_one_colour_for_each_discipline() {
     assert_eq!(colours.len(), 5);
 }
 
-/// Five disciplines in each of two windows, the shortest delay at the right.
+/// Five disciplines in each of two windows, with the shortest delay on the right.
 #[test]
 fn operating_points_are_plotted_for_every_window() {
     let page = page_of(&study(1, 2));
@@ -397,7 +399,7 @@ fn an_axis_of_several_units_is_plotted_in_one() {
     let plots = plots(&page_of(&study));
     let found: Vec<_> = plots.iter().filter(|plot| plot["layout"]["xaxis"]["title"]["text"] == "mix, kbit").collect();
     let x = |trace: &serde_json::Value| serde_json::from_value::<Vec<f64>>(trace["x"].clone()).unwrap();
-    // The figure that is asked for and the plot along the sweep, in each window.
+    // The requested figure and the plot along the sweep, in each window.
     assert_eq!(found.len(), 4);
     for plot in &found {
         assert_eq!(x(&plot["data"][0]), [500.0, 2e3, 20e3, 1e6]);
@@ -471,7 +473,7 @@ fn predictions_are_drawn_where_they_belong() {
     assert_eq!((&lines[0]["showlegend"], &lines[1]["showlegend"]), (&true.into(), &false.into()));
 }
 
-/// Two rows, two columns, a cell that is not there; one of the three is missed.
+/// Two rows, two columns, one cell absent; one of the three cells is missed.
 fn tabled() -> Study {
     let mut study = study(1, 1);
     let cell = |row: &str, column: &str, place: usize| TableCell {

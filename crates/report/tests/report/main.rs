@@ -1,4 +1,4 @@
-//! Terminal tables and the page, on results that were made up.
+//! Terminal tables and HTML pages of made-up results.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, and so may what helps it")]
 

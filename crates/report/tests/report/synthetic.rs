@@ -1,4 +1,4 @@
-//! Results that look like those of a study of five disciplines, without running it.
+//! Made-up results that look like a study of five disciplines.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -9,15 +9,15 @@ use aqmkit_measure::output::{
 };
 use aqmkit_results::{Axis, Basis, Cells, Entry, Expectation, Fact, Results, RunData, WithoutScheme};
 
-/// What a discipline does to the three classes, roughly.
+/// Rough effects of a discipline on the three classes.
 struct Manner {
     name: &'static str,
-    /// Throughput of TCP and multimedia under the blast, in Mbit/s.
+    /// Throughput of TCP and multimedia during the blast, in Mbit/s.
     tcp: f64,
     multimedia: f64,
-    /// Mean delay in the queue, in milliseconds.
+    /// Mean queue delay in milliseconds.
     delay: f64,
-    /// Multimedia packets lost per second by one flow.
+    /// Multimedia packets that one flow loses per second.
     lost: f64,
     /// Complete and playable frames per second.
     frames: (f64, f64),
@@ -39,7 +39,7 @@ const MIXES: [&str; 4] = ["HTTP+Proshare", "HTTP+MPEG", "BULK+Proshare", "BULK+M
 const WINDOWS: [(&str, f64, f64); 2] = [("multimedia", 37.0, 88.0), ("blast", 98.0, 135.0)];
 const LENGTH_S: usize = 240;
 
-/// A number in `[-1, 1)` that follows from its arguments.
+/// A pseudo-random number in `[-1, 1)` that depends only on the arguments.
 fn noise(seed: usize, step: usize) -> f64 {
     let mut bits =
         (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (step as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -48,7 +48,7 @@ fn noise(seed: usize, step: usize) -> f64 {
     (bits % 20_000) as f64 / 10_000.0 - 1.0
 }
 
-/// Results and the runs they are of.
+/// Results, and the runs behind them.
 pub(crate) struct Study {
     pub(crate) results: Results,
     pub(crate) runs: Vec<(BTreeMap<String, String>, Output)>,
@@ -60,7 +60,7 @@ impl Study {
     }
 }
 
-/// A study of all disciplines with so many mixes and repeats.
+/// A study of all disciplines with this number of mixes and repeats.
 pub(crate) fn study(mixes: usize, repeats: usize) -> Study {
     let axes =
         vec![axis("aqm", MANNERS.iter().map(|manner| manner.name)), axis("mix", MIXES.iter().take(mixes).copied())];

@@ -1,4 +1,4 @@
-//! What the terminal shows.
+//! Terminal output.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn summary_fits_160_columns() {
     insta::assert_snapshot!(text);
 }
 
-/// One table of several, the question above it; all of an experiment that has one.
+/// An experiment with several tables shows its question and one table; an experiment with one table shows all of it.
 #[test]
 fn the_first_screen_has_one_table() {
     let study = study(2, 2);

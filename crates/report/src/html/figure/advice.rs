@@ -1,4 +1,4 @@
-//! The pictures of an advice.
+//! Figures of an advice.
 
 use aqmkit_results::advice::{Advice, Finalist, Tried};
 use serde_json::{Value, json};
@@ -8,19 +8,19 @@ use super::plot::{Figure, Plot, literal, merged, titled};
 use super::scale::{LEAST_RATES, linear};
 use crate::format::{rate_unit, rounded, significant};
 
-/// The height of a picture of points, in pixels.
+/// Height of a scatter plot in pixels.
 const HEIGHT: usize = 360;
-/// The height of a line of the picture of factors.
+/// Height of a row in the plot of factors, in pixels.
 const LINE: usize = 34;
-/// The colour of disciplines that did not come far.
+/// Colour of disciplines that are not finalists.
 const OTHERS: &str = "#9aa5b088";
 
-/// The quantity that is drawn against the delay.
+/// The metric on the y axis, against queue delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::html) enum Against {
-    /// The goodput of all traffic.
+    /// Goodput of all traffic.
     Goodput,
-    /// The time of a web page.
+    /// Completion time of a web page.
     Page,
 }
 
@@ -40,8 +40,8 @@ impl Against {
     }
 }
 
-/// Everything that was tried, and the line of those that nothing dominates. Delays fall to the right and page times upwards, so that the better
-/// corner is the upper right one. `swatches` are those of the disciplines that were compared at the end.
+/// All candidates, and the Pareto front. Delays fall to the right and page times upwards, so that the upper right
+/// corner is the best. `swatches` are those of the finalists.
 pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Against) -> Option<Figure> {
     let points: Vec<(&Tried, f64, f64)> = advice
         .tried
@@ -55,7 +55,7 @@ pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Agai
     let (unit, factor) = if against == Against::Goodput { rate_unit(most) } else { ("ms", 1.0) };
     let mut plot = frame(HEIGHT);
     let discipline = |tried: &Tried| advice.disciplines.get(tried.discipline).map_or("", String::as_str);
-    // Those of one discipline, or of all that did not come far.
+    // Points of one discipline, or of all disciplines that are not finalists.
     let is_of = |tried: &Tried, swatch: Option<&Swatch>| match swatch {
         Some(swatch) => discipline(tried) == swatch.label,
         None => !swatches.iter().any(|known| known.label == discipline(tried)),
@@ -84,7 +84,7 @@ pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Agai
     let mut best: Vec<&(&Tried, f64, f64)> = points.iter().filter(|(tried, ..)| against.is_best(tried)).collect();
     best.sort_by(|a, b| a.1.total_cmp(&b.1));
     for (tried, x, y) in &best {
-        plot.say(format!("{}: {} ms, {} {unit}", tried.label, significant(*x, 3), significant(y * factor, 3)));
+        plot.describe(format!("{}: {} ms, {} {unit}", tried.label, significant(*x, 3), significant(y * factor, 3)));
     }
     let (x, y): (Vec<f64>, Vec<f64>) = best.iter().map(|(_, x, y)| (rounded(*x), rounded(y * factor))).unzip();
     plot.scatter(json!({"x": x, "y": y, "mode": "lines", "line": {"color": "#7a8794", "width": 1.2, "dash": "dot", "shape": "hv"}, "hoverinfo": "skip"}));
@@ -111,7 +111,7 @@ pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Agai
     )))
 }
 
-/// By which factor each finalist is worse, with its interval.
+/// Factors by which each finalist is worse than the best, with intervals.
 pub(in crate::html) fn factors(finalists: &[Finalist], names: &[String], swatches: &[Swatch]) -> Option<Figure> {
     let with: Vec<(usize, &Finalist)> =
         finalists.iter().enumerate().filter(|(_, finalist)| finalist.worse.is_some()).collect();
@@ -129,7 +129,7 @@ pub(in crate::html) fn factors(finalists: &[Finalist], names: &[String], swatche
             significant(worse.low, 3),
             significant(worse.high, 3)
         );
-        plot.say(format!("{name}: {words}"));
+        plot.describe(format!("{name}: {words}"));
         let bars = json!({"type": "data", "symmetric": false, "array": [rounded(worse.high - worse.mean)], "arrayminus": [rounded(worse.mean - worse.low)], "color": color, "thickness": 1.6, "width": 6});
         plot.scatter(json!({"x": [rounded(worse.mean)], "y": [literal(name)], "mode": "markers", "marker": {"color": color, "size": 9}, "error_x": bars, "hovertext": format!("<b>{}</b><br>{words}", literal(name)), "hoverinfo": "text"}));
     }

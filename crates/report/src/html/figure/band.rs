@@ -1,4 +1,4 @@
-//! Means over runs with different seeds, and bands of their 95 % intervals.
+//! Means over runs with different seeds, with bands for their 95 % intervals.
 
 use aqmkit_results::Stat;
 use serde_json::{Value, json};
@@ -7,16 +7,16 @@ use super::palette::Swatch;
 use super::plot::{literal, merged};
 use crate::format::rounded;
 
-/// A quantity at successive places: the mean over the runs, and the 95 % interval of it.
+/// A curve: mean over the runs and its 95 % interval at each point.
 pub(super) struct Band {
     pub(super) mean: Vec<f64>,
-    /// The ends of the interval; `None` where fewer than two runs have a value.
+    /// Ends of the interval; `None` where fewer than two runs have a value.
     ends: Vec<Option<(f64, f64)>>,
 }
 
 impl Band {
-    /// The mean and the interval at each place. Runs may be of different length and have gaps (NaN). An interval stays
-    /// within `limits`, those of the quantity.
+    /// Computes mean and interval at each point. Runs can differ in length and have gaps (NaN). `limits` is the range
+    /// of the metric; intervals are cut to it.
     pub(super) fn of(runs: &[Vec<f64>], limits: (f64, f64)) -> Band {
         let length = runs.iter().map(Vec::len).max().unwrap_or(0);
         let mut band = Band { mean: Vec::with_capacity(length), ends: Vec::with_capacity(length) };
@@ -32,20 +32,20 @@ impl Band {
         band
     }
 
-    /// The same with nothing below `lowest`, for a logarithmic axis.
+    /// A copy with all values raised to at least `lowest`, for a logarithmic axis.
     pub(super) fn raised(&self, lowest: f64) -> Band {
         let ends = self.ends.iter().map(|ends| ends.map(|(low, high)| (low.max(lowest), high.max(lowest))));
-        // The larger of NaN and a number would be the number.
+        // f64::max would turn NaN into `lowest`.
         let mean = self.mean.iter().map(|x| if x.is_nan() { *x } else { x.max(lowest) });
         Band { mean: mean.collect(), ends: ends.collect() }
     }
 
-    /// The part from one place to before another.
+    /// The points from index `from` to before index `to`.
     pub(super) fn between(&self, from: usize, to: usize) -> Band {
         Band { mean: self.mean[from..to].to_vec(), ends: self.ends[from..to].to_vec() }
     }
 
-    /// The band over these places as a filled polygon, one for each stretch without gaps; `None` without intervals.
+    /// The band as a filled polygon, one per stretch without gaps; `None` without intervals.
     pub(super) fn trace(&self, at: &[f64], swatch: &Swatch, keys: Value) -> Option<Value> {
         let points: Vec<Option<(f64, f64, f64)>> =
             at.iter().zip(&self.ends).map(|(at, ends)| ends.map(|(low, high)| (*at, low, high))).collect();
@@ -82,7 +82,7 @@ mod tests {
         Swatch { label: "red".to_owned(), color: "#000000", round: 0 }
     }
 
-    /// Mean 2 and deviation 1 of three runs: t of two degrees of freedom is 4.3027, so 2 ± 2.484.
+    /// Three runs with mean 2 and standard deviation 1: t with two degrees of freedom is 4.3027, so 2 ± 2.484.
     #[test]
     fn a_band_is_the_interval_of_the_mean_within_limits() {
         let band = Band::of(&[vec![1.0], vec![2.0], vec![3.0]], (f64::MIN, f64::MAX));

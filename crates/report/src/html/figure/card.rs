@@ -1,4 +1,4 @@
-//! The pictures of a report card.
+//! Figures of a report card.
 
 use aqmkit_results::card::{Cloud, Lines, Picture};
 use serde_json::{Value, json};
@@ -8,18 +8,18 @@ use super::plot::{self, Figure, Plot, in_words, literal, merged, titled};
 use super::scale::{self, LEAST_DELAYS, LEAST_RATES};
 use crate::format::{rate_unit, rounded, significant};
 
-/// The height of a picture, in pixels.
+/// Height of a figure in pixels.
 const HEIGHT: usize = 250;
-/// The margins: a picture has no headings.
+/// Margins in pixels; the figures have no headings.
 const MARGIN: (usize, usize, usize, usize) = (10, 46, 52, 10);
-/// The number of corners of a drawn ellipse.
+/// Number of points of a drawn ellipse.
 const CORNERS: usize = 48;
-/// The shortest delay on a logarithmic axis, in milliseconds.
+/// Shortest delay on a logarithmic axis, in milliseconds.
 const SHORTEST: f64 = 0.05;
-/// With more lines, points are drawn instead of bars.
+/// Maximum number of lines that are drawn as bars.
 const MOST_BARS: usize = 8;
 
-/// A picture in the colours of the disciplines; `None` if it has no points.
+/// Draws a figure in the disciplines' colours; `None` if it has no points.
 pub(in crate::html) fn card(picture: &Picture, swatches: &[Swatch], label: &str) -> Option<Figure> {
     match picture {
         Picture::Plane(clouds) => plane(clouds, swatches, label),
@@ -36,7 +36,7 @@ fn empty() -> Plot {
     plot
 }
 
-/// The mean and the covariance of a cloud: of the logarithm of the delay, and of the goodput.
+/// Mean and covariance of a cloud of points (log delay, goodput).
 struct Spread {
     delay: f64,
     goodput: f64,
@@ -60,8 +60,7 @@ impl Spread {
         })
     }
 
-    /// The ellipse of one standard deviation of the normal distribution with these moments, as points of delay in
-    /// milliseconds and goodput.
+    /// The one-sigma ellipse of the normal distribution with these moments, as points (delay in milliseconds, goodput).
     fn ellipse(&self) -> Vec<(f64, f64)> {
         // The Cholesky factor of the covariance maps the unit circle to the ellipse.
         let a = self.variances.0.sqrt();
@@ -75,7 +74,7 @@ impl Spread {
     }
 }
 
-/// Goodput against queue delay; delays fall to the right, so the best corner is the upper right one.
+/// Goodput against queue delay. Delays fall to the right, so that the upper right corner is the best.
 fn plane(clouds: &[Cloud], swatches: &[Swatch], label: &str) -> Option<Figure> {
     let spreads: Vec<(&Cloud, Spread)> = clouds.iter().filter_map(|cloud| Some((cloud, Spread::of(cloud)?))).collect();
     let most = spreads.iter().map(|(_, spread)| spread.goodput).fold(0.0, f64::max);
@@ -91,7 +90,7 @@ fn plane(clouds: &[Cloud], swatches: &[Swatch], label: &str) -> Option<Figure> {
         let name = named(&swatch.label, &cloud.name);
         let (delay, goodput) = (10_f64.powf(spread.delay), spread.goodput * factor);
         let words = format!("{} ms, {} {unit}", significant(delay, 3), significant(goodput, 3));
-        plot.say(format!("{name}: {words}"));
+        plot.describe(format!("{name}: {words}"));
         let (x, y): (Vec<f64>, Vec<f64>) =
             spread.ellipse().into_iter().map(|(x, y)| (rounded(x), rounded(y * factor))).unzip();
         plot.scatter(json!({
@@ -124,9 +123,9 @@ fn over(lines: &Lines, swatches: &[Swatch], label: &str, bars: bool) -> Option<F
         let swatch = swatches.get(line.discipline)?;
         let name = named(&swatch.label, &line.name);
         let (x, y): (Vec<f64>, Vec<f64>) = line.points.iter().map(|(x, y)| (*x, rounded(*y))).unzip();
-        plot.say(in_words(&lines.y, &name, y.iter().copied()));
+        plot.describe(in_words(&lines.y, &name, y.iter().copied()));
         let keys = json!({"x": x, "y": y, "name": literal(&name), "hovertemplate": format!("<b>{}</b><br>%{{y:.3~g}}<extra></extra>", literal(&name))});
-        // Lines of one discipline differ in width.
+        // The first line of a discipline is thicker than the others.
         let strength = if line.name.is_empty() || i == 0 { 1.0 } else { 0.5 };
         if as_bars {
             let bar = json!({"type": "bar", "opacity": strength, "marker": {"color": swatch.color}});
@@ -160,7 +159,7 @@ fn scale(on_logarithmic: bool) -> Value {
     if on_logarithmic { logarithmic() } else { json!({"rangemode": "tozero", "nticks": 5}) }
 }
 
-/// A logarithmic axis with a tick at each 1, 2 and 5.
+/// A logarithmic axis with ticks at 1, 2 and 5.
 fn logarithmic() -> Value {
     let ticks: Vec<f64> = (-3..5).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power))).collect();
     json!({"type": "log", "tickvals": ticks, "ticktext": ticks.iter().map(|tick| significant(*tick, 1)).collect::<Vec<_>>()})
@@ -176,7 +175,7 @@ mod tests {
 
     #[test]
     fn an_ellipse_is_one_standard_deviation_around_the_mean() {
-        // Delays of 1 and 100 ms and goodputs of 2 and 4, together: a line through both, its middle at 10 ms and 3.
+        // Delays of 1 and 100 ms and goodputs of 2 and 4, perfectly correlated: a line whose middle is at 10 ms and 3.
         let cloud = Cloud { discipline: 0, name: String::new(), points: vec![(1.0, 2.0), (100.0, 4.0)] };
         let spread = Spread::of(&cloud).unwrap();
         assert_eq!((spread.delay, spread.goodput), (1.0, 3.0));
@@ -184,7 +183,7 @@ mod tests {
         let (right, left) = (corners[0], corners[CORNERS / 2]);
         assert!((right.0 - 100.0).abs() < 1e-9 && (right.1 - 4.0).abs() < 1e-9, "{right:?}");
         assert!((left.0 - 1.0).abs() < 1e-9 && (left.1 - 2.0).abs() < 1e-9, "{left:?}");
-        // Without any spread it is a point.
+        // Without variance the ellipse is a point.
         let still = Cloud { points: vec![(10.0, 3.0); 3], ..cloud };
         assert!(Spread::of(&still).unwrap().ellipse().iter().all(|(x, y)| (x - 10.0).abs() < 1e-9 && *y == 3.0));
     }

@@ -1,4 +1,4 @@
-//! Cumulative distributions, and their complements on a logarithmic axis for the tail.
+//! Cumulative distributions (CDF), and their complements (CCDF) on a logarithmic axis for the tail.
 
 use aqmkit_measure::metric::Metric;
 use aqmkit_measure::output::{Distribution, Output};
@@ -11,13 +11,13 @@ use super::scale::{SHORTEST, Ticks, round_below};
 use super::series::Line;
 use crate::columns::passes_elsewhere;
 
-/// The height of a figure, in pixels.
+/// Height of a figure in pixels.
 const HEIGHT: usize = 400;
 
-/// About the most ticks of the axis of values.
+/// Approximate maximum of ticks on the x axis.
 const MOST_TICKS: usize = 5;
 
-/// One figure for each quantity that has a distribution in this window.
+/// One figure per metric with a distribution in this window.
 pub(in crate::html) fn curves(window: &str, runs: &[Line<'_>]) -> Vec<Figure> {
     let mut quantities: Vec<&str> = Vec::new();
     for output in runs.iter().flat_map(|run| &run.outputs) {
@@ -36,16 +36,16 @@ fn is_delay(quantity: &str) -> bool {
     quantity.starts_with("classes.") && quantity.ends_with(".queue_delay_ms")
 }
 
-/// Whether it is a delay at the measured link of a class whose data does not cross that link.
+/// Whether the delay is that of acknowledgements: a class whose data does not cross the measured link.
 fn is_of_acknowledgements(quantity: &str, output: &Output) -> bool {
     let class = quantity.strip_prefix("classes.").and_then(|rest| rest.split('.').next()).unwrap_or("");
     let mut stats = output.windows.iter().filter_map(|window| window.classes.get(class));
     is_delay(quantity) && stats.any(|found| passes_elsewhere(found.goodput_bps, found.throughput_bps))
 }
 
-/// Adds a curve and its complement; values to the left of `edge` are drawn at it.
+/// Adds a curve and its complement; values left of `edge` are drawn at it.
 fn add(plot: &mut Plot, curve: &Curve, swatch: &Swatch, edge: f64) {
-    plot.say(curve.words(&swatch.label));
+    plot.describe(curve.words(&swatch.label));
     let start = curve.values.partition_point(|value| *value < edge).saturating_sub(1);
     let at: Vec<f64> = curve.values[start..].iter().map(|value| value.max(edge)).collect();
     for (place, band) in [&curve.shares, &curve.above].into_iter().enumerate() {
@@ -54,7 +54,7 @@ fn add(plot: &mut Plot, curve: &Curve, swatch: &Swatch, edge: f64) {
         if let Some(trace) = band.trace(&at, swatch, axis.clone()) {
             plot.trace(trace);
         }
-        // No place of a logarithmic axis is that of a share of zero.
+        // A share of zero has no position on a logarithmic axis.
         let shown = |share: &f64| if place == 1 && *share <= 0.0 { Value::Null } else { json!(share) };
         let line = json!({
             "x": at,
@@ -83,7 +83,7 @@ fn figure(window: &str, quantity: &str, runs: &[Line<'_>]) -> Option<Figure> {
         return None;
     }
     let lowest = curves.iter().map(|(_, curve)| curve.low()).fold(f64::MAX, f64::min);
-    // At least a decade, so that curves that are close are not drawn far apart.
+    // At least a decade, so that close curves do not look far apart.
     let edge = round_below(lowest.min(longest / 10.0).max(SHORTEST));
     let cut = curves.iter().any(|(_, curve)| curve.values[0] < edge);
     let mut plot = arranged(&title, (edge, longest.max(10.0 * edge)), cut);
@@ -93,12 +93,12 @@ fn figure(window: &str, quantity: &str, runs: &[Line<'_>]) -> Option<Figure> {
     Some(plot.figure(format!("Distribution of {title} in window {window}")))
 }
 
-/// The name of a quantity: `tcp queue delay`.
+/// The name of a metric: `tcp queue delay`.
 fn title(quantity: &str) -> String {
     Metric::at(quantity).map_or_else(|| quantity.to_owned(), |metric| metric.words(quantity))
 }
 
-/// Two panels over one logarithmic axis of milliseconds. `cut`: shorter values are drawn at the left edge.
+/// Two panels that share a logarithmic axis of milliseconds. `cut`: shorter values are drawn at the left edge.
 fn arranged(title: &str, (edge, longest): (f64, f64), cut: bool) -> Plot {
     let gap = 0.12;
     let (upper, lower) = (domain(0, 2, gap), domain(1, 2, gap));

@@ -1,4 +1,4 @@
-//! The distribution of a quantity over runs with different seeds.
+//! The distribution of a metric over runs with different seeds.
 
 use aqmkit_measure::output::Distribution;
 use aqmkit_results::statistics::mean;
@@ -6,18 +6,18 @@ use aqmkit_results::statistics::mean;
 use super::band::Band;
 use crate::format::{rounded, significant};
 
-/// The largest number of points in a curve.
+/// Maximum number of points of a curve.
 const MOST_POINTS: usize = 120;
 
-/// The same with a band around it, which takes twice as many.
+/// Maximum with a band, which doubles the number of points.
 const MOST_WITH_BAND: usize = 50;
 
-/// So many values of all runs are looked at before a curve with a band is thinned out.
+/// Before a curve with a band is thinned out, this many values of all runs are considered.
 const MOST_CANDIDATES: usize = 400;
 
-/// The share of samples at or below each of some values, and above it: means over the runs with their intervals.
+/// CDF and CCDF at some values: means over the runs, with intervals.
 pub(super) struct Curve {
-    /// The 1st percentile, the median, the 90th and the 99th percentile, as means over the runs.
+    /// 1st, 50th, 90th and 99th percentile, as means over the runs.
     percentiles: [f64; 4],
     pub(super) values: Vec<f64>,
     pub(super) shares: Band,
@@ -25,7 +25,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// `None` if no run has a value above zero.
+    /// `None` if no run has a positive value.
     pub(super) fn of(all: &[&Distribution]) -> Option<Curve> {
         let points = || all.iter().flat_map(|found| thinned(&found.points));
         if !points().any(|(value, _)| value > 0.0) {
@@ -35,7 +35,7 @@ impl Curve {
         values.sort_by(f64::total_cmp);
         values.dedup();
         if all.len() > 1 {
-            // Every run adds its own values; as many as one has are enough.
+            // The runs have different values: take as many of all together as one run has.
             let candidates = every(&values, MOST_CANDIDATES);
             let mean =
                 |value: &f64| all.iter().map(|found| share(&found.points, *value)).sum::<f64>() / all.len() as f64;
@@ -45,7 +45,7 @@ impl Curve {
         let shares: Vec<Vec<f64>> =
             all.iter().map(|found| values.iter().map(|value| share(&found.points, *value)).collect()).collect();
         let above: Vec<Vec<f64>> = shares.iter().map(|run| run.iter().map(|share| 1.0 - share).collect()).collect();
-        // A logarithmic axis has no zero.
+        // Zero has no position on a logarithmic axis.
         let rarest = above.iter().flatten().copied().filter(|share| *share > 0.0).fold(1.0, f64::min);
         let percentile = |share: f64| mean(&all.iter().map(|found| quantile(&found.points, share)).collect::<Vec<_>>());
         let percentiles = [0.01, 0.5, 0.9, 0.99].map(percentile);
@@ -57,31 +57,31 @@ impl Curve {
         })
     }
 
-    /// The value below which a hundredth of the samples lies.
+    /// The 1st percentile.
     pub(super) fn low(&self) -> f64 {
         self.percentiles[0]
     }
 
-    /// The median, the 90th and the 99th percentile, in words.
+    /// Describes median, 90th and 99th percentile in words.
     pub(super) fn words(&self, name: &str) -> String {
         let [_, median, most, nearly_all] = self.percentiles.map(|value| significant(value, 3));
         format!("{name}: median {median} ms, 90 % below {most} ms, 99 % below {nearly_all} ms")
     }
 }
 
-/// The value that this share of the samples does not exceed.
+/// The quantile function.
 fn quantile(points: &[(f64, f64)], share: f64) -> f64 {
     let place = points.partition_point(|(_, below)| *below < share).min(points.len().saturating_sub(1));
     points.get(place).map_or(f64::NAN, |point| point.0)
 }
 
-/// The share of the samples that do not exceed `value`.
+/// The share of samples up to `value`.
 fn share(points: &[(f64, f64)], value: f64) -> f64 {
     let place = points.partition_point(|(other, _)| rounded(*other) <= value);
     place.checked_sub(1).map_or(0.0, |last| points[last].1)
 }
 
-/// Thins out the points of a curve: evenly spread ones of the body, and all of the last hundredth as far as possible.
+/// Thins out the points of a curve evenly, but keeps those of the last hundredth as far as possible.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     thinned_to(points, MOST_POINTS)
 }
@@ -93,7 +93,7 @@ fn thinned_to(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     few
 }
 
-/// About `most` of the points, including the first and the last.
+/// About `most` points at equal steps, including the first and the last.
 fn every<T: Copy>(points: &[T], most: usize) -> Vec<T> {
     let step = points.len().div_ceil(most).max(1);
     let last = points.len().saturating_sub(1);
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(thinned(&[]), []);
     }
 
-    /// At 2 ms, one run has half of its samples at or below and the other all of them: three quarters on average.
+    /// At 2 ms one run has half of its samples at or below and the other all of them: three quarters on average.
     #[test]
     fn runs_weigh_the_same() {
         let curve = Curve::of(&[&of(&[1.0, 9.0]), &of(&[2.0, 2.0, 2.0, 2.0])]).unwrap();

@@ -1,4 +1,4 @@
-//! A metric along a numeric axis, compared with formulas, on logarithmic axes.
+//! A metric along a numeric axis, compared with theoretical laws, on logarithmic axes.
 
 use aqmkit_measure::metric::Metric;
 use aqmkit_results::{Curve, Results, Ruler, Stat};
@@ -11,10 +11,10 @@ use super::responses::Shown;
 use crate::format::rounded;
 use crate::grid::{Grid, Group, Row};
 
-/// The height of a figure, in pixels.
+/// Height of a figure in pixels.
 const HEIGHT: usize = 400;
 
-/// Draws the curve of `spec` for each window; nothing if none of its runs is finished.
+/// Draws the curve of `spec` for each window; `None` if none of its runs is finished.
 pub(in crate::html) fn laws(spec: &aqmkit_results::Figure, results: &Results) -> Option<Shown> {
     let curve = spec.curve.as_ref()?;
     let axis = results.axes.iter().find(|axis| axis.name == curve.along)?;
@@ -39,7 +39,7 @@ pub(in crate::html) fn laws(spec: &aqmkit_results::Figure, results: &Results) ->
     (!grid.windows.is_empty()).then_some(Shown { swatches, figures })
 }
 
-/// The statistics of one combination, by their positions on the axis.
+/// Means of one combination, by position on the axis.
 fn means(group: &Group, window: &str, metric: &str, ruler: &Ruler) -> Vec<(f64, Stat)> {
     let rows = group.tables.iter().filter(|table| table.window == window).flat_map(|table| &table.rows);
     let point = |row: &Row| Some((ruler.at(&row.label)?, *row.metrics.get(metric)?));
@@ -58,9 +58,9 @@ fn figure(
     plot.set("xaxis", titled(&ruler.title(&curve.along), json!({"type": "log"})));
     plot.set("yaxis", titled(&named(&curve.metric), json!({"type": "log"})));
     for (mut points, swatch) in measured {
-        plot.say(in_words(&named(&curve.metric), &swatch.label, points.iter().map(|(_, stat)| stat.mean)));
+        plot.describe(in_words(&named(&curve.metric), &swatch.label, points.iter().map(|(_, stat)| stat.mean)));
         points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
-        // To a tenth of the mean at least: a logarithmic axis has no zero.
+        // Error bars end at a tenth of the mean: a logarithmic axis has no zero.
         let down = |stat: &Stat| stat.half_width().unwrap_or(0.0).min(0.9 * stat.mean.abs());
         let up: Vec<f64> = points.iter().map(|(_, stat)| rounded(stat.half_width().unwrap_or(0.0))).collect();
         let down: Vec<f64> = points.iter().map(|(_, stat)| rounded(down(stat))).collect();
@@ -73,7 +73,7 @@ fn figure(
         plot.scatter(merged(from_left(means, &swatch.label), look));
     }
     for (values, swatch) in published.iter().filter(|(values, _)| !values.is_empty()) {
-        plot.say(published::in_words(&named(&curve.metric), values, 1.0, swatch));
+        plot.describe(published::in_words(&named(&curve.metric), values, 1.0, swatch));
         plot.scatter(published::trace(values, 1.0, swatch));
     }
     for (law, dash) in curve.laws.iter().zip(["dash", "dot", "dashdot"].into_iter().cycle()) {
@@ -84,7 +84,7 @@ fn figure(
     plot.figure(title.to_owned())
 }
 
-/// A metric in words, with its unit.
+/// The label of a metric, with its unit.
 fn named(path: &str) -> String {
     let words = Metric::at(path).map(|metric| format!("{}, {}", metric.words(path), metric.unit.name));
     words.unwrap_or_else(|| path.to_owned())

@@ -1,13 +1,13 @@
-//! Places the names of points in a plot so that they cover neither each other nor another point.
+//! Places the labels of points so that they cover neither each other nor another point.
 
-/// The width of a character and the height of a line, in pixels, of names of 10 pixels.
+/// Width of a character and height of a line, in pixels, with a font of 10 pixels.
 const CHARACTER: f64 = 5.6;
 const LINE: f64 = 12.0;
-/// The radius of a point with some space around it, in pixels.
+/// Radius of a point with some space around it, in pixels.
 const RADIUS: f64 = 7.0;
 
-/// The places of a name in the order of preference: Plotly's term, and the offset of its centre from the point, in widths and
-/// heights.
+/// Positions of a label in order of preference: Plotly's name, and the offset of the label's centre from the point, in
+/// widths and heights.
 const PLACES: [(&str, f64, f64); 8] = [
     ("top center", 0.0, -1.0),
     ("bottom center", 0.0, 1.0),
@@ -18,15 +18,15 @@ const PLACES: [(&str, f64, f64); 8] = [
     ("bottom right", 1.0, 1.0),
     ("bottom left", -1.0, 1.0),
 ];
-/// How many of them are above, below or beside the point, where its bars are.
+/// The first positions are above, below and beside the point, where error bars would be.
 const ON_BARS: usize = 4;
 
 /// A rectangle in pixels: left, right, top, bottom.
 type Area = (f64, f64, f64, f64);
 
-/// A place for the name of each point, in Plotly's terms, or none where every place is taken. Points have their
-/// coordinates as fractions of the plot's width and height (in pixels), from the upper left corner; earlier ones are
-/// placed first. `bars`: points have bars in both directions, so that names stand better in a corner of them.
+/// Plotly's position for the label of each point; `None` if all positions are taken. Coordinates are fractions of the
+/// plot's width and height (in pixels), from the upper left corner. Earlier points are placed first. `bars`: points
+/// have error bars in both directions, so that labels are better diagonal to them.
 pub(super) fn places(
     points: &[(f64, f64)],
     names: &[&str],
@@ -53,10 +53,10 @@ pub(super) fn places(
     found
 }
 
-/// The area of a name beside a point.
+/// The rectangle of a label at this offset from a point.
 fn area(point: (f64, f64), name: &str, across: f64, down: f64) -> Area {
     let width = CHARACTER * name.chars().count() as f64;
-    // Beside the point, the name begins after it.
+    // A label beside a point starts after it.
     let x = point.0 + across * (width / 2.0 + RADIUS);
     let y = point.1 + down * (LINE / 2.0 + RADIUS);
     (x - width / 2.0, x + width / 2.0, y - LINE / 2.0, y + LINE / 2.0)

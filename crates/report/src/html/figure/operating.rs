@@ -11,40 +11,40 @@ use crate::columns::{self, passes_elsewhere};
 use crate::format::{ranged, rate_unit, rounded, significant};
 use crate::grid::{Grid, Row, Table};
 
-/// The height of a figure, in pixels, and of one whose many points need room for their names.
+/// Height of a figure in pixels, and of one with so many points that their labels need more space.
 const HEIGHT: usize = 380;
 const CROWDED: (usize, usize) = (12, 560);
-/// The width of the plot's area on a wide screen, in pixels.
+/// Width of the plot area on a wide screen, in pixels.
 const WIDTH: usize = 1150;
-/// An interval of delays is drawn to this part of the mean at least.
+/// Intervals of delays are cut at this fraction of the mean.
 const FARTHEST: f64 = 4.0;
-/// About the most ticks of the axis of delays.
+/// Approximate maximum of ticks on the delay axis.
 const MOST_TICKS: usize = 10;
 
-/// The operating point of one row at one link.
+/// Operating point of one row at one link.
 struct Point<'a> {
     swatch: &'a Swatch,
-    /// The mean queue delay in milliseconds, and its 99th percentile.
+    /// Mean and 99th percentile of the queue delay in milliseconds.
     delay: Stat,
     delay_p99: f64,
-    /// Bits per second.
+    /// Goodput in bits per second.
     goodput: f64,
-    /// Half the width of the 95 % interval of the goodput; 0 for a single run.
+    /// Half the width of the goodput's 95 % interval; 0 for a single run.
     spread: f64,
 }
 
-/// The traffic whose goodput is drawn against the delay of a link.
-struct Of<'a> {
+/// A link, and the traffic whose goodput is plotted against the link's delay.
+struct Target<'a> {
     link: &'a str,
     classes: Vec<&'a str>,
     /// Whether there are other links.
     among: bool,
 }
 
-/// A figure for each of two directions, or for the first link: one point for each row of a combination in one window,
-/// the mean queue delay, falling to the right so that the best corner is the upper right one, against the goodput of
-/// the traffic over the link; a line extends to the 99th percentile of the delay, and bars show 95 % intervals. No
-/// figure for fewer than two points, or if no packet waits.
+/// One figure per direction, or one for the first link. Each row of the table is a point: mean queue delay, falling to
+/// the right so that the upper right corner is the best, against the goodput of the traffic over the link. A line
+/// extends to the 99th percentile of the delay, and bars show 95 % intervals. There is no figure for fewer than two
+/// points, or if no packet waits.
 pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]) -> Vec<Figure> {
     let paths = grid.paths();
     let links = columns::names(&paths, "links.");
@@ -54,17 +54,17 @@ pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]
         .iter()
         .map(String::as_str)
         .partition(|class| passes_elsewhere(largest(class, "goodput"), largest(class, "throughput")));
-    let shown: Vec<Of<'_>> = match links.as_slice() {
+    let shown: Vec<Target<'_>> = match links.as_slice() {
         [down, up] if !other.is_empty() => {
-            vec![Of { link: down, classes: own, among: true }, Of { link: up, classes: other, among: true }]
+            vec![Target { link: down, classes: own, among: true }, Target { link: up, classes: other, among: true }]
         }
-        [first, ..] => vec![Of { link: first, classes: [own, other].concat(), among: links.len() > 1 }],
+        [first, ..] => vec![Target { link: first, classes: [own, other].concat(), among: links.len() > 1 }],
         [] => Vec::new(),
     };
     shown.iter().filter_map(|of| figure(of, table, swatches)).collect()
 }
 
-fn figure(of: &Of<'_>, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
+fn figure(of: &Target<'_>, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
     let points: Vec<Point<'_>> = table.rows.iter().filter_map(|row| point(row, of, swatches)).collect();
     let queued = points.iter().any(|point| point.delay.mean > SHORTEST);
     if points.len() < 2 || !queued {
@@ -95,7 +95,7 @@ fn figure(of: &Of<'_>, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
         plot.scatter(joined(sweep, factor));
     }
     for (point, place) in points.iter().zip(names::places(&spots, &labels, area, bars)) {
-        plot.say(format!("{}: {}", point.swatch.label, point.words(unit, factor)));
+        plot.describe(format!("{}: {}", point.swatch.label, point.words(unit, factor)));
         plot.scatter(trace(point, unit, factor, place));
         if let Some(bar) = interval(point, factor) {
             plot.scatter(bar);
@@ -105,9 +105,9 @@ fn figure(of: &Of<'_>, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
     Some(plot.figure(format!("Goodput against {queue} in window {}", table.window)))
 }
 
-/// The ends of the delay axis, the shortest first.
+/// Range of the delay axis, shortest first.
 fn delays(points: &[Point<'_>]) -> [f64; 2] {
-    // An interval of few runs may reach to zero, which is far away on this axis.
+    // With few runs an interval can reach down to zero, which is infinitely far on this axis.
     let low = |point: &Point<'_>| {
         let mean = point.delay.mean;
         point.delay.interval().map_or(mean, |interval| interval.low.max(mean / FARTHEST))
@@ -117,21 +117,21 @@ fn delays(points: &[Point<'_>]) -> [f64; 2] {
     logarithmic((shortest, longest.max(shortest)), LEAST_DELAYS)
 }
 
-/// The ends of the goodput axis.
+/// Range of the goodput axis.
 fn goodputs(points: &[Point<'_>]) -> [f64; 2] {
     let lowest = points.iter().map(|point| point.goodput - point.spread).fold(f64::MAX, f64::min);
     let highest = points.iter().map(|point| point.goodput + point.spread).fold(0.0, f64::max);
     linear((lowest.max(0.0), highest), LEAST_RATES)
 }
 
-/// The sweeps of one parameter, such as `red max=20`, `red max=40` and so on: neighbouring points whose labels differ in
-/// the value only.
+/// Sweeps of one parameter, such as `red max=20`, `red max=40` …: neighbouring points whose labels differ only in the
+/// value.
 fn sweeps<'a, 'b>(points: &'a [Point<'b>]) -> impl Iterator<Item = &'a [Point<'b>]> {
     let swept = |point: &Point<'b>| point.swatch.label.rsplit_once('=').map(|(what, _)| what.to_owned());
     points.chunk_by(move |one, next| swept(one).is_some() && swept(one) == swept(next)).filter(|sweep| sweep.len() > 1)
 }
 
-/// The line that joins the points of a sweep.
+/// The line through the points of a sweep.
 fn joined(sweep: &[Point<'_>], factor: f64) -> Value {
     json!({
         "x": sweep.iter().map(|point| rounded(point.delay.mean)).collect::<Vec<_>>(),
@@ -142,7 +142,7 @@ fn joined(sweep: &[Point<'_>], factor: f64) -> Value {
     })
 }
 
-fn point<'a>(row: &Row, of: &Of<'_>, swatches: &'a [Swatch]) -> Option<Point<'a>> {
+fn point<'a>(row: &Row, of: &Target<'_>, swatches: &'a [Swatch]) -> Option<Point<'a>> {
     let delay = |which: &str| row.metrics.get(&format!("links.{}.queue_delay_ms.{which}", of.link)).copied();
     let mut mean = delay("mean")?;
     mean.mean = mean.mean.max(SHORTEST);
@@ -230,7 +230,7 @@ mod tests {
         Row { label: label.to_owned(), place, metrics, samples }
     }
 
-    /// What is up is drawn against the queue of that direction, with the goodput of its own traffic.
+    /// Upload traffic is plotted with the queue of its own direction.
     #[test]
     fn both_directions_have_a_picture() {
         let rows = ["fifo", "cake"].iter().enumerate().map(|(i, label)| {

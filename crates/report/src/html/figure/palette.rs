@@ -6,13 +6,13 @@ use serde::Serialize;
 /// The colours of Okabe and Ito, with grey instead of black.
 const OKABE_ITO: [&str; 8] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#D3C62A"];
 
-/// One label and its colour.
+/// A label and its colour.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Swatch {
     pub(crate) label: String,
-    /// Its colour.
+    /// CSS colour.
     pub(crate) color: &'static str,
-    /// The number of earlier labels with the same colour, which determines the dashes of its lines.
+    /// Number of earlier labels with the same colour, which determines the dashes of lines.
     pub(crate) round: usize,
 }
 
@@ -22,7 +22,7 @@ impl Swatch {
         ["solid", "dash", "dot", "dashdot"][self.round % 4]
     }
 
-    /// The symbol of its points.
+    /// The symbol of points.
     pub(super) fn symbol(&self) -> &'static str {
         ["circle", "square", "diamond", "triangle-up", "cross"][self.round % 5]
     }
@@ -39,7 +39,7 @@ pub(crate) fn swatches<'a>(labels: impl IntoIterator<Item = &'a String>) -> Vec<
     labels.into_iter().enumerate().map(swatch).collect()
 }
 
-/// A colour for each class by its name, as on the page of `aqmkit play`.
+/// A colour for each class by name, the same as on the page of `aqmkit play`.
 pub(crate) fn class_swatches<'a>(classes: impl IntoIterator<Item = &'a String>) -> Vec<Swatch> {
     let labels: Vec<&String> = classes.into_iter().collect();
     let named: Vec<(&str, &str)> = labels.iter().map(|label| (label.as_str(), "")).collect();

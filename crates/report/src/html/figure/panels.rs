@@ -1,4 +1,4 @@
-//! The panels of a figure of time series.
+//! Panels of a figure of time series.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use aqmkit_measure::metric::{Dimension, METRICS, Metric};
 use crate::columns::names;
 use crate::format::rate_unit;
 
-/// One panel: a quantity over time.
+/// A metric over time.
 #[derive(Clone, Debug)]
 pub(super) struct Panel {
-    /// Its heading, with the unit.
+    /// Heading, with the unit.
     pub(super) title: String,
-    /// The factor from the column's unit to the panel's.
+    /// Factor from the column's unit to the panel's.
     pub(super) factor: f64,
-    /// Its columns, each with the name of its line; a single column if lines are different runs.
+    /// Columns, each with the name of its line; a single column if lines are different runs.
     pub(super) columns: Vec<(String, String)>,
 }
 
@@ -35,7 +35,7 @@ fn found(columns: &BTreeSet<&str>, path: &str) -> Option<String> {
     if columns.contains(path) { Some(path.to_owned()) } else { columns.contains(mean.as_str()).then_some(mean) }
 }
 
-/// One panel for each quantity, if lines are different runs; also for the columns in `asked`.
+/// One panel per metric, for lines that are different runs, and panels for the columns in `asked`.
 pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[&str]) -> Vec<Panel> {
     let rate = rate_unit(largest_rate);
     let mut panels = of_owners(columns, "classes.", rate);
@@ -45,7 +45,7 @@ pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[
     panels
 }
 
-/// These panels, and one for each of the columns in `paths` that has none.
+/// Adds a panel for each column in `paths` that has none.
 pub(super) fn with_asked<'a>(
     mut panels: Vec<Panel>,
     columns: &BTreeSet<&str>,
@@ -61,7 +61,7 @@ pub(super) fn with_asked<'a>(
     panels
 }
 
-/// The panels of all links, classes or applications.
+/// Panels of all links, classes or applications.
 fn of_owners(columns: &BTreeSet<&str>, prefix: &str, rate: (&'static str, f64)) -> Vec<Panel> {
     let owners = names(columns, prefix);
     let metrics = || METRICS.iter().filter(|metric| metric.path.starts_with(prefix) && metric.panel.of_runs());
@@ -78,7 +78,7 @@ fn of_owners(columns: &BTreeSet<&str>, prefix: &str, rate: (&'static str, f64)) 
     owners.iter().flat_map(|owner| metrics().filter_map(move |metric| one(owner, metric))).collect()
 }
 
-/// The panel of a column that an experiment lists in `plot`, unless there is one already.
+/// The panel of a column that an experiment lists in `plot`; `None` if the column does not exist.
 fn asked_for(columns: &BTreeSet<&str>, path: &str, rate: (&'static str, f64)) -> Option<Panel> {
     let column = found(columns, path)?;
     match Metric::at(path) {
@@ -87,7 +87,7 @@ fn asked_for(columns: &BTreeSet<&str>, path: &str, rate: (&'static str, f64)) ->
             let (unit, factor) = shown(metric, rate);
             Some(Panel::new(title(&metric.words(path), unit), factor, column))
         }
-        // Disciplines define the names of their gauges.
+        // Gauges are named by their discipline.
         _ => match path.strip_suffix("_bps") {
             Some(path) => Some(Panel::new(title(&gauge(path, columns), rate.0), rate.1, column)),
             None => Some(Panel::new(gauge(path, columns), 1.0, column)),
@@ -95,7 +95,7 @@ fn asked_for(columns: &BTreeSet<&str>, path: &str, rate: (&'static str, f64)) ->
     }
 }
 
-/// The words for a gauge of a discipline, with its link if there are several; any other path as it is.
+/// The title of a discipline's gauge, with its link if there are several; any other path is returned unchanged.
 fn gauge(path: &str, columns: &BTreeSet<&str>) -> String {
     let parts = path.strip_prefix("links.").and_then(|rest| rest.split_once(".aqm."));
     match parts {
@@ -105,7 +105,7 @@ fn gauge(path: &str, columns: &BTreeSet<&str>) -> String {
     }
 }
 
-/// One panel for each quantity, with a line for each class.
+/// One panel per metric, with a line per class.
 pub(super) fn by_class(columns: &BTreeSet<&str>, largest_rate: f64) -> (Vec<String>, Vec<Panel>) {
     let classes = names(columns, "classes.");
     let mut panels = Vec::new();
@@ -120,8 +120,8 @@ pub(super) fn by_class(columns: &BTreeSet<&str>, largest_rate: f64) -> (Vec<Stri
     (classes, panels)
 }
 
-/// Draws the classes in `elsewhere`, whose data does not cross the measured link, by the data that their receivers get.
-/// What their acknowledgements meet at the measured link (delay, drops) is left out.
+/// For classes in `elsewhere`, whose data does not cross the measured link, plots the data that receivers get. What
+/// their acknowledgements meet at the measured link (delay, drops) is omitted.
 pub(super) fn by_data(panels: &mut Vec<Panel>, elsewhere: &BTreeSet<String>) {
     for panel in panels.iter_mut() {
         let of_one = panel.columns.len() == 1 && panel.columns[0].1.is_empty();
@@ -129,7 +129,7 @@ pub(super) fn by_data(panels: &mut Vec<Panel>, elsewhere: &BTreeSet<String>) {
         panel.columns.retain_mut(|(column, _)| {
             let parts = column.strip_prefix("classes.").and_then(|rest| rest.split_once('.'));
             let Some((class, metric)) = parts.filter(|(class, _)| elsewhere.contains(*class)) else { return true };
-            // A panel of one class shows what the experiment asks for.
+            // A panel of a single class was requested by the experiment: keep it.
             if metric != "throughput_bps" {
                 return of_one;
             }
@@ -146,7 +146,7 @@ pub(super) fn by_data(panels: &mut Vec<Panel>, elsewhere: &BTreeSet<String>) {
     panels.retain(|panel| !panel.columns.is_empty());
 }
 
-/// The unit of a metric's panel and the factor to it; bit rates get a readable unit.
+/// The unit of a metric's panel and the factor to it; bit rates get a suitable unit.
 fn shown(metric: &Metric, rate: (&'static str, f64)) -> (&'static str, f64) {
     let is_bit_rate = metric.unit.dimension == Dimension::Rate && metric.unit.scale == 1.0;
     if is_bit_rate { rate } else { (metric.unit.shown, metric.unit.factor) }
@@ -160,7 +160,7 @@ fn title(words: &str, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    /// An entry in the list of metrics is all that a new metric needs to have panels.
+    /// A new metric needs only an entry in the list of metrics to have panels.
     #[test]
     fn every_metric_with_a_series_has_panels_with_its_label_and_unit() {
         let plain =

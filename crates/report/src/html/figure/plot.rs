@@ -1,5 +1,5 @@
-//! Descriptions of plots for plotly.js: traces, and a layout of axes, annotations and shapes, with the names of its
-//! reference (<https://plotly.com/javascript/reference/>).
+//! Input for plotly.js: traces, and a layout of axes, annotations and shapes. Names are those of its reference
+//! (<https://plotly.com/javascript/reference/>).
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -7,22 +7,22 @@ use serde_json::{Map, Value, json};
 use super::palette::Swatch;
 use crate::format::{rounded, significant};
 
-/// Margins of a figure in pixels: above, below, left and right.
+/// Margins of a figure in pixels: top, bottom, left, right.
 pub(super) const MARGINS: (usize, usize, usize, usize) = (34, 44, 56, 12);
 
-/// The largest number of panels in one figure.
+/// Maximum number of panels in a figure.
 pub(super) const MOST_PANELS: usize = 8;
 
-/// A figure of the page. It sets no colours for axes and text, which the page chooses.
+/// A figure of the page. It sets no colours of axes and text; the page's style does.
 #[derive(Debug, Serialize)]
 pub(in crate::html) struct Figure {
-    /// Its title.
+    /// Title, which is also its accessible name.
     label: String,
-    /// Descriptions of its traces, for readers who cannot see it.
+    /// Descriptions of the traces, for readers who cannot see them.
     words: Vec<String>,
-    /// Its height in pixels.
+    /// Height in pixels.
     height: usize,
-    /// Plotly's description, ready for a script element.
+    /// Plotly's input as JSON, safe inside a script element.
     json: String,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Plot {
 }
 
 impl Plot {
-    /// A plot of `height` pixels; the pointer shows the values of all lines at one x.
+    /// A plot of `height` pixels. Hovering shows the values of all lines at one x.
     pub(super) fn new(height: usize) -> Self {
         let (top, bottom, left, right) = MARGINS;
         let layout = json!({
@@ -66,33 +66,33 @@ impl Plot {
         let axis = self.layout.remove(&key).unwrap_or_default();
         let mut changed = merged(axis, keys);
         if let Value::Object(map) = &mut changed {
-            // What is for linear axes.
+            // These keys apply to linear axes only.
             map.remove("rangemode");
             map.remove("nticks");
         }
         self.set(&key, changed);
     }
 
-    /// Adds a scatter trace with these keys.
+    /// Adds a scatter trace.
     pub(super) fn scatter(&mut self, keys: Value) {
         self.traces.push(merged(json!({"type": "scatter"}), keys));
     }
 
-    /// Adds a trace of another kind.
+    /// Adds a trace of any type.
     pub(super) fn trace(&mut self, trace: Value) {
         self.traces.push(trace);
     }
 
-    /// Adds the description of a trace, if there is one.
-    pub(super) fn say(&mut self, words: impl Into<Option<String>>) {
+    /// Adds the description of a trace.
+    pub(super) fn describe(&mut self, words: impl Into<Option<String>>) {
         self.words.extend(words.into());
     }
 
-    /// The finished figure with its title.
+    /// Finishes the figure.
     pub(super) fn figure(self, label: String) -> Figure {
         let height = self.layout.get("height").and_then(Value::as_u64).unwrap_or(0) as usize;
         let plot = json!({"data": self.traces, "layout": self.layout});
-        // "</script" would end the script element, wherever it occurs.
+        // "</script" anywhere in the data would end the script element.
         let json = plot.to_string().replace('<', "\\u003c");
         Figure { label, words: self.words, height, json }
     }
@@ -111,7 +111,7 @@ pub(super) fn literal(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A plain axis with these keys.
+/// A plain axis with additional keys.
 pub(super) fn axis(keys: Value) -> Value {
     merged(json!({"zeroline": false, "showgrid": true, "tickfont": {"size": 11}}), keys)
 }
@@ -121,24 +121,24 @@ pub(super) fn titled(name: &str, keys: Value) -> Value {
     axis(merged(json!({"title": {"text": literal(name), "font": {"size": 12}}}), keys))
 }
 
-/// The colour and dashes of a line of `width` pixels.
+/// Style of a line of `width` pixels.
 pub(super) fn line(swatch: &Swatch, width: f64) -> Value {
     json!({"color": swatch.color, "width": width, "dash": swatch.dash()})
 }
 
-/// The name of an axis by its index: `y`, `y2`.
+/// The id of an axis by index: `y`, `y2`.
 pub(super) fn reference(letter: char, place: usize) -> String {
     if place == 0 { letter.to_string() } else { format!("{letter}{}", place + 1) }
 }
 
-/// The range of the figure's height that a panel takes, counted from the top, with a gap between panels.
+/// The vertical range of a panel as fractions of the figure's height, first panel on top, with gaps between panels.
 pub(super) fn domain(place: usize, count: usize, gap: f64) -> [f64; 2] {
     let unit = 1.0 / (count as f64 + gap * (count as f64 - 1.0));
     let top = 1.0 - place as f64 * unit * (1.0 + gap);
     [(top - unit).max(0.0), top]
 }
 
-/// The title of a panel, above its upper left corner.
+/// A panel's title, above its upper left corner.
 pub(super) fn heading(text: &str, top: f64) -> Value {
     json!({
         "text": format!("<b>{}</b>", literal(text)),
@@ -153,7 +153,7 @@ pub(super) fn heading(text: &str, top: f64) -> Value {
     })
 }
 
-/// The description of a line: quantity, name, mean, minimum and maximum; `None` if it has no values.
+/// The description of a line: metric, name, mean, minimum and maximum; `None` if it has no values.
 pub(super) fn in_words(quantity: &str, name: &str, values: impl IntoIterator<Item = f64>) -> Option<String> {
     let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
     let (low, high) =

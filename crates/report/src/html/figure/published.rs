@@ -1,4 +1,4 @@
-//! Published values beside the measured curves.
+//! Published values, plotted with the measured curves.
 
 use aqmkit_measure::output::Window;
 use aqmkit_results::{Expectation, Overlay, PublishedPoint, Results, Ruler};
@@ -8,17 +8,17 @@ use super::palette::Swatch;
 use super::plot::literal;
 use crate::format::{rounded, significant};
 
-/// Published values along an axis: position, lowest and highest value.
+/// Published values along an axis: position, lower and upper end.
 pub(super) type Values = Vec<(f64, f64, f64)>;
 
-/// The name of published values in legends.
+/// Name of published values in legends.
 pub(super) const PUBLISHED: &str = "published";
 
 fn points(results: &Results) -> impl Iterator<Item = &PublishedPoint> {
     results.expectations.iter().filter_map(|claim: &Expectation| claim.point.as_ref())
 }
 
-/// The published values of windows, as lines of a time series over these windows; a range is a rectangle.
+/// Published values of windows as horizontal lines over these windows of a time series; a range is a rectangle.
 pub(in crate::html) fn over_windows(results: &Results, windows: &[Window]) -> Vec<Overlay> {
     let line = |point: &PublishedPoint| {
         let window = windows.iter().find(|window| Some(&window.name) == point.window.as_ref())?;
@@ -33,7 +33,7 @@ pub(in crate::html) fn over_windows(results: &Results, windows: &[Window]) -> Ve
     points(results).filter_map(line).collect()
 }
 
-/// The published values of a metric along an axis. `others` has the labels of the other axes.
+/// Published values of a metric along an axis; `others` are the labels of the other axes.
 pub(super) fn along_axis(
     results: &Results,
     (metric, window): (&str, &str),
@@ -57,7 +57,7 @@ pub(super) fn along_axis(
     points(results).filter(belongs).flat_map(at).collect()
 }
 
-/// The trace of published values along an axis: open signs, with bars for ranges.
+/// The trace of published values along an axis: open symbols, with bars for ranges.
 pub(super) fn trace(values: &[(f64, f64, f64)], factor: f64, swatch: &Swatch) -> Value {
     let of = |each: &dyn Fn(&(f64, f64, f64)) -> f64| values.iter().map(|v| rounded(each(v))).collect::<Vec<f64>>();
     json!({
@@ -70,7 +70,7 @@ pub(super) fn trace(values: &[(f64, f64, f64)], factor: f64, swatch: &Swatch) ->
     })
 }
 
-/// The values in words, for readers who cannot see them; `None` without values.
+/// Describes the values, for readers who cannot see them; `None` without values.
 pub(super) fn in_words(quantity: &str, values: &[(f64, f64, f64)], factor: f64, swatch: &Swatch) -> Option<String> {
     let one = |(at, low, high): &(f64, f64, f64)| {
         let low_text = significant(low * factor, 3);

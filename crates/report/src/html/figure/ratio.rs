@@ -1,4 +1,4 @@
-//! Ratios of measured to published values, row by row.
+//! Ratios of measured to published values, one row per claim.
 
 use aqmkit_results::{Expectation, Verdict};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use super::plot::{Figure, Plot, axis, literal, titled};
 use crate::format::{rounded, significant};
 use crate::verdict::{measured, published, tolerance};
 
-/// The height of a row, in pixels.
+/// Height of a row in pixels.
 const ROW: usize = 22;
 
-/// One row, relative to the published value.
+/// A row relative to its published value.
 struct Ratio<'a> {
     row: &'a Expectation,
     measured: f64,
@@ -29,8 +29,8 @@ fn ratio(row: &Expectation) -> Option<Ratio<'_>> {
     Some(Ratio { row, measured: measured / reference, half, low, high })
 }
 
-/// Points with their intervals on bands of tolerance, on a logarithmic axis; and the number of rows without a ratio. No
-/// figure if no row has one.
+/// Plots points with their intervals on bands of tolerance, on a logarithmic axis; also returns the number of rows
+/// without a ratio. `None` if no row has one.
 pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) {
     let found: Vec<Ratio<'_>> = rows.iter().filter_map(|row| ratio(row)).collect();
     let left_out = rows.iter().filter(|row| row.measured.is_some()).count() - found.len();
@@ -54,7 +54,7 @@ pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) 
     (Some(plot.figure("Measured over published values".to_owned())), left_out)
 }
 
-/// The axis of ratios: logarithmic, from at most one half to at least two.
+/// The axis of ratios: logarithmic, from at most 1/2 to at least 2.
 fn across(found: &[Ratio<'_>]) -> Value {
     let (least, most) = found.iter().fold((0.5f64, 2.0f64), |(least, most), ratio| {
         (least.min(ratio.measured - ratio.half).max(0.02), most.max(ratio.measured + ratio.half).min(50.0))
@@ -67,7 +67,7 @@ fn across(found: &[Ratio<'_>]) -> Value {
     })
 }
 
-/// The axis of rows, with the first at the top.
+/// The axis of rows, first row on top.
 fn down(found: &[Ratio<'_>]) -> Value {
     json!({
         "categoryorder": "array",
@@ -80,7 +80,7 @@ fn down(found: &[Ratio<'_>]) -> Value {
 
 const TICKS: [f64; 13] = [0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0];
 
-/// The tolerance behind each row; and a line at 1.
+/// The tolerance of each row as a band, and a line at 1.
 fn bands(found: &[Ratio<'_>]) -> Vec<Value> {
     let band = |(place, ratio): (usize, &Ratio<'_>)| {
         let middle = place as f64;
@@ -106,7 +106,7 @@ fn add(plot: &mut Plot, found: &[Ratio<'_>], verdict: Option<Verdict>, name: &st
         return;
     }
     for ratio in &shown {
-        plot.say(format!("{}: {} of the published value, {name}", ratio.row.id, significant(ratio.measured, 3)));
+        plot.describe(format!("{}: {} of the published value, {name}", ratio.row.id, significant(ratio.measured, 3)));
     }
     let text = |ratio: &&Ratio<'_>| {
         let row = ratio.row;

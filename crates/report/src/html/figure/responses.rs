@@ -1,4 +1,4 @@
-//! Response times as the papers plot them: the body of the distribution, its tail, and size against time.
+//! Response times as in the papers: body and tail of the distribution, and size against time.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use super::palette::{Swatch, swatches};
 use super::plot::{self, Figure, Plot, literal, titled};
 use crate::format::rounded;
 
-/// The height of a figure, in pixels.
+/// Height of a figure in pixels.
 const HEIGHT: usize = 380;
 
-/// The largest number of maps in a figure.
+/// Maximum number of maps in a figure.
 const MOST_MAPS: usize = 8;
 
-/// Smaller shares are single responses.
+/// Lower end of the tail's axis: smaller shares are single responses.
 const RAREST: f64 = 1e-6;
 
-/// The left edge of the tail, in seconds.
+/// Left end of the tail's axis, in seconds.
 const SHORTEST_OF_TAIL: f64 = 0.3;
 
-/// A figure of the paper, with its finished runs.
+/// A reproduced figure of a paper, from the finished runs.
 #[derive(Default)]
 pub(in crate::html) struct Shown {
     pub(in crate::html) swatches: Vec<Swatch>,
     pub(in crate::html) figures: Vec<(String, Figure)>,
 }
 
-/// Draws a figure of response times, curves as means over the runs of a combination and maps of the first one; nothing
+/// Draws a figure of response times: curves are means over the runs of a combination, maps show the first run. `None`
 /// if none of its runs is finished.
 pub(in crate::html) fn responses(spec: &aqmkit_results::Figure, runs: &[RunData<'_>]) -> Option<Shown> {
     let meant = |run: &&RunData<'_>| {
@@ -64,7 +64,7 @@ fn name(run: &RunData<'_>, all: &[&RunData<'_>]) -> String {
     if words.is_empty() { "all".to_owned() } else { words.join(", ") }
 }
 
-/// Whether two runs differ in their seeds only.
+/// Whether two runs differ only in their seeds.
 fn repeats(run: &RunData<'_>, other: &RunData<'_>) -> bool {
     combination(run.labels) == combination(other.labels)
 }
@@ -78,7 +78,7 @@ fn curves(spec: &aqmkit_results::Figure, lines: &[(Vec<&RunData<'_>>, &Swatch)])
         let found: Vec<&Distribution> = found.collect();
         let Some(curve) = Curve::of(&found) else { continue };
         any = true;
-        plot.say(curve.words(&swatch.label));
+        plot.describe(curve.words(&swatch.label));
         let seconds: Vec<f64> = curve.values.iter().map(|ms| rounded(ms / 1e3)).collect();
         let band = if spec.kind == FigureKind::Tail { &curve.above } else { &curve.shares };
         let from = match spec.kind {
@@ -129,7 +129,7 @@ fn maps(spec: &aqmkit_results::Figure, runs: &[&RunData<'_>], labels: &[String])
     found.take(MOST_MAPS).collect()
 }
 
-/// The number of responses in each cell, on a logarithmic colour scale.
+/// A heat map of the number of responses per cell, with a logarithmic colour scale.
 fn map(spec: &aqmkit_results::Figure, label: &str, cells: &Responses) -> Figure {
     let upto = spec.upto_s.unwrap_or(100.0) * 1e3;
     let shown = |time: u16| (10.0..=upto).contains(&Responses::from_ms(time));
@@ -155,7 +155,7 @@ fn map(spec: &aqmkit_results::Figure, label: &str, cells: &Responses) -> Figure 
     plot.set("yaxis", titled("response time, s", json!({"type": "log"})));
     plot.set("hovermode", json!("closest"));
     let responses: u64 = rows.values().flat_map(BTreeMap::values).sum();
-    plot.say(format!("{label}: {responses} responses"));
+    plot.describe(format!("{label}: {responses} responses"));
     let bar = json!({"title": {"text": "responses (log10)"}, "thickness": 12});
     plot.trace(
         json!({"type": "heatmap", "x": middles, "y": times, "z": counts, "colorscale": PALE_TO_DARK, "colorbar": bar}),
@@ -163,5 +163,5 @@ fn map(spec: &aqmkit_results::Figure, label: &str, cells: &Responses) -> Figure 
     plot.figure(format!("{}: {label}", spec.title))
 }
 
-/// A colour scale from light to dark.
+/// Colour scale from light to dark.
 const PALE_TO_DARK: [(f64, &str); 4] = [(0.0, "#DCE9F5"), (0.35, "#7FB2DA"), (0.7, "#1F6FAE"), (1.0, "#08264A")];

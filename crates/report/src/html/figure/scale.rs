@@ -4,25 +4,25 @@ use serde_json::{Value, json};
 
 use crate::format::significant;
 
-/// The least range of an axis of rates, as a share of the largest one, and of a logarithmic axis of delays, as a factor:
-/// with a closer look, chance differences would look large.
+/// Minimum range of an axis of rates, relative to the largest rate, and of a logarithmic axis of delays, as a factor. A
+/// smaller range would make random differences look large.
 pub(super) const LEAST_RATES: f64 = 0.2;
 pub(super) const LEAST_DELAYS: f64 = 10.0;
 
-/// Delays below this many milliseconds are drawn at it: the logarithm of zero has no place.
+/// Delays below this many milliseconds are drawn here: the logarithmic axis has no zero.
 pub(super) const SHORTEST: f64 = 0.01;
 
-/// The number 1, 2 or 5 times a power of ten at or below `value`, which is positive.
+/// The largest of 1, 2 and 5 times a power of ten that is at most `value`, which is positive.
 pub(super) fn round_below(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
-    // A part more, so that 0.2 is not just below 0.2.
+    // The tolerance accepts 0.2 that was computed slightly too small.
     let digit = [5.0, 2.0, 1.0].into_iter().find(|digit| digit * power <= value * (1.0 + 1e-9)).unwrap_or(1.0);
     let rounded = digit * power;
-    // The nearest number with as many decimals: 0.01 and not 0.010000000000000002.
+    // The nearest number with this many decimals: 0.01 instead of 0.010000000000000002.
     format!("{rounded:.0e}").parse().unwrap_or(rounded)
 }
 
-/// The ticks of a logarithmic axis, at 1, 2 and 5 times powers of ten, or at fewer places.
+/// Ticks of a logarithmic axis, at 1, 2 and 5 times powers of ten, or fewer.
 pub(super) struct Ticks {
     at: Vec<f64>,
     texts: Vec<String>,
@@ -44,7 +44,7 @@ impl Ticks {
         Ticks { at, texts }
     }
 
-    /// Says that lower values are drawn at `low`, the left end of the axis.
+    /// Labels `low`, the left end of the axis, as the place of all lower values.
     pub(super) fn cut(&mut self, low: f64) {
         if self.at.first().is_some_and(|first| *first <= low * 1.001) {
             self.at.remove(0);
@@ -54,14 +54,14 @@ impl Ticks {
         self.texts.insert(0, format!("≤{}", significant(low, 1)));
     }
 
-    /// The keys of a logarithmic axis with these ticks.
+    /// Plotly's keys for a logarithmic axis with these ticks.
     pub(super) fn axis(&self) -> Value {
         json!({"type": "log", "tickvals": self.at, "ticktext": self.texts, "tickangle": 0})
     }
 }
 
-/// The ends of a linear axis for values from `low` to `high`: some space around them, at least `least` of the largest
-/// value, most of which is below the values, and not below zero for values that are not.
+/// Range of a linear axis for values from `low` to `high`: with some space around them, at least `least` times the
+/// largest value (extended mostly below the values), and not below zero unless values are.
 pub(super) fn linear((low, high): (f64, f64), least: f64) -> [f64; 2] {
     let wanted = (1.2 * (high - low)).max(least * high.abs()).max(1e-9);
     let top = high + 0.08 * wanted;
@@ -69,8 +69,8 @@ pub(super) fn linear((low, high): (f64, f64), least: f64) -> [f64; 2] {
     [if low >= 0.0 { bottom.max(0.0) } else { bottom }, top]
 }
 
-/// The ends of a logarithmic axis for positive values from `low` to `high`: some space around them, and at least
-/// `least` from one end to the other.
+/// Range of a logarithmic axis for positive values from `low` to `high`: with some space around them, and at least a
+/// factor `least`.
 pub(super) fn logarithmic((low, high): (f64, f64), least: f64) -> [f64; 2] {
     let space = (least / (high / low)).sqrt().max(1.5);
     [low / space, high * space]
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!((cut.at[0], cut.texts[0].as_str(), cut.at[1]), (0.02, "≤0.02", 0.1));
     }
 
-    /// 49.75 to 50.10 Mbit/s is a difference of 0.7 %: it takes a thirtieth of the axis, not all of it.
+    /// 49.75 and 50.10 Mbit/s differ by 0.7 %: a thirtieth of the axis, not all of it.
     #[test]
     fn a_small_difference_looks_small() {
         let [low, high] = linear((49.75, 50.10), LEAST_RATES);

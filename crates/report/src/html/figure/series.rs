@@ -1,4 +1,4 @@
-//! Time series in panels above each other, with a common time axis.
+//! Time series in stacked panels with a common time axis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,33 +18,32 @@ use super::scale::{LEAST_DELAYS, SHORTEST, Ticks, logarithmic};
 use crate::columns::passes_elsewhere;
 use crate::format::{rate_unit, rounded};
 
-/// The largest number of points in a line, and in one with a band around it; longer series are averaged over
-/// neighbouring intervals.
+/// Maximum number of points of a line, and of one with a band. Longer series are averaged over neighbouring intervals.
 const MOST_POINTS: usize = 1000;
 const MOST_WITH_BAND: usize = 250;
 
-/// Mean delays that differ by this factor are drawn on a logarithmic axis.
+/// If mean delays differ by at least this factor, the axis is logarithmic.
 const FAR_APART: f64 = 8.0;
 
-/// About the most ticks of a logarithmic axis of a panel.
+/// Approximate maximum of ticks on a panel's logarithmic axis.
 const MOST_TICKS: usize = 4;
 
-/// Pixels above the panels, for the names of windows and the legend.
+/// Space above the panels in pixels, for the names of windows and the legend.
 const TOP: usize = 78;
 
-/// One combination in a figure.
+/// A combination in a figure.
 pub(in crate::html) struct Line<'a> {
-    /// Its name and colour.
+    /// Name and colour.
     pub(in crate::html) swatch: &'a Swatch,
-    /// The outputs of its runs, which differ in their seeds; at least one.
+    /// Outputs of its runs, which differ only in their seeds; at least one.
     pub(in crate::html) outputs: Vec<&'a Output>,
 }
 
-/// The meaning of a figure's lines.
+/// What the lines of a figure are.
 pub(in crate::html) enum Lines {
-    /// Different combinations; each panel has one quantity.
+    /// Different combinations; one panel per metric.
     Runs,
-    /// The classes of one combination; each panel has one quantity.
+    /// The classes of one combination; one panel per metric.
     Classes,
 }
 
@@ -70,7 +69,7 @@ pub(in crate::html) fn series(
     }
     let (classes, mut panels) = match lines {
         Lines::Runs => {
-            // Quantities with published values come last, if they have no panel otherwise.
+            // Metrics with published values get a panel at the end if they have none.
             let paths = published.iter().map(|overlay| overlay.quantity.trim_end_matches(".mean"));
             let panels = by_quantity(&columns, rate, &asked);
             (Vec::new(), with_asked(panels, &columns, paths, rate_unit(rate)))
@@ -89,7 +88,7 @@ pub(in crate::html) fn series(
     let mut plot = arranged(&panels, height, windows);
     for (place, panel) in panels.iter().enumerate() {
         let curves: Vec<Curve<'_>> = runs.iter().flat_map(|run| curves(panel, run, &classes)).collect();
-        let has_overlay = |(column, _): &(String, String)| overlays.iter().any(|overlay| is_of(overlay, column));
+        let has_overlay = |(column, _): &(String, String)| overlays.iter().any(|overlay| belongs_to(overlay, column));
         let range = far_apart(panel, &curves).filter(|_| !panel.columns.iter().any(has_overlay));
         if let Some([low, high]) = range {
             let ticks = Ticks::between(low, high, MOST_TICKS).axis();
@@ -103,7 +102,7 @@ pub(in crate::html) fn series(
     Some(plot.figure(label))
 }
 
-/// The columns that have a value.
+/// Columns that have a value.
 fn columns(output: &Output) -> impl Iterator<Item = &str> {
     let numbered = output.series.columns.iter().filter(|(_, values)| values.iter().any(|value| value.is_finite()));
     numbered.map(|(name, _)| name.as_str())
@@ -113,7 +112,7 @@ fn outputs<'a>(runs: &'a [Line<'a>]) -> impl Iterator<Item = &'a Output> {
     runs.iter().flat_map(|run| &run.outputs).copied()
 }
 
-/// The classes whose data does not cross the measured link, as it is with uploads: only their acknowledgements do.
+/// Classes such as uploads whose data does not cross the measured link: only their acknowledgements do.
 fn elsewhere(runs: &[Line<'_>]) -> BTreeSet<String> {
     let sum = |output: &Output, column: &str| -> f64 {
         output.series.columns.get(column).into_iter().flatten().filter(|x| x.is_finite()).sum()
@@ -131,7 +130,7 @@ fn elsewhere(runs: &[Line<'_>]) -> BTreeSet<String> {
     found.map(|(class, _)| class.to_owned()).collect()
 }
 
-/// The highest rate that is drawn.
+/// The highest plotted rate.
 fn largest_rate(runs: &[Line<'_>], elsewhere: &BTreeSet<String>) -> f64 {
     let columns = outputs(runs).flat_map(|output| &output.series.columns);
     let is_drawn = |name: &str| {
@@ -161,7 +160,7 @@ fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Plot {
         plot.set_y_axis(place, axis(json!({"domain": domain, "rangemode": "tozero", "nticks": 4})));
         notes.push(heading(&panel.title, domain[1]));
     }
-    // A single window needs no name.
+    // A single window needs no label.
     let windows = if windows.len() > 1 { windows } else { &[] };
     notes.extend(windows.iter().map(window_name));
     plot.set("annotations", json!(notes));
@@ -169,7 +168,7 @@ fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Plot {
     plot
 }
 
-/// The time of a window, shaded.
+/// The shaded time of a window.
 fn shade(window: &Window) -> Value {
     json!({
         "type": "rect",
@@ -199,10 +198,10 @@ fn window_name(window: &Window) -> Value {
     })
 }
 
-/// One line of a panel: the mean over the runs of a combination, and its interval.
+/// A line of a panel: mean over the runs of a combination, with its interval.
 struct Curve<'a> {
     swatch: &'a Swatch,
-    /// The times in the middle of the intervals, in seconds.
+    /// Centres of the sampling intervals, in seconds.
     at: Vec<f64>,
     step: f64,
     band: Band,
@@ -223,7 +222,7 @@ fn curves<'a>(panel: &Panel, run: &Line<'a>, classes: &'a [Swatch]) -> Vec<Curve
         let size = longest.div_ceil(most).max(1);
         let step = interval * size as f64;
         let few: Vec<Vec<f64>> = all.iter().map(|(values, _)| thinned(values, size, panel.factor)).collect();
-        // A quantity that is never negative has an interval that is not.
+        // If no value is negative, the interval is not either.
         let lowest = few.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::min);
         let band = Band::of(&few, (if lowest < 0.0 { f64::MIN } else { 0.0 }, f64::MAX));
         let at = (0..band.mean.len()).map(|i| rounded((i as f64 + 0.5) * step)).collect();
@@ -232,8 +231,8 @@ fn curves<'a>(panel: &Panel, run: &Line<'a>, classes: &'a [Swatch]) -> Vec<Curve
     panel.columns.iter().filter_map(one).collect()
 }
 
-/// The ends of a logarithmic axis for delays of which some are so much longer than others that a linear one would draw
-/// the short ones on each other.
+/// Range of a logarithmic axis for delays that differ so much that a linear axis would draw the short ones on top of
+/// each other; `None` if a linear axis is fine.
 fn far_apart(panel: &Panel, curves: &[Curve<'_>]) -> Option<[f64; 2]> {
     if !panel.columns.iter().all(|(column, _)| is_delay(column)) {
         return None;
@@ -247,7 +246,7 @@ fn far_apart(panel: &Panel, curves: &[Curve<'_>]) -> Option<[f64; 2]> {
         return None;
     }
     let values = curves.iter().flat_map(|curve| &curve.band.mean).copied().filter(|x| x.is_finite());
-    // The shortest delays of a queue that is empty at times are not of interest.
+    // Do not extend the axis to the shortest delays of a queue that is sometimes empty.
     let (low, high) = ends(&mut values.into_iter());
     Some(logarithmic((low.max(shortest / FAR_APART), high), LEAST_DELAYS))
 }
@@ -255,7 +254,7 @@ fn far_apart(panel: &Panel, curves: &[Curve<'_>]) -> Option<[f64; 2]> {
 /// Adds a line with its band; values below `lowest` are drawn at it.
 fn add(plot: &mut Plot, (place, panel): (usize, &Panel), curve: &Curve<'_>, lowest: Option<f64>) {
     let Curve { swatch, at, step, band } = curve;
-    plot.say(in_words(&panel.title, &swatch.label, band.mean.iter().copied()));
+    plot.describe(in_words(&panel.title, &swatch.label, band.mean.iter().copied()));
     let raised = lowest.map(|lowest| band.raised(lowest));
     let band = raised.as_ref().unwrap_or(band);
     if let Some(trace) = band.trace(at, swatch, json!({"yaxis": reference('y', place)})) {
@@ -275,8 +274,8 @@ fn add(plot: &mut Plot, (place, panel): (usize, &Panel), curve: &Curve<'_>, lowe
     }));
 }
 
-/// Adds the predictions and published values for the quantity of this panel, in the colours of their classes if classes have
-/// colours, or of the only run that they belong to.
+/// Adds predictions and published values for the metric of this panel, in the colours of their classes if lines are
+/// classes, or of the only run that they belong to.
 fn add_overlays(
     plot: &mut Plot,
     (place, panel): (usize, &Panel),
@@ -285,7 +284,7 @@ fn add_overlays(
 ) {
     for (column, class) in &panel.columns {
         let of_class = classes.iter().find(|swatch| swatch.label == *class);
-        for overlay in overlays.iter().filter(|overlay| is_of(overlay, column)) {
+        for overlay in overlays.iter().filter(|overlay| belongs_to(overlay, column)) {
             let owned = |swatch: &Swatch| overlay.selector.values().any(|any| any[..] == [swatch.label.clone()]);
             let of_run = || runs.iter().map(|run| run.swatch).find(|swatch| runs.len() > 1 && owned(swatch));
             let color = of_class.or_else(of_run).map_or("#888888", |swatch| swatch.color);
@@ -307,17 +306,17 @@ fn add_overlays(
     }
 }
 
-/// Whether it predicts this column, or the quantity of which the column is the mean.
-fn is_of(overlay: &Overlay, column: &str) -> bool {
+/// Whether the overlay belongs to this column, or to the metric whose mean the column is.
+fn belongs_to(overlay: &Overlay, column: &str) -> bool {
     overlay.quantity.trim_end_matches(".mean") == column.trim_end_matches(".mean")
 }
 
-/// Whether it is the first prediction with its label, which the legend shows.
+/// Whether it is the first overlay with its label; the legend shows only this one.
 fn first_of(overlays: &[Overlay], overlay: &Overlay) -> bool {
     overlays.iter().find(|other| other.label == overlay.label).is_some_and(|first| std::ptr::eq(first, overlay))
 }
 
-/// The values in another unit, each the mean of `size` neighbours.
+/// Averages `size` neighbours each, and converts to another unit.
 fn thinned(values: &[f64], size: usize, factor: f64) -> Vec<f64> {
     let means = values.chunks(size).map(|chunk| {
         let mean = mean_of_known(chunk);
@@ -330,7 +329,7 @@ fn thinned(values: &[f64], size: usize, factor: f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// A queue of 400 ms beside one of 5 ms that is empty at times.
+    /// A queue of 400 ms, and one of 5 ms that is sometimes empty.
     #[test]
     fn short_delays_beside_long_ones_are_on_a_logarithmic_axis() {
         let swatch = Swatch { label: String::new(), color: "#000000", round: 0 };

@@ -12,8 +12,8 @@ use crate::columns::{Column, columns};
 use crate::format::rounded;
 use crate::grid::{Grid, Group};
 
-/// One figure for each window if an axis has numbers of one unit (`20ms`, `0.1`): the means along the axis, with their
-/// 95 % intervals over the repeats, and a line for each combination of the other axes.
+/// One figure per window if an axis has numbers of one unit (`20ms`, `0.1`): means along the axis with 95 % intervals
+/// over the repeats, and one line per combination of the other axes.
 pub(in crate::html) fn sweeps(results: &Results) -> Vec<(String, Figure)> {
     // Two points are too few for a plot.
     let long = results.axes.iter().filter(|axis| axis.labels.len() > 2);
@@ -47,7 +47,7 @@ fn figure(results: &Results, grid: &Grid, window: &str, ruler: &Ruler, all: &[Co
             let along = (grid.focus.name.as_str(), ruler);
             let values = published::along_axis(results, (&column.path, window), along, &group.labels);
             if !values.is_empty() {
-                plot.say(published::in_words(&quantity, &values, factor, &swatch));
+                plot.describe(published::in_words(&quantity, &values, factor, &swatch));
                 let look = json!({"yaxis": reference('y', place), "showlegend": false});
                 plot.scatter(merged(published::trace(&values, factor, &swatch), look));
                 any = true;
@@ -59,13 +59,13 @@ fn figure(results: &Results, grid: &Grid, window: &str, ruler: &Ruler, all: &[Co
     plot.figure(format!("Quantities along {} in window {window}{open}", grid.focus.name))
 }
 
-/// Adds the means and the intervals of one combination to the panel of a quantity.
+/// Adds means and intervals of a combination to the panel of a metric.
 fn add(plot: &mut Plot, mut points: Vec<(f64, Stat)>, factor: f64, swatch: &Swatch, (place, quantity): (usize, &str)) {
     points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
     let spread: Vec<f64> = points.iter().map(|(_, stat)| rounded(stat.half_width().unwrap_or(0.0) * factor)).collect();
     let (at, means): (Vec<f64>, Vec<f64>) =
         points.into_iter().map(|(at, stat)| (at, rounded(stat.mean * factor))).unzip();
-    plot.say(in_words(quantity, &swatch.label, means.iter().copied()));
+    plot.describe(in_words(quantity, &swatch.label, means.iter().copied()));
     let name = literal(&swatch.label);
     plot.scatter(json!({
         "x": at,

@@ -1,4 +1,4 @@
-//! One run as a cell of the matrix: rates, queue delays, probabilities and completion times, as small plots.
+//! A run as a cell of the matrix: small plots of rates, queue delays, probabilities and completion times.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,46 +8,46 @@ use aqmkit_results::Overview;
 
 use super::path::Frame;
 
-/// The width of the plots, in units of the drawing; two units are a pixel.
+/// Width of the plots in SVG units; two units are a pixel.
 pub(super) const WIDTH: f64 = 184.0;
-/// The height of each plot, by kind.
+/// Height of each plot, by kind.
 const HEIGHT: f64 = 76.0;
 const TALL: f64 = 150.0;
-/// The gap between plots.
+/// Gap between plots.
 const GAP: f64 = 7.0;
 
-/// The powers of ten that the axis of delays spans: on a linear one, all short delays would be the same.
+/// Decades of the delay axis: on a linear axis, all short delays would look the same.
 const DELAY_DECADES: f64 = 3.0;
 
-/// The range of probabilities, as powers of ten.
+/// Range of probabilities, as powers of ten.
 pub(super) const PROBABILITY: (f64, f64) = (-4.0, 0.0);
-/// The ranges of sizes in bytes and times in milliseconds, as powers of ten.
+/// Ranges of sizes in bytes and times in milliseconds, as powers of ten.
 pub(super) const SIZE: (f64, f64) = (3.0, 8.0);
 pub(super) const TIME_MS: (f64, f64) = (1.0, 5.0);
 
-/// The style of the cells of a matrix.
+/// Common properties of a matrix's cells.
 pub(super) struct Style<'a> {
     pub(super) overview: &'a Overview,
-    /// The classes, in the order of their colours.
+    /// Classes, in the order of their colours.
     pub(super) classes: &'a [String],
-    /// The delay at the right edge.
+    /// Delay at the right edge, in milliseconds.
     pub(super) delay_ms: f64,
-    /// Whether there are completion times.
+    /// Whether to plot completion times.
     pub(super) completion: bool,
 }
 
 impl Style<'_> {
-    /// The delay at the left edge; shorter ones are drawn there.
+    /// Delay at the left edge; shorter ones are drawn there.
     pub(super) fn shortest_ms(&self) -> f64 {
         self.delay_ms / 10f64.powf(DELAY_DECADES)
     }
 
-    /// The position of a delay on its axis, 0 to 1 from edge to edge.
+    /// Position of a delay on its axis, 0 to 1 from edge to edge.
     fn across(&self, ms: f64) -> f64 {
         (ms.max(self.shortest_ms()) / self.delay_ms).log10() / DELAY_DECADES + 1.0
     }
 
-    /// The height of a cell.
+    /// Height of a cell.
     pub(super) fn height(&self) -> f64 {
         3.0 * (HEIGHT + GAP) + if self.completion { TALL + GAP } else { 0.0 }
     }
@@ -66,7 +66,7 @@ impl Style<'_> {
         out.push_str("</g>");
     }
 
-    /// The tooltip of a cell: its numbers.
+    /// The tooltip of a cell, with its numbers.
     fn words(&self, name: &str, run: &Output, shares: &Shares) -> String {
         let mut text = name.to_owned();
         let Some(window) = run.windows.first() else { return text };
@@ -158,12 +158,12 @@ impl Style<'_> {
     }
 }
 
-/// The rates of the flows of a run.
+/// Rates of a run's flows.
 struct Shares {
-    /// The mean rate of each flow, by class.
+    /// Mean rate of each flow, by class.
     means: BTreeMap<String, Vec<f64>>,
     per_flow: bool,
-    /// The rate at the upper edge of the plot.
+    /// Rate at the upper edge of the plot.
     top: f64,
 }
 
@@ -176,7 +176,7 @@ impl Shares {
             let bytes = flow.delivered_bytes.first().copied().unwrap_or(0) as f64;
             means.entry(flow.class.clone()).or_default().push(8.0 * bytes / seconds);
         }
-        // The scale includes flows with at least a quarter of an equal share; it is `80 / N` Mbit/s on a link of 40.
+        // Twice the equal share of flows that are not starved (below a quarter of it): `80 / N` Mbit/s on a link of 40.
         let all: Vec<f64> = means.values().flatten().copied().collect();
         let equal = overview.rate_bps / all.len().max(1) as f64;
         let dominant = all.iter().filter(|rate| **rate >= equal / 4.0).count().max(1);
@@ -184,7 +184,7 @@ impl Shares {
         Shares { means, per_flow: overview.per_flow, top }
     }
 
-    /// The number of flows among which the rate of a class is divided.
+    /// Number of flows that share the rate of a class.
     fn flows(&self, class: &str) -> f64 {
         if self.per_flow { self.means.get(class).map_or(1.0, |all| all.len().max(1) as f64) } else { 1.0 }
     }

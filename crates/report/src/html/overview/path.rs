@@ -1,9 +1,9 @@
-//! Lines and dots as short SVG paths.
+//! Compact SVG paths for lines and dots.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A rectangle of the drawing. Coordinates inside are from 0 to 1, upwards.
+/// A rectangle of the drawing; coordinates inside are from 0 to 1, upwards.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) x: f64,
@@ -13,7 +13,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The position in whole units; points outside are moved to the edge.
+    /// The position in integer units; points outside are moved to the edge.
     fn place(&self, (x, y): (f64, f64)) -> Option<(i64, i64)> {
         let inside = |share: f64| share.clamp(0.0, 1.0);
         (x.is_finite() && y.is_finite()).then(|| {
@@ -23,7 +23,7 @@ impl Frame {
         })
     }
 
-    /// A polyline, interrupted where a coordinate is NaN.
+    /// A polyline with gaps where a coordinate is NaN.
     pub(super) fn line(&self, points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let mut path = String::new();
         let mut at: Option<(i64, i64)> = None;
@@ -47,7 +47,7 @@ impl Frame {
         path
     }
 
-    /// A dot for each position that has a point.
+    /// One dot per position that has a point.
     pub(super) fn dots(&self, points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let places: BTreeSet<(i64, i64)> = points.into_iter().filter_map(|point| self.place(point)).collect();
         let mut path = String::new();
