@@ -1,8 +1,8 @@
-//! Whether live runs, those inside the kernel among them, and simulated ones agree.
+//! Compares live runs, including those inside the kernel, with simulated ones.
 //!
-//! They never agree exactly: the kernel's TCP differs from the simulator's, and real hosts take time to process
-//! packets. Both must lead to the same conclusions: utilisation within 3 points; mean queueing delay within 20 % or 1
-//! ms, whichever is larger; throughput of each class and fairness among flows within 15 %.
+//! They never agree exactly: the kernel's TCP differs from the simulator's, and real hosts need time to process
+//! packets. They agree if they lead to the same conclusions: utilisation within 3 points; mean queueing delay within 20
+//! % or 1 ms, whichever is larger; throughput of each class and fairness among flows within 15 %.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use aqmkit_results::{Agreement, Entry, Results};
 
 /// Tolerance of the utilisation, in percentage points.
 const UTILIZATION: f64 = 3.0;
-/// Tolerance of the delay: a share of the larger value, and milliseconds; the larger tolerance counts.
+/// Tolerance of the delay: relative to the larger value, and in milliseconds; the larger tolerance applies.
 const DELAY: (f64, f64) = (0.2, 1.0);
-/// Tolerance of throughput and fairness, as a share of the larger value.
+/// Tolerance of throughput and fairness, relative to the larger value.
 const SHARE: f64 = 0.15;
 
-/// Every quantity that was both simulated and measured live, by combination; empty if all runs are of one kind.
+/// All metrics that were both simulated and measured live, by combination; empty if all runs are of one kind.
 #[must_use]
 pub fn agreements(results: &Results) -> Vec<Agreement> {
     if !results.axes.iter().any(|a| a.name == AXIS) {
@@ -30,7 +30,7 @@ pub fn agreements(results: &Results) -> Vec<Agreement> {
     let mut found = Vec::new();
     for (place, mut by_label) in places {
         let simulated = by_label.remove(SIMULATED).unwrap_or_default();
-        // In the order of the axis: live, then inside the kernel.
+        // In the order of the axis: live link, then inside the kernel.
         let labels = results.axes.iter().filter(|a| a.name == AXIS).flat_map(|a| &a.labels);
         for (on, real) in labels.filter_map(|label| by_label.remove_entry(label.as_str())) {
             found.extend(compare(&place, on, &simulated, &real));
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(delays, [("live", 10.0, 13.0, false), ("kernel", 10.0, 9.0, true)]);
     }
 
-    /// Classes and fairness agree within 15 % of the larger value, a link within three points; of several links each is named; the mean
-    /// over the repeats counts.
+    /// Classes and fairness agree within 15 % of the larger value, a link within three points. With several links each
+    /// is named. Means over the repeats are compared.
     #[test]
     fn every_quantity_is_compared_at_its_place() {
         use aqmkit_measure::output::ClassStats;

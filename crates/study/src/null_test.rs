@@ -1,9 +1,9 @@
-//! The null test: which claims are met even without the scheme under study.
+//! The null test: determines which claims are met even without the scheme under study.
 //!
-//! Every measured claim is judged once more on the same runs without the scheme ([`Overrides::without_scheme`]). A claim
-//! that is met there does not test the scheme. The outcomes are stored beside the experiments, in `null-test.csv`, for
-//! each scale at which the test was run; verdicts at full scale use the outcome at quick scale where the test was not
-//! run at full scale. A run of the test compares that file with its own outcomes.
+//! Every measured claim is judged once more on the same runs without the scheme ([`Overrides::without_scheme`]). A
+//! claim that is still met does not test the scheme. The outcomes are stored beside the experiments, in
+//! `null-test.csv`, for each scale at which the test was run; verdicts at full scale use the outcome at quick scale if
+//! the test was not run at full scale. Running the test compares that file with the new outcomes.
 //!
 //! [`Overrides::without_scheme`]: aqmkit_experiment::Overrides::without_scheme
 
@@ -19,22 +19,22 @@ use crate::verdict::Published;
 use crate::verdict::evidence::{Evidence, needs};
 use crate::verdict::judge_means;
 
-/// The file of outcomes, in the directory of `published.csv`.
+/// Name of the file with the outcomes, beside `published.csv`.
 pub const FILE: &str = "null-test.csv";
 
 /// The outcome of the null test for one claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// `quick` or `full`; files without this column are of quick runs.
+    /// `quick` or `full`; files without this column have quick runs.
     #[serde(default = "quick")]
     pub scale: String,
-    /// The experiment that claims it.
+    /// Id of the experiment that makes the claim.
     pub experiment: String,
-    /// The row of `published.csv`.
+    /// Id of the row in `published.csv`.
     pub id: String,
-    /// The number of the claim among the experiment's claims of this row, from 1.
+    /// Number of the claim among the experiment's claims with this id, from 1.
     pub claim: usize,
-    /// Whether it is met without the scheme.
+    /// Whether the claim is met without the scheme.
     pub without_scheme: WithoutScheme,
 }
 
@@ -42,7 +42,7 @@ fn quick() -> String {
     Scale::Quick.name().to_owned()
 }
 
-/// The key of an outcome: scale, experiment, row and claim.
+/// Scale, experiment, row and claim.
 type Key = (String, String, String, usize);
 
 /// Outcomes by scale, experiment, row and claim.
@@ -57,19 +57,19 @@ impl Outcomes {
         Outcomes(list.iter().map(key).collect())
     }
 
-    /// Reads the text of `null-test.csv`.
+    /// Parses `null-test.csv`.
     ///
     /// # Errors
-    /// When a row does not read; with its line.
+    /// When a row cannot be parsed, with its line.
     pub fn parse(text: &str) -> Result<Outcomes, String> {
         let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize().collect::<Result<Vec<Outcome>, _>>();
         rows.map(|rows| Outcomes::of(&rows)).map_err(|e| e.to_string())
     }
 
-    /// The text of `null-test.csv`, in the order of its keys.
+    /// The text of `null-test.csv`, sorted by key.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When serialization fails.
     pub fn text(&self) -> io::Result<String> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         for outcome in self.list() {
@@ -79,7 +79,7 @@ impl Outcomes {
         String::from_utf8(bytes).map_err(io::Error::other)
     }
 
-    /// As a list, in the order of scales, experiments, rows and claims.
+    /// All outcomes, sorted by scale, experiment, row and claim.
     #[must_use]
     pub fn list(&self) -> Vec<Outcome> {
         let outcome = |((scale, experiment, id, claim), &without_scheme): (&Key, &WithoutScheme)| Outcome {
@@ -92,26 +92,26 @@ impl Outcomes {
         self.0.iter().map(outcome).collect()
     }
 
-    /// Adds outcomes; a new one replaces an old one of the same claim.
+    /// Adds outcomes; they replace those of the same claims.
     pub fn extend(&mut self, more: Outcomes) {
         self.0.extend(more.0);
     }
 
-    /// Replaces the stored outcomes of some experiments at a scale; all others stay.
+    /// Replaces the stored outcomes of these experiments at a scale; all others stay.
     pub fn replace(&mut self, scale: Scale, experiments: &[&str], new: Outcomes) {
         self.0.retain(|key, _| !is_of(key, scale, experiments));
         self.extend(new);
     }
 
-    /// Only those of these experiments at this scale.
+    /// The outcomes of these experiments at this scale.
     #[must_use]
     pub fn only(&self, scale: Scale, experiments: &[&str]) -> Outcomes {
         let here = self.0.iter().filter(|(key, _)| is_of(key, scale, experiments));
         Outcomes(here.map(|(key, without)| (key.clone(), *without)).collect())
     }
 
-    /// Stores the outcomes in the rows of an experiment's claims: those at the scale of the rows or, where the test was
-    /// not run at it, those at quick scale.
+    /// Copies the outcomes into the rows of an experiment's claims: those at the rows' scale, or those at quick scale
+    /// if the test was not run at that scale.
     pub fn mark(&self, scale: Scale, experiment: &str, rows: &mut [Expectation]) {
         let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
         for (row, claim) in rows.iter_mut().zip(claims) {
@@ -130,10 +130,11 @@ fn is_of((at, experiment, _, _): &Key, scale: Scale, experiments: &[&str]) -> bo
     at == scale.name() && experiments.contains(&experiment.as_str())
 }
 
-/// Runs an experiment without its scheme and judges its measured claims. `exp` is the experiment as it is and `without` the same without the scheme.
+/// Runs an experiment without its scheme and judges its measured claims. `exp` is the experiment as it is, `without`
+/// the same without the scheme.
 ///
 /// # Errors
-/// As [`execute`]; when a run failed, with its name; or when an output does not go into JSON.
+/// Those of [`execute`]; when a run failed, with its name; or when an output cannot be serialized.
 pub fn test(
     exp: &Experiment,
     without: &Experiment,
@@ -218,8 +219,8 @@ mod tests {
 
     #[test]
     fn a_wrong_file_is_told_with_its_line() {
-        let told = Outcomes::parse("experiment,id,claim,without_scheme\nx,A,1,perhaps\n").unwrap_err();
-        assert!(told.contains("line: 2") && told.contains("perhaps"), "{told}");
+        let error_text = Outcomes::parse("experiment,id,claim,without_scheme\nx,A,1,perhaps\n").unwrap_err();
+        assert!(error_text.contains("line: 2") && error_text.contains("perhaps"), "{error_text}");
     }
 
     #[test]
@@ -236,7 +237,7 @@ mod tests {
         );
     }
 
-    /// Tells nobody.
+    /// Ignores all notifications.
     struct Silent;
 
     impl aqmkit_runs::run::Watch for Silent {
@@ -245,7 +246,7 @@ mod tests {
         fn note(&self, _: &str) {}
     }
 
-    /// A claim that holds without RED does not test it; one about drop-tail alone has no scheme that could be taken away.
+    /// A claim that holds without RED does not test RED; a claim about drop-tail alone has no scheme to remove.
     #[test]
     fn a_claim_is_judged_on_the_runs_without_the_scheme() {
         let claim = |id: &str, aqm: &str, every: &str| {

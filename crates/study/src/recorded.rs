@@ -1,7 +1,7 @@
-//! The verdicts that are stored with the experiments, in `verdicts.csv`; documents quote them.
+//! The verdicts that are stored with the experiments, in `verdicts.csv`, and quoted in documents.
 //!
-//! `aqmkit reproduce --record DIR` writes them, `aqmkit scoreboard` counts them and writes them into documents.
-//! Documents that take their numbers from here agree with each other.
+//! `aqmkit reproduce --record DIR` writes them; `aqmkit scoreboard` counts them and inserts them into documents. All
+//! documents take their numbers from here, so that they are consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,7 +9,7 @@ use std::io;
 use aqmkit_results::{Cells, Expectation, Results, claim_numbers};
 use serde::{Deserialize, Serialize};
 
-/// The file, in the directory of `published.csv`.
+/// Name of the file, beside `published.csv`.
 pub const FILE: &str = "verdicts.csv";
 
 /// The verdict on one claim.
@@ -17,42 +17,42 @@ pub const FILE: &str = "verdicts.csv";
 pub struct Record {
     /// `quick` or `full`.
     pub scale: String,
-    /// The experiment that claims it.
+    /// Id of the experiment that makes the claim.
     pub experiment: String,
-    /// The row of `published.csv`.
+    /// Id of the row in `published.csv`.
     pub id: String,
-    /// The number of the claim among the experiment's claims of this row, from 1.
+    /// Number of the claim among the experiment's claims with this id, from 1.
     pub claim: usize,
-    /// The measured value, in the row's unit, rounded to six digits.
+    /// Measured value in the row's unit, rounded to six digits.
     pub measured: Option<f64>,
-    /// Whether it is met; `None` when it was not measured or is undecided.
+    /// Whether the claim is met; `None` if it was not measured or is undecided.
     pub met: Option<bool>,
-    /// The number of cells that meet it, if it was judged in several.
+    /// Number of cells that meet the claim, if it was judged in several.
     pub held: Option<usize>,
-    /// The number of these cells.
+    /// Number of all these cells.
     pub cells: Option<usize>,
-    /// The number of cells, one for a claim of one cell, that the spread of the runs leaves undecided; `None` if there
-    /// are none.
+    /// Number of cells (one for a claim with a single cell) that the spread of the runs leaves undecided; `None` if
+    /// there are none.
     pub undecided: Option<usize>,
-    /// The number of single comparisons of an ordering that hold, over all cells.
+    /// Number of pairwise comparisons of an ordering that hold, over all cells.
     pub comparisons_held: Option<usize>,
-    /// The number of these comparisons.
+    /// Number of all these comparisons.
     pub comparisons: Option<usize>,
-    /// The standard deviation of the measured value over the repeats, rounded to six digits.
+    /// Standard deviation of the measured value over the repeats, rounded to six digits.
     pub spread: Option<f64>,
-    /// The number of these repeats.
+    /// Number of repeats behind `spread`.
     pub repeats: Option<usize>,
 }
 
-/// The key of a record: scale, experiment, row and claim.
+/// Scale, experiment, row and claim.
 type Key = (String, String, String, usize);
 
-/// Every record, in the order of scale, experiment, row and claim.
+/// All records, sorted by scale, experiment, row and claim.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records(BTreeMap<Key, Record>);
 
 impl Records {
-    /// The verdicts of these results.
+    /// The verdicts in these results.
     #[must_use]
     pub fn of<'a>(results: impl IntoIterator<Item = &'a Results>) -> Records {
         let rows = results.into_iter().flat_map(|one| {
@@ -62,10 +62,10 @@ impl Records {
         Records(rows.map(|row| (key(&row), row)).collect())
     }
 
-    /// Reads the text of `verdicts.csv`.
+    /// Parses `verdicts.csv`.
     ///
     /// # Errors
-    /// When a row does not read; with its line.
+    /// When a row cannot be parsed, with its line.
     pub fn parse(text: &str) -> Result<Records, String> {
         let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize().collect::<Result<Vec<Record>, _>>();
         rows.map(|rows| Records(rows.into_iter().map(|row| (key(&row), row)).collect())).map_err(|e| e.to_string())
@@ -74,7 +74,7 @@ impl Records {
     /// The text of `verdicts.csv`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When serialization fails.
     pub fn text(&self) -> io::Result<String> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         for row in self.0.values() {
@@ -92,12 +92,12 @@ impl Records {
         self.0.extend(new.0);
     }
 
-    /// Adds records; a new one replaces an old one of the same claim.
+    /// Adds records; they replace those of the same claims.
     pub fn extend(&mut self, more: Records) {
         self.0.extend(more.0);
     }
 
-    /// Puts the stored verdicts at a scale into the claims of an experiment; `false` if none are stored.
+    /// Copies the stored verdicts at a scale into the claims of an experiment; returns `false` if none are stored.
     pub fn restore(&self, scale: &str, experiment: &str, rows: &mut [Expectation]) -> bool {
         let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
         let mut any = false;
@@ -143,7 +143,7 @@ fn record(results: &Results, row: &Expectation, claim: usize) -> Record {
     }
 }
 
-/// Rounds to six digits, which are the same on every machine.
+/// Rounds to six digits, which are the same on all machines.
 fn in_six_digits(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!((rows[1].pass, rows[1].undecided, rows[1].cells), (Some(false), false, one.expectations[1].cells));
     }
 
-    /// Files that were written before spreads were recorded have fewer columns.
+    /// Files from before spreads were recorded have fewer columns.
     #[test]
     fn records_without_spreads_are_read() {
         let old = "scale,experiment,id,claim,measured,met,held,cells\nfull,a,A,1,0.5,true,2,2\n";
@@ -241,8 +241,8 @@ mod tests {
             kept.0.values().map(|r| (r.id.as_str(), r.met)).collect::<Vec<_>>(),
             [("A", Some(false)), ("B", Some(true))]
         );
-        let told =
+        let error_text =
             Records::parse("scale,experiment,id,claim,measured,met,held,cells\nquick,a,A,one,,,,\n").unwrap_err();
-        assert!(told.contains("line: 2"), "{told}");
+        assert!(error_text.contains("line: 2"), "{error_text}");
     }
 }

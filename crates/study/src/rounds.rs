@@ -1,4 +1,4 @@
-//! Runs an experiment under more and more seeds, until its means are known as well as asked for or a budget is spent:
+//! Runs an experiment with more and more seeds, until its means are as precise as required or a budget is spent:
 //! `docs/statistics.md`.
 //!
 //! | module | holds |
@@ -21,66 +21,66 @@ use aqmkit_runs::transient::unsettled;
 pub use aim::Aim;
 pub use words::{Options, percent};
 
-/// The runs of one round.
+/// What to run in one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round<'a> {
-    /// The number of seeds, those of earlier rounds included.
+    /// Number of seeds, including those of earlier rounds.
     pub seeds: u32,
-    /// The warm-up, if it is not that of the experiment.
+    /// Warm-up, if it differs from that of the experiment.
     pub warmup: Option<Duration>,
-    /// What the round is for, to show beside the progress; empty, or it ends with a comma and a space.
+    /// Purpose of the round, shown beside the progress; empty, or ends with a comma and a space.
     pub why: &'a str,
 }
 
-/// The runs that a round came to.
+/// The outcome of a round.
 #[derive(Debug)]
 pub struct Ran<E> {
-    /// The experiment, as it was run. The next round is given it.
+    /// The experiment as it was run; passed to the next round.
     pub experiment: E,
-    /// The results of all its runs.
+    /// Results of all runs.
     pub results: Results,
-    /// All its runs, those of earlier rounds included.
+    /// All runs, including those of earlier rounds.
     pub outcome: Outcome,
 }
 
-/// What decides how many rounds there are, and what is said of them.
+/// Controls how many rounds there are, and how notes are worded.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How well the means are to be known.
+    /// Required precision.
     pub aim: Aim,
-    /// The warm-up of the experiment.
+    /// Warm-up of the experiment.
     pub warmup: Duration,
-    /// Whether a warm-up in which the links had not settled is lengthened, once.
+    /// Whether to lengthen the warm-up, once, if the links had not settled in it.
     pub lengthen: bool,
-    /// The means to judge, the least well known first, given the share of a mean that is aimed at.
+    /// Computes the precision of the means, least precise first, for a target relative to the mean.
     pub judge: fn(&Results, f64) -> Vec<Known>,
-    /// How the notes spell the options that they name.
+    /// Spelling of options in notes.
     pub options: Options,
 }
 
-/// The warm-up of an experiment, as its first run has it.
+/// The warm-up of an experiment's first run.
 #[must_use]
 pub fn warmup(experiment: &Experiment) -> Duration {
     experiment.plan().first().map_or(Duration::ZERO, |run| run.outline().warmup)
 }
 
-/// What the rounds came to.
+/// The outcome of all rounds.
 #[derive(Debug)]
 pub struct Rounds<E> {
-    /// The last round; its results have notes on what is not known.
+    /// The last round; its results have notes on means that are not precise enough.
     pub last: Ran<E>,
-    /// The warm-up, if it was lengthened.
+    /// The new warm-up, if it was lengthened.
     pub warmup: Option<Duration>,
-    /// The number of seeds.
+    /// Number of seeds.
     pub seeds: u32,
 }
 
 impl Rules {
-    /// Performs rounds until the means are known as well as asked for, or the budget is spent. `perform` runs a round, given the
-    /// experiment of the round before; it need not repeat the runs of that one.
+    /// Runs rounds until the means are as precise as required, or the budget is spent. `perform` runs a round; it is
+    /// passed the experiment of the previous round, whose runs it need not repeat.
     ///
     /// # Errors
-    /// Those of `perform`, after which no further round follows.
+    /// Those of `perform`, which end the rounds.
     pub fn run<E, F>(
         &self,
         mut perform: impl FnMut(Round<'_>, Option<E>) -> Result<Ran<E>, F>,

@@ -11,11 +11,10 @@ use crate::agree::agreements;
 use crate::verdict::evidence::Evidence;
 use crate::verdict::{self, Published};
 
-/// Runs the plan of an experiment and judges its claims. `axes` are the axes that the plan adds to the experiment's
-/// own.
+/// Runs the plan of an experiment and judges its claims. `axes` are added by the plan to the experiment's own axes.
 ///
 /// # Errors
-/// As [`execute`]; or when an output does not go into JSON.
+/// Those of [`execute`]; or when an output cannot be serialized.
 pub fn run_all<W: Work>(
     exp: &Experiment,
     plan: &[W],
@@ -46,7 +45,7 @@ pub fn run_all<W: Work>(
         notes: Vec::new(),
         means: means(&entries).into_iter().filter(|of| of.metrics.values().any(|mean| mean.runs > 1)).collect(),
         runs: entries,
-        // Claims apply to the experiment as written, not to runs with further axes.
+        // Claims apply to the experiment as written, not to runs with additional axes.
         expectations: if axes.is_empty() { verdict::judge(&exp.expects, published, &evidence) } else { Vec::new() },
         plot: exp.plot.clone(),
         tables: exp.tables.clone(),

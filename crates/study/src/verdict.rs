@@ -1,8 +1,8 @@
 //! Verdicts: published values compared with measured values.
 //!
-//! A claim is an `[[expect]]` of an experiment and the row of `published.csv` that it names. [`check`] checks claims
-//! before anything is run; [`judge`] judges them afterwards. A claim is neither met nor missed as long as some of its
-//! runs are not finished.
+//! A claim is an `[[expect]]` of an experiment together with its row in `published.csv`. [`check`] checks claims before
+//! anything is run; [`judge`] judges them afterwards. A claim is neither met nor missed until all of its runs are
+//! finished.
 
 mod chain;
 pub(crate) mod evidence;
@@ -28,11 +28,11 @@ use evidence::{Combination, Evidence, Sample};
 use published::{Kind, Row};
 use spread::{Runs, Spread, within};
 
-/// Finds the first error in claims that the experiment's own check cannot find: rows missing from `published.csv`,
-/// units that do not fit, formulas that cannot be computed.
+/// Finds the first error in claims that the check of the experiment cannot find: rows missing from `published.csv`,
+/// wrong units, formulas that cannot be computed.
 ///
 /// # Errors
-/// With the claim's id, what is wrong, and what would be right.
+/// The claim's id, the error, and how to correct it.
 pub fn check(expects: &[Expect], published: &Published) -> Result<(), String> {
     expects.iter().try_for_each(|e| check_one(e, published).map_err(|what| format!("[[expect]] {}: {what}", e.id)))
 }
@@ -66,25 +66,25 @@ fn check_one(expect: &Expect, published: &Published) -> Result<(), String> {
     in_unit(row, value).map(|_| ())
 }
 
-/// Judges every claim. Where the spread over the runs of a cell leaves open whether it meets its limit, it is undecided.
+/// Judges all claims. A cell is undecided if the spread of its runs leaves open whether it meets its limit.
 #[must_use]
 pub fn judge(expects: &[Expect], published: &Published, evidence: &Evidence<'_>) -> Vec<Expectation> {
     expects.iter().map(|e| judge_one(e, published, evidence, Spread::Decides)).collect()
 }
 
-/// Judges every claim by the means of its runs alone, whatever their spread.
+/// Judges all claims by the means of their runs alone, whatever their spread.
 #[must_use]
 pub fn judge_means(expects: &[Expect], published: &Published, evidence: &Evidence<'_>) -> Vec<Expectation> {
     expects.iter().map(|e| judge_one(e, published, evidence, Spread::Ignored)).collect()
 }
 
-/// The verdict on a claim, and how it came about.
+/// The verdict on a claim, with the values behind it.
 #[derive(Default)]
 struct Finding {
     measured: Option<f64>,
     spread: Option<f64>,
     repeats: usize,
-    /// The verdict on each cell; `None` if it cannot be judged.
+    /// Verdict on each cell; `None` if it cannot be judged.
     verdicts: Option<Vec<Verdict>>,
     comparisons: Option<Cells>,
     detail: String,
@@ -109,7 +109,7 @@ fn judge_one(expect: &Expect, published: &Published, evidence: &Evidence<'_>, sp
     judged
 }
 
-/// A claim with its published value, not yet judged.
+/// A claim with its published value, before it is judged.
 #[must_use]
 pub fn unjudged(expect: &Expect, published: &Published) -> Expectation {
     let Some(row) = published.get(&expect.id) else {
@@ -136,7 +136,7 @@ pub fn unjudged(expect: &Expect, published: &Published) -> Expectation {
     }
 }
 
-/// The published number in the unit of the claim's metric, if the claim is about the value of a single metric in a window.
+/// The published number in the unit of the claim's metric, if the claim is about a single metric in a window.
 fn point(expect: &Expect, row: &Row) -> Option<PublishedPoint> {
     let reduced = expect.seconds.is_some() || expect.exchanges.is_some() || expect.responses.is_some();
     if expect.formula.is_some() || expect.order.is_some() || reduced || !expect.against.is_empty() {
@@ -149,7 +149,7 @@ fn point(expect: &Expect, row: &Row) -> Option<PublishedPoint> {
     Some(PublishedPoint { metric, selector, window, low: low / unit, high: high / unit })
 }
 
-/// The claim in words, if its row has no number.
+/// Text of the claim, if its row has no number.
 fn claim_text(expect: &Expect, row: &Row) -> String {
     let order = expect.order.as_ref().map(OrderChain::to_string);
     let every = expect.every.map(|e| format!("each {e} {}", row.unit).trim().to_owned());
@@ -199,7 +199,7 @@ fn join(a: &str, b: &str) -> String {
     [a, b].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// The values of each combination over its repeats, in the row's unit.
+/// Values of each combination over the repeats, in the row's unit.
 fn by_cell(samples: &[Sample], row: &Row) -> Result<BTreeMap<Combination, Runs>, String> {
     let mut cells: BTreeMap<Combination, Runs> = BTreeMap::new();
     for s in samples {
@@ -208,7 +208,7 @@ fn by_cell(samples: &[Sample], row: &Row) -> Result<BTreeMap<Combination, Runs>,
     Ok(cells)
 }
 
-/// The same for each label of one axis, averaged over all other axes in each repeat.
+/// Like [`by_cell`] for each label of one axis, averaged over all other axes in each repeat.
 fn averaged(samples: &[Sample], along: &str, row: &Row) -> Result<BTreeMap<Combination, Runs>, String> {
     let mut labels: BTreeMap<(String, &str), (&str, Vec<f64>)> = BTreeMap::new();
     for s in samples {
@@ -223,8 +223,8 @@ fn averaged(samples: &[Sample], along: &str, row: &Row) -> Result<BTreeMap<Combi
     Ok(cells)
 }
 
-/// Judges a published number: each cell's mean, or, where the paper averages, the mean over all cells. The result shows
-/// the mean over all cells, and the spread of the repeats' means.
+/// Judges a published number: by each cell's mean, or, if the paper averages, by the mean over all cells. The result
+/// shows the mean over all cells, and the standard deviation of the repeats' means.
 fn number(
     samples: &[Sample],
     cells: &BTreeMap<Combination, Runs>,
@@ -246,24 +246,25 @@ fn number(
     let named = varying(cells);
     let several = cells.len() > 1;
     let verdicts: Vec<Verdict> = cells.values().map(|runs| decided(&runs.stat(), row, spread)).collect();
-    let told = |wanted: Verdict| -> Vec<String> {
+    let described = |wanted: Verdict| -> Vec<String> {
         let these = cells.iter().zip(&verdicts).filter(|(_, verdict)| several && **verdict == wanted);
-        these.map(|((c, runs), _)| format!("{}{}", name(c, &named), runs.told(wanted))).collect()
+        these.map(|((c, runs), _)| format!("{}{}", name(c, &named), runs.text(wanted))).collect()
     };
     let listed = |title: &str, texts: Vec<String>| {
         if texts.is_empty() { String::new() } else { format!("{title}: {}", brief(&texts)) }
     };
-    let detail = join(&listed("outside", told(Verdict::Missed)), &listed("undecided", told(Verdict::Undecided)));
+    let detail =
+        join(&listed("outside", described(Verdict::Missed)), &listed("undecided", described(Verdict::Undecided)));
     Ok(Finding { verdicts: Some(verdicts), detail, ..found })
 }
 
-/// The verdict on a published number, by the limits of its row.
+/// The verdict on a published number by the limits of its row.
 fn decided(stat: &Stat, row: &Row, spread: Spread) -> Verdict {
     let (low, high) = row.accepted();
     within(stat, row.meets(stat.mean), (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY)), spread)
 }
 
-/// Judges the ordering along an axis at every combination of the other axes.
+/// Judges an ordering along an axis in every combination of the other axes.
 fn ordering(order: &OrderChain, along: &str, cells: &BTreeMap<Combination, Runs>, spread: Spread) -> Finding {
     let mut places: BTreeMap<Combination, BTreeMap<&str, &Runs>> = BTreeMap::new();
     for (combination, runs) in cells {
@@ -289,7 +290,7 @@ fn ordering(order: &OrderChain, along: &str, cells: &BTreeMap<Combination, Runs>
     }
 }
 
-/// The first few texts, and the number of the others.
+/// The first few texts, and the number of others.
 fn brief(texts: &[String]) -> String {
     const SHOWN: usize = 4;
     let more = texts.len().saturating_sub(SHOWN);
@@ -318,8 +319,8 @@ fn short(x: f64) -> String {
     }
 }
 
-/// Compares the value of every combination with a bound. Beside an ordering these are further cells; beside a number,
-/// both must hold in a cell.
+/// Compares every combination with a bound. With an ordering, these count as additional cells; with a number, both must
+/// hold in a cell.
 fn bounded(bound: Bound, cells: &BTreeMap<Combination, Runs>, spread: Spread, ordered: bool, finding: &mut Finding) {
     let named = varying(cells);
     let limits = match bound.compare {
@@ -331,15 +332,15 @@ fn bounded(bound: Bound, cells: &BTreeMap<Combination, Runs>, spread: Spread, or
         within(&stat, bound.holds(stat.mean), limits, spread)
     };
     let verdicts: Vec<Verdict> = cells.values().map(judge).collect();
-    let told = |((c, runs), verdict): ((&Combination, &Runs), &Verdict)| {
+    let described = |((c, runs), verdict): ((&Combination, &Runs), &Verdict)| {
         let what = match verdict {
             Verdict::Met => return None,
             Verdict::Missed => "is not",
             Verdict::Undecided => "may not be",
         };
-        Some(format!("{}{} {what} {bound}", name(c, &named), runs.told(*verdict)))
+        Some(format!("{}{} {what} {bound}", name(c, &named), runs.text(*verdict)))
     };
-    let broken: Vec<_> = cells.iter().zip(&verdicts).filter_map(told).collect();
+    let broken: Vec<_> = cells.iter().zip(&verdicts).filter_map(described).collect();
     finding.detail = join(&finding.detail, &brief(&broken));
     if let ([runs], None) = (cells.values().collect::<Vec<_>>().as_slice(), finding.measured) {
         let stat = runs.stat();
@@ -353,7 +354,7 @@ fn bounded(bound: Bound, cells: &BTreeMap<Combination, Runs>, spread: Spread, or
     });
 }
 
-/// The verdict on a cell in which two things must hold.
+/// The verdict on a cell with two conditions.
 fn worse(a: Verdict, b: Verdict) -> Verdict {
     Cells::count([a, b]).verdict()
 }

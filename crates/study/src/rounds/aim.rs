@@ -1,33 +1,34 @@
-//! How well means are to be known, and how many seeds may be spent on it.
+//! The required precision of means, and the seeds that may be spent on it.
 
 use aqmkit_experiment::Experiment;
 
-/// The share of a mean to which it is known unless another one is asked for.
+/// Default precision: half the width of the interval relative to the mean.
 const PRECISION: f64 = 0.05;
 
-/// The fewest seeds of the first round. Fewer make the first estimate of the spread so uncertain that runs would often
-/// end by luck, too early (docs/statistics.md has both).
+/// Minimum number of seeds in the first round. With fewer, the first estimate of the spread is so uncertain that rounds
+/// often end too early by chance (docs/statistics.md has the numbers).
 const FEWEST: u32 = 10;
-/// The fewest seeds where even ten exceed the budget.
+/// Minimum number of seeds if even ten exceed the budget.
 const FEWEST_OF_LONG_RUNS: u32 = 3;
-/// The most seeds, if nothing else ends the rounds.
+/// Maximum number of seeds, if nothing else ends the rounds.
 const MOST: u32 = 40;
-/// The packets that all runs together carry at most, unless the fewest seeds exceed it. Packets and not seconds, so that a
-/// command has the same results on every machine; three to eight seconds on two idle cores, by the traffic.
+/// Upper limit for the packets of all runs together, unless the minimum number of seeds exceeds it. It is in packets
+/// and not in seconds, so that a command has the same results on every machine; it takes three to eight seconds on two
+/// idle cores, depending on the traffic.
 const BUDGET: f64 = 60e6;
 
-/// How well means are to be known, and how many seeds may be spent on it.
+/// The required precision, and the limits for the number of seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aim {
-    /// Half the width of the 95 % interval as a share of the mean.
+    /// Half the width of the 95 % interval relative to the mean.
     pub(super) share: f64,
-    /// The fewest and the most seeds.
+    /// Minimum and maximum number of seeds.
     pub(super) seeds: (u32, u32),
 }
 
 impl Aim {
-    /// The aim for an experiment. `asked` is the share of a mean that the user asks for, which has ten times the budget.
-    /// `cost` is what a packet through a discipline of this name costs, in packets through a built-in one.
+    /// The aim for an experiment. `asked` is a precision that the user requested, which multiplies the budget by ten.
+    /// `cost` is the cost of a packet through the discipline with this name, relative to a built-in one.
     #[must_use]
     pub fn of(exp: &Experiment, asked: Option<f64>, cost: impl Fn(&str) -> f64) -> Aim {
         let packets: f64 = exp.plan().iter().map(|run| run.weighted_packets(&cost)).sum();
@@ -39,18 +40,19 @@ impl Aim {
         Aim { share: asked.unwrap_or(PRECISION), seeds: (fewest, affordable.clamp(fewest, most)) }
     }
 
-    /// Half the width of the 95 % interval that is aimed at, as a share of the mean.
+    /// The target for half the width of the 95 % interval, relative to the mean.
     pub(super) fn share(&self) -> f64 {
         self.share
     }
 
-    /// The seeds of the first round.
+    /// Number of seeds in the first round.
     pub(super) fn fewest(&self) -> u32 {
         self.seeds.0
     }
 
-    /// The seeds of the next round after `done` seeds; `None` if all is known or the budget is spent. `excess` is the
-    /// width of the widest interval over the aim; widths shrink with the root of the number of seeds.
+    /// Number of seeds after the next round; `None` if the target is reached or the budget is spent. `done` seeds have
+    /// been run; `excess` is the width of the widest interval relative to the target. Widths shrink with the square
+    /// root of the number of seeds.
     pub(super) fn next(&self, done: u32, excess: f64) -> Option<u32> {
         if excess <= 1.0 || done >= self.seeds.1 {
             return None;

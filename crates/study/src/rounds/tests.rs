@@ -1,4 +1,4 @@
-//! Rounds of runs that are made up.
+//! Rounds with made-up runs.
 
 use std::convert::Infallible;
 
@@ -14,12 +14,12 @@ const OPTIONS: Options = Options {
     precision: |share| format!("--precision {}%", percent(share)),
 };
 
-/// Known from 16 seeds on.
+/// Precise enough from 16 seeds on.
 fn from_sixteen(results: &Results, _share: f64) -> Vec<Known> {
     vec![known("fifo", "queue delay, mean", 4.0 / (results.planned as f64).sqrt())]
 }
 
-/// Two columns that stay unknown, and one that is known.
+/// Two columns that never get precise enough, and one that is.
 fn never(_results: &Results, _share: f64) -> Vec<Known> {
     vec![
         known("fifo", "queue delay, p99", 3.0),
@@ -43,7 +43,7 @@ fn rules(judge: fn(&Results, f64) -> Vec<Known>, lengthen: bool) -> Rules {
     }
 }
 
-/// A queue that fills until `settled` seconds after the start of the run, and the rounds that were asked for.
+/// Simulates a queue that fills until `settled` seconds after the start, and records the requested rounds.
 struct Fake {
     settled: f64,
     asked: Vec<(u32, Option<Duration>, String)>,
@@ -54,7 +54,7 @@ impl Fake {
         Fake { settled: seconds, asked: Vec::new() }
     }
 
-    /// A run of 10 s of warm-up, or of `warmup`, and 100 s of measurement.
+    /// A run with a warm-up of 10 s, or of `warmup`, and a measurement of 100 s.
     fn run(&self, seed: u32, warmup: Option<Duration>) -> Done {
         let from = warmup.map_or(10.0, Duration::as_secs_f64);
         let noise = |t: u32| [0.3, -0.8, 1.0, -0.1, 0.6, -1.0, 0.2][((t + 3 * seed) % 7) as usize];
@@ -67,7 +67,7 @@ impl Fake {
     }
 }
 
-/// The rounds, in which every round is given the number of the one before.
+/// Runs the rounds; each round's experiment is its number.
 fn run(rules: Rules, fake: &mut Fake) -> Rounds<usize> {
     let perform = |round: Round<'_>, before: Option<usize>| -> Result<Ran<usize>, Infallible> {
         assert_eq!(before.unwrap_or(0), fake.asked.len());

@@ -1,37 +1,37 @@
-//! Sentences on what the rounds could not make known.
+//! Notes on the precision of results.
 
 use aqmkit_base::Duration;
 use aqmkit_results::Known;
 use aqmkit_runs::transient::Unsettled;
 
-/// The most seeds that a note advises.
+/// Upper limit for the number of seeds that a note suggests.
 const ADVISED: f64 = 1000.0;
 
-/// How the options are spelt that notes name: those of the command, or the arguments of a function.
+/// Spelling of options in notes: those of the command, or arguments of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The time before the measurement: `--warmup`.
+    /// Option for the time before the measurement: `--warmup`.
     pub warmup: &'static str,
-    /// The measured time: `--duration`.
+    /// Option for the measured time: `--duration`.
     pub duration: &'static str,
-    /// This number of seeds: `--repeat 40`.
+    /// Option for this number of seeds: `--repeat 40`.
     pub repeat: fn(u32) -> String,
-    /// This share of a mean as the aim: `--precision 10%`.
+    /// Option for this precision: `--precision 10%`.
     pub precision: fn(f64) -> String,
 }
 
-/// A share in percent, without needless digits: 0.05 is `5`.
+/// Formats a share in percent without trailing zeros: 0.05 is `5`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     format!("{}", (1e4 * share).round() / 100.0)
 }
 
-/// The purpose of the next round.
+/// Describes the purpose of the next round.
 pub(super) fn purpose(worst: &Known, share: f64) -> String {
     format!("{} of {} is {} (aim ±{} %), ", worst.column, worst.row, worst.value, percent(share))
 }
 
-/// Whether the warm-up was lengthened, and whether it is still too short.
+/// Notes on a lengthened warm-up, and on one that is still too short.
 pub(super) fn on_warmup(found: Option<&Unsettled>, lengthened: Option<Duration>, options: &Options) -> Vec<String> {
     let mut said: Vec<String> = lengthened
         .map(|to| format!("The warm-up is {to}: before, the links had not settled ({} sets it).", options.warmup))
@@ -47,7 +47,7 @@ pub(super) fn on_warmup(found: Option<&Unsettled>, lengthened: Option<Duration>,
     said
 }
 
-/// Those of the means that are not known as well as asked for, in a sentence; none if all are.
+/// A note on the means that are less precise than required; `None` if there are none.
 pub(super) fn unknown(judged: Vec<Known>, share: f64, seeds: u32, options: &Options) -> Option<String> {
     let unknown: Vec<Known> = judged.into_iter().filter(|known| known.excess > 1.0).collect();
     let worst = unknown.first()?;

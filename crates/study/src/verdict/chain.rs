@@ -1,4 +1,4 @@
-//! An ordering at one combination of the other axes.
+//! An ordering in one combination of the other axes.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use aqmkit_results::{Cells, Verdict};
 use super::short;
 use super::spread::{Runs, Spread, related};
 
-/// The ordering at one place.
+/// The verdict on an ordering in one combination.
 pub(super) struct AtPlace {
-    /// The verdict on each comparison of two labels; `None` if a label was not measured.
+    /// Verdict on each pairwise comparison; `None` if a label was not measured.
     pub(super) comparisons: Option<Vec<Verdict>>,
-    /// The values in words.
+    /// The values as text.
     pub(super) text: String,
 }
 
 impl AtPlace {
-    /// The verdict on the whole chain.
+    /// The verdict on the whole ordering.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         self.comparisons.as_ref().map(|each| Cells::count(each.iter().copied()).verdict())
     }
 }
 
-/// Judges the ordering of these values; the text begins with `prefix`.
+/// Judges an ordering of these values; the text begins with `prefix`.
 pub(super) fn at_place(order: &OrderChain, values: &BTreeMap<&str, &Runs>, prefix: &str, spread: Spread) -> AtPlace {
-    let told = |label: &String| {
+    let described = |label: &String| {
         let value = values.get(label.as_str()).map(|runs| short(runs.stat().mean));
         format!("{label} {}", value.unwrap_or_else(|| "not measured".to_owned()))
     };
-    let group = |labels: &Vec<String>| labels.iter().map(told).collect::<Vec<_>>().join(" & ");
+    let group = |labels: &Vec<String>| labels.iter().map(described).collect::<Vec<_>>().join(" & ");
     let mut text = format!("{prefix}{}", order.groups.first().map_or(String::new(), group));
     let mut comparisons = Some(Vec::new());
     for ((left, right), relation) in order.groups.iter().zip(order.groups.iter().skip(1)).zip(&order.relations) {
@@ -45,7 +45,7 @@ pub(super) fn at_place(order: &OrderChain, values: &BTreeMap<&str, &Runs>, prefi
     AtPlace { comparisons, text }
 }
 
-/// The relation between each label on the left and each on the right; `None` if one was not measured.
+/// Compares each label on the left with each on the right; `None` if one was not measured.
 fn between(
     left: &[String],
     relation: Relation,

@@ -1,4 +1,4 @@
-//! The measured values on which verdicts are based.
+//! Measured values, selected as claims need them.
 
 use std::collections::BTreeMap;
 
@@ -10,47 +10,47 @@ use aqmkit_results::{Entry, RunData};
 use serde_json::Value;
 
 use super::exchanges;
-use super::response::{Times, taken};
+use super::response::{Times, statistic};
 
-/// Labels that only distinguish the runs of one combination.
+/// Labels that distinguish the runs of one combination.
 const REPEATS: &[&str] = &["repeat", "seed"];
 
-/// A combination of the sweep: its labels, without repeat and seed.
+/// Labels of a combination in the sweep, without repeat and seed.
 pub(crate) type Combination = BTreeMap<String, String>;
 
-/// One window of one run.
+/// A window of a run.
 struct Seen<'a> {
     labels: BTreeMap<String, String>,
-    /// The window as in `results.json`.
+    /// The window's values as in `results.json`.
     values: Value,
     from_s: f64,
     to_s: f64,
     output: &'a Output,
 }
 
-/// Every window of every finished run, and the list of planned runs.
+/// All windows of all finished runs, and the list of planned runs.
 pub struct Evidence<'a> {
     seen: Vec<Seen<'a>>,
     planned: &'a [BTreeMap<String, String>],
 }
 
-/// A value of one run and window with its labels.
+/// A value in one run and window.
 pub struct Sample {
-    /// The labels of the axes and of the window.
+    /// Labels of the axes, and the window.
     pub combination: Combination,
-    /// The repeat.
+    /// Label of the repeat.
     pub repeat: String,
-    /// The seed of the run.
+    /// Seed of the run.
     pub seed: String,
-    /// The value, in the base unit of its dimension.
+    /// Value in the base unit of its dimension.
     pub value: Quantity,
 }
 
 impl<'a> Evidence<'a> {
-    /// From the labels of all planned runs and the finished runs.
+    /// Collects the windows of the finished runs; `planned` has the labels of all planned runs.
     ///
     /// # Errors
-    /// When an output cannot be written as JSON.
+    /// When an output cannot be serialized.
     pub fn new(planned: &'a [BTreeMap<String, String>], runs: &[RunData<'a>]) -> Result<Self, serde_json::Error> {
         let mut seen = Vec::new();
         for run in runs {
@@ -64,7 +64,7 @@ impl<'a> Evidence<'a> {
         Ok(Evidence { seen, planned })
     }
 
-    /// Whether every run that the claim selects is finished; `false` if it selects none.
+    /// Whether all runs that the claim selects are finished; `false` if it selects none.
     pub fn complete(&self, expect: &Expect) -> bool {
         let planned = self.planned.iter().filter(|l| selects(expect, l)).count();
         let mut done: Vec<_> =
@@ -74,10 +74,10 @@ impl<'a> Evidence<'a> {
         planned > 0 && done.len() == planned
     }
 
-    /// The claim's metric in every run and window that it selects.
+    /// The claim's metric in all runs and windows that it selects.
     ///
     /// # Errors
-    /// When a window of a selected run has no such value.
+    /// When a window of a selected run does not have the metric.
     pub fn samples(&self, expect: &Expect) -> Result<Vec<Sample>, String> {
         let wanted = |s: &&Seen<'_>| {
             selects(expect, &s.labels) && expect.window.as_ref().is_none_or(|w| s.labels.get("window") == Some(w))
@@ -111,16 +111,15 @@ impl<'a> Evidence<'a> {
         }))
     }
 
-    /// The number that the claim takes from the distribution of response times, of this run alone or compared with
-    /// another.
+    /// The claim's statistic of response times, of this run alone or compared with another run.
     fn of_responses(&self, expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
         let quantity = paths(expect).concat().into_iter().next().unwrap_or_default();
         let own = times(&quantity, seen)?;
         let other = self.beside(expect, seen)?.map(|beside| times(&quantity, beside)).transpose()?;
-        expect.responses.and_then(|what| taken(what, own, other)).ok_or_else(|| missing(&quantity, seen))
+        expect.responses.and_then(|what| statistic(what, own, other)).ok_or_else(|| missing(&quantity, seen))
     }
 
-    /// The same window and repeat of the run to compare with, if the claim names one; its seed may be another.
+    /// The same window and repeat of the run to compare with, if the claim names one; it may have another seed.
     fn beside(&self, expect: &Expect, seen: &Seen<'_>) -> Result<Option<&Seen<'a>>, String> {
         if expect.against.is_empty() {
             return Ok(None);
@@ -137,7 +136,7 @@ fn same_but_for_the_seed(a: &BTreeMap<String, String>, b: &BTreeMap<String, Stri
     a.len() == b.len() && pairs.all(|((key, own), (other, value))| key == other && (key == "seed" || own == value))
 }
 
-/// The labels without the window, which identify the run.
+/// The labels without the window: they identify the run.
 fn repeats_of(labels: &BTreeMap<String, String>) -> Vec<(&String, &String)> {
     labels.iter().filter(|(k, _)| *k != "window").collect()
 }
@@ -147,8 +146,8 @@ pub(crate) fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> boo
     expect.selector.iter().all(|(axis, any)| labels.get(axis).is_some_and(|l| any.contains(l)))
 }
 
-/// Whether the claim needs a run with these labels: it selects the run (and its order, if any, names it), or it
-/// compares another run with it.
+/// Whether the claim needs a run with these labels: because it selects the run (and the claim's ordering, if any, names
+/// it), or because it compares another run with it.
 #[must_use]
 pub(crate) fn needs(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
     let named =
@@ -158,7 +157,7 @@ pub(crate) fn needs(expect: &Expect, labels: &BTreeMap<String, String>) -> bool 
     beside || (selects(expect, labels) && expect.order.as_ref().is_none_or(named))
 }
 
-/// The value of the metric: a quantity, a sum, or a ratio.
+/// The value of the metric: a number, a sum, or a ratio.
 fn measured(expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
     let sides = paths(expect).into_iter().map(|side| total(expect, &side, seen)).collect::<Result<Vec<_>, _>>()?;
     Ok(sides.into_iter().reduce(|above, below| above / below).unwrap_or(f64::NAN))
@@ -189,7 +188,7 @@ fn missing(path: &str, seen: &Seen<'_>) -> String {
     format!("there is no {path} in {}", at.join(" "))
 }
 
-/// The full paths of the metric, such as `classes.tcp.goodput_bps`: of each term of its sum, and of its divisor.
+/// Full paths of the metric, such as `classes.tcp.goodput_bps`: of each term in the sum, then of the divisor.
 pub(crate) fn paths(expect: &Expect) -> Vec<Vec<String>> {
     let within = [("classes", &expect.class), ("apps", &expect.app), ("links", &expect.link)];
     let below = within.into_iter().find_map(|(part, name)| name.as_ref().map(|n| format!("{part}.{n}.")));
@@ -198,8 +197,8 @@ pub(crate) fn paths(expect: &Expect) -> Vec<Vec<String>> {
     metric.split(OVER).map(|side| side.split(PLUS).map(|term| format!("{below}{term}")).collect()).collect()
 }
 
-/// A number of the claim with its unit. A ratio and a share of seconds have no unit; the terms of a sum have the same
-/// one.
+/// Adds the unit to a number of the claim. Ratios and shares of seconds have no unit; all terms of a sum have the same
+/// unit.
 ///
 /// # Errors
 /// When the claim's metric is unknown.
@@ -216,7 +215,7 @@ pub(crate) fn quantity(expect: &Expect, number: f64) -> Result<Quantity, String>
     }
 }
 
-/// A term whose dimension differs from that of the first term.
+/// The first term whose dimension differs from that of the first one.
 ///
 /// # Errors
 /// When the claim's metric is unknown.

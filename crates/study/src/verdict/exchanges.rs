@@ -1,11 +1,11 @@
-//! Claims about single exchanges: how long exchanges of given sizes take.
+//! Claims about the response times of exchanges with given sizes.
 
 use aqmkit_experiment::{Exchanges, Expect, Quantity};
 use aqmkit_formulas::unit::{self, Dimension};
 use aqmkit_measure::output::ExchangeRecord;
 use aqmkit_results::statistics::mean;
 
-/// The claim's quantity over the exchanges of its app that began in the window; `None` for a time if there are none.
+/// The claim's value over the app's exchanges that started in the window; `None` for a time if there are none.
 pub(super) fn value(
     expect: &Expect,
     wanted: Exchanges,
@@ -32,7 +32,7 @@ pub(super) fn value(
     }
 }
 
-/// A number of the claim with its unit.
+/// Adds the unit to a number of the claim.
 pub(super) fn quantity(expect: &Expect, number: f64) -> Result<unit::Quantity, String> {
     let metric = expect.metric.as_deref().unwrap_or_default();
     let (dimension, scale) = match Quantity::parse(metric) {

@@ -1,4 +1,4 @@
-//! Claims whose value is one number of one run, so that it can be measured outside of a study.
+//! Claims whose value is a single number of a single run, which can be measured outside of a study.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use aqmkit_experiment::{Expect, OVER, PLUS, Statistic};
 use super::evidence::{paths, quantity, selects};
 use super::{Published, in_unit};
 
-/// How the value of a claim is taken from a run's results.
+/// How to get a claim's value from the results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plain {
-    /// The window.
+    /// Name of the window.
     pub window: String,
-    /// The metric with full paths: see `aqmkit_experiment::number`.
+    /// Metric with full paths: see `aqmkit_experiment::number`.
     pub metric: String,
-    /// The statistic of the values over time.
+    /// Statistic over time; `None` for the window's value.
     pub seconds: Option<Statistic>,
-    /// The factor that converts the number to the unit of the published row.
+    /// Factor from the metric's unit to the unit of the published row.
     pub factor: f64,
 }
 
 impl Plain {
-    /// How the value of this claim is taken.
+    /// How to get the value of this claim.
     ///
     /// # Errors
-    /// When the claim is about more than one number: exchanges, a comparison with another run, or an ordering.
+    /// When the claim needs more than one number: exchanges, a comparison with another run, or an ordering.
     pub fn of(expect: &Expect, published: &Published) -> Result<Plain, String> {
         let single = expect.exchanges.is_none() && expect.responses.is_none() && expect.order.is_none();
         let Some(window) = expect.window.clone().filter(|_| single && expect.against.is_empty()) else {
@@ -37,10 +37,10 @@ impl Plain {
     }
 }
 
-/// The first of the runs that a claim is about, by its labels.
+/// The first of the runs that a claim selects.
 ///
 /// # Errors
-/// When it is about none, or about several combinations of the sweep.
+/// When it selects no run, or several combinations of the sweep.
 pub fn first_run<'a>(
     expect: &Expect,
     planned: impl Iterator<Item = &'a BTreeMap<String, String>>,
@@ -78,7 +78,7 @@ mod tests {
         Plain::of(&claim(id, rest), &Published::parse(ROWS).unwrap())
     }
 
-    /// A number of the claim times its factor is in the unit of the row: a KB/s is 8192 bit/s, a share is in percent.
+    /// The claim's number times the factor is in the row's unit: a KB/s is 8192 bit/s, a share is in percent.
     #[test]
     fn a_claim_about_one_number_tells_how_to_take_it() {
         let rate = plain("X", "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps'").unwrap();
@@ -114,12 +114,12 @@ mod tests {
             "where = { class = 'short-flows' }\nmetric = 'goodput_bps'\norder = 'red > fifo'\nalong = 'aqm'",
             "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps'\nagainst = { aqm = 'fifo' }",
         ] {
-            let told = plain("X", rest);
-            assert_eq!(told, Err("X: the claim is not about one number of one run".to_owned()), "{rest}");
+            let error_text = plain("X", rest);
+            assert_eq!(error_text, Err("X: the claim is not about one number of one run".to_owned()), "{rest}");
         }
     }
 
-    /// Repeats of one combination are one; the first of them is taken.
+    /// All repeats belong to one combination; the first is used.
     #[test]
     fn the_first_run_of_one_combination_is_found() {
         let red = claim("X", "where = { class = 'short-flows', aqm = 'red' }\nmetric = 'goodput_bps'");

@@ -1,4 +1,4 @@
-//! Published values, and the range of measured values that meets each.
+//! Published values, with the ranges in which measured values meet them.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ pub enum Kind {
     /// A value computed by an equation: met within 0.5 % or half a unit of the last printed digit, whichever is larger,
     /// because printed values are rounded.
     Equation,
-    /// A number measured on a testbed; `verdict::tolerance` has its tolerance.
+    /// A number measured on a testbed; its tolerance is in `verdict::tolerance`.
     Value,
-    /// An ordering: it must hold.
+    /// An ordering, which must hold.
     Order,
 }
 
 impl Kind {
-    /// Its name in `published.csv`.
+    /// The name in `published.csv`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,40 +32,40 @@ impl Kind {
     }
 }
 
-/// One published value or claim.
+/// A published value or claim.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Row {
-    /// Its name.
+    /// Unique id.
     pub id: String,
-    /// The paper.
+    /// The publication.
     pub source: String,
-    /// The place in the paper.
+    /// The place within the publication.
     #[serde(rename = "where")]
     pub place: String,
-    /// The quantity, in words.
+    /// Description of the quantity.
     pub what: String,
-    /// Its unit, as text; empty for an ordering.
+    /// Name of the unit; empty for an ordering.
     pub unit: String,
     /// The value as printed, or the lower end of a range.
     pub low: String,
     /// The value as printed, or the upper end of a range.
     pub high: String,
-    /// What kind of statement it is.
+    /// Determines the tolerance.
     pub kind: Kind,
-    /// The tolerance of a number, if not the general one: `10%`, or `20% or 1` in its unit, whichever is larger.
+    /// Tolerance of a number if it is not the general one: `10%`, or `20% or 1` in the row's unit, whichever is larger.
     #[serde(default)]
     pub within: String,
 }
 
-/// Every published value, by id.
+/// All published values, by id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Published(BTreeMap<String, Row>);
 
 impl Published {
-    /// Reads the text of `published.csv`.
+    /// Parses `published.csv`.
     ///
     /// # Errors
-    /// When a row has not the right columns, an id twice, an unknown unit, or a number that is none; with its line.
+    /// When a row has wrong columns, a repeated id, an unknown unit or an invalid number, with its line.
     pub fn parse(text: &str) -> Result<Published, String> {
         let mut rows = BTreeMap::new();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -82,18 +82,18 @@ impl Published {
         Ok(Published(rows))
     }
 
-    /// Adds rows; a new row replaces an old one with the same id.
+    /// Adds rows; they replace those with the same id.
     pub fn extend(&mut self, more: Published) {
         self.0.extend(more.0);
     }
 
-    /// The row of this id.
+    /// The row with this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Row> {
         self.0.get(id)
     }
 
-    /// Every id.
+    /// All ids.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -120,13 +120,13 @@ impl Row {
         }
     }
 
-    /// Its unit.
+    /// The unit; `None` for an ordering.
     #[must_use]
     pub fn unit(&self) -> Option<&'static Unit> {
         Unit::named(&self.unit)
     }
 
-    /// The lowest and highest values that meet it, in its unit.
+    /// Lowest and highest accepted value, in the row's unit.
     #[must_use]
     pub fn accepted(&self) -> (Option<f64>, Option<f64>) {
         let exact = self.low == self.high;
@@ -135,7 +135,7 @@ impl Row {
             Kind::Value if exact && !self.within.is_empty() => {
                 tolerance::given(&self.within).map_or(0.0, |within| within.of(text))
             }
-            // A printed bound or range is taken literally.
+            // A printed bound or range is exact.
             Kind::Value if exact => tolerance::of_measurement(text, self.unit().and_then(Unit::whole)),
             Kind::Value | Kind::Order => 0.0,
         };
@@ -143,9 +143,9 @@ impl Row {
         (widen(&self.low, -1.0), widen(&self.high, 1.0))
     }
 
-    /// Whether a value meets it.
+    /// Whether a value is accepted.
     pub(super) fn meets(&self, value: f64) -> bool {
-        // Rounding errors in the last bits are removed.
+        // Allows for floating-point rounding.
         const ROUNDING: f64 = 1e-9;
         let (low, high) = self.accepted();
         value.is_finite() && low.is_none_or(|l| value >= l - ROUNDING) && high.is_none_or(|h| value <= h + ROUNDING)
@@ -157,13 +157,13 @@ impl Row {
         number(&self.low).filter(|_| self.low == self.high)
     }
 
-    /// The published range, whose ends are equal for a single number; `None` for a bound or an ordering.
+    /// The published range, with equal ends for a single number; `None` for a bound or an ordering.
     #[must_use]
     pub fn range(&self) -> Option<(f64, f64)> {
         number(&self.low).zip(number(&self.high))
     }
 
-    /// Whether the value was computed with the paper's equation for a case that the paper does not give.
+    /// Whether the value was computed with the paper's equation for a case that the paper does not have.
     #[must_use]
     pub fn by_hand(&self) -> bool {
         self.what.contains(BY_HAND)
@@ -182,7 +182,7 @@ impl Row {
     }
 }
 
-/// Marks rows whose value was computed by hand.
+/// Text in `what` that marks rows whose value was computed by hand.
 const BY_HAND: &str = "worked by hand";
 
 #[cfg(test)]
@@ -235,13 +235,13 @@ mod tests {
     fn a_wrong_file_is_refused_with_the_row() {
         let error = |line: &str| Published::parse(&format!("{HEAD}{line}\n")).unwrap_err();
         for ends in ["1,1", "1,", ",1"] {
-            let told = error(&format!("X,a,b,c,furlongs,{ends},value"));
-            assert!(told.contains("X: the unit \"furlongs\" is not one of KB/s"), "{told}");
+            let error_text = error(&format!("X,a,b,c,furlongs,{ends},value"));
+            assert!(error_text.contains("X: the unit \"furlongs\" is not one of KB/s"), "{error_text}");
         }
         assert!(error("X,a,b,c,ms,soon,,value").contains("line 2: X: low = \"soon\" is not a number"));
-        // How a number is printed decides how close is close enough.
-        let told = error("Y,a,b,c,ms,90,90,value\nX,a,b,c,ms,9e1,1e2,value");
-        assert_eq!(told, "line 3: X: low = \"9e1\" is not a number as it is printed, such as 90, -0.5 or 1,270");
+        // The tolerance depends on how a number is printed.
+        let error_text = error("Y,a,b,c,ms,90,90,value\nX,a,b,c,ms,9e1,1e2,value");
+        assert_eq!(error_text, "line 3: X: low = \"9e1\" is not a number as it is printed, such as 90, -0.5 or 1,270");
         assert!(error("X,a,b,c,ms,3,2,value").contains("above"));
         assert!(error("X,a,b,c,ms,3,3,guess").contains("guess"));
         assert!(error("X,a,b,c,ms,3,3,value\nX,a,b,c,ms,3,3,value").contains("twice"));

@@ -1,23 +1,23 @@
-//! Statistics of distributions of response times.
+//! Statistics of response times, for claims about distributions.
 
 use aqmkit_experiment::Response;
 use aqmkit_measure::Output;
 use aqmkit_measure::output::{Distribution, Responses};
 
-/// Distributions are compared up to the point beyond which fewer than this share of the responses lie: single responses
-/// decide there.
+/// Distributions are compared up to the quantile above which fewer than this share of the responses lie: beyond it,
+/// single responses decide.
 const RAREST: f64 = 1e-4;
-/// Quantiles that differ by more are different: the tolerance of `~`.
+/// Quantiles are equal (`~`) if they differ by at most this share.
 const DIFFERENT: f64 = 0.2;
-/// The upper size of small responses, in bytes: about the median of web responses.
+/// Upper size of small responses in bytes: about the median of web responses.
 const SMALL: f64 = 1000.0;
-/// The number of neighbouring bins that a peak must exceed; five bins span a quarter of the time.
+/// Number of following bins that a peak must not be lower than; five bins span a factor of 1.26 in time.
 const CLOSE: usize = 5;
 
-/// The response times of one kind of exchanges in one window.
+/// Response times of one kind of exchange in one window.
 #[derive(Clone, Copy)]
 pub(super) struct Times<'a> {
-    /// Points (milliseconds, share of the responses that take no longer), ascending.
+    /// CDF points (milliseconds, share of responses that take at most this time), ascending.
     points: &'a [(f64, f64)],
     cells: Option<&'a Responses>,
 }
@@ -31,17 +31,17 @@ impl<'a> Times<'a> {
         Some(Times { points: &found.points, cells: output.responses.iter().find(is) })
     }
 
-    /// The share of the responses that take no longer than `ms`.
+    /// The share of responses that take at most `ms`.
     fn share(&self, ms: f64) -> f64 {
         between(self.points, ms)
     }
 
-    /// The quantile of this share, in milliseconds.
+    /// The quantile in milliseconds.
     fn quantile(&self, share: f64) -> f64 {
         Distribution::quantile(self.points, share)
     }
 
-    /// The mean in milliseconds, with longer times counted as `most`.
+    /// The mean in milliseconds, with longer times cut to `most`.
     fn mean_up_to(&self, most: f64) -> f64 {
         let mut last = (0.0, 0.0);
         let mut area = 0.0;
@@ -53,8 +53,8 @@ impl<'a> Times<'a> {
         area
     }
 
-    /// The first peak of small responses that take at least `least`, in milliseconds: the first bin that holds half as
-    /// many again as a valley before it, and no fewer than the following neighbours.
+    /// The first peak of small responses at or after `least`, in milliseconds: the first bin with at least 1.5 times
+    /// the count of a valley before it, and with no lower count than the following neighbours.
     fn peak(&self, least: f64) -> Option<f64> {
         let mut bins: Vec<u64> = Vec::new();
         for (time, size, count) in self.cells?.cells() {
@@ -75,8 +75,8 @@ impl<'a> Times<'a> {
     }
 }
 
-/// The statistic of these responses, in seconds or as a share; `None` if it does not exist.
-pub(super) fn taken(what: Response, own: Times<'_>, other: Option<Times<'_>>) -> Option<f64> {
+/// Computes the statistic, in seconds or as a share; `None` if it does not exist.
+pub(super) fn statistic(what: Response, own: Times<'_>, other: Option<Times<'_>>) -> Option<f64> {
     let value = match what {
         Response::Within(t) => own.share(t.as_millis_f64()),
         Response::Beyond(t) => 1.0 - own.share(t.as_millis_f64()),
@@ -90,18 +90,18 @@ pub(super) fn taken(what: Response, own: Times<'_>, other: Option<Times<'_>>) ->
     Some(value)
 }
 
-/// The time in milliseconds from which on the other distribution has more finished responses; infinite if it never has,
-/// zero if it always has.
+/// The time in milliseconds from which on the other run has completed more responses; infinite if it never has, zero if
+/// it always has.
 fn crossover(own: Times<'_>, other: Times<'_>) -> f64 {
     let end = own.quantile(1.0 - RAREST).min(other.quantile(1.0 - RAREST));
     let mut times: Vec<f64> = own.points.iter().chain(other.points).map(|p| p.0).filter(|t| *t <= end).collect();
     times.push(end);
     times.sort_by(f64::total_cmp);
-    // Before the first response, both shares are zero.
+    // Before the first response both shares are zero.
     let ahead = |t: f64| own.share(t) > 0.0 && own.share(t) >= other.share(t);
     let Some(last) = times.iter().rposition(|t| ahead(*t)) else { return 0.0 };
     let Some(next) = times.get(last + 1) else { return f64::INFINITY };
-    // Between two points both curves are straight lines, so they cross at most once.
+    // Between two points both curves are straight lines, which cross at most once.
     let (mut low, mut high) = (times[last], *next);
     for _ in 0..50 {
         let middle = f64::midpoint(low, high);
@@ -120,7 +120,7 @@ fn alike(own: Times<'_>, other: Times<'_>) -> f64 {
     first.map_or(1.0, |share| share - 0.001)
 }
 
-/// The share at `x`, interpolated linearly.
+/// The share at `x`, by linear interpolation.
 fn between(points: &[(f64, f64)], x: f64) -> f64 {
     let next = points.partition_point(|p| p.0 <= x);
     match (next.checked_sub(1).and_then(|i| points.get(i)), points.get(next)) {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     fn of(what: &str, own: &[(f64, f64)], other: &[(f64, f64)]) -> f64 {
-        taken(Response::parse(what).unwrap(), times(own), Some(times(other))).unwrap()
+        statistic(Response::parse(what).unwrap(), times(own), Some(times(other))).unwrap()
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(of("share>3s", &line, &[]), 0.25);
         assert_eq!(of("share>9s", &line, &[]), 0.0);
         assert_eq!(of("p50", &line, &[]), 2.0);
-        // The half that takes longer counts as 2 s: a mean of 1 s for the others.
+        // The slower half counts as 2 s, the faster half has a mean of 1 s.
         assert!((of("mean<=2s", &line, &[]) - 1.5).abs() < 1e-12);
         assert!((of("gain<=2s", &line, &[(3000.0, 0.0), (4000.0, 1.0)]) - 2.0 / 1.5).abs() < 1e-12);
         assert!((of("mean<=9s", &line, &[]) - 2.0).abs() < 1e-12);
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(of("crossover", &own, &own), f64::INFINITY, "the other never has more");
     }
 
-    /// The points of both curves count in the order of their times, and the slowest ten thousandth of the responses not at all.
+    /// Points of both curves are processed in order of time; the slowest ten thousandth of the responses is ignored.
     #[test]
     fn curves_are_followed_in_time_and_not_to_their_last_response() {
         let own = [(1000.0, 0.0), (2000.0, 0.5), (8000.0, 1.0)];
@@ -188,7 +188,8 @@ mod tests {
         let share = of("alike", &own, &other);
         assert!((0.4..0.46).contains(&share), "{share}");
         assert_eq!(of("alike", &own, &own), 1.0);
-        // At a share s beyond 0.4 they are 200 + 800 (s - 0.4) / 0.6 and 200 + 1800 (s - 0.4) / 0.6: a fifth of the latter apart at 0.437.
+        // At shares s above 0.4 the quantiles are 200 + 800 (s - 0.4) / 0.6 and 200 + 1800 (s - 0.4) / 0.6; they differ
+        // by a fifth of the larger one at 0.437.
         assert!((share - 0.437).abs() < 1e-9, "{share}");
     }
 
@@ -207,13 +208,13 @@ mod tests {
         add(6050.0, 500.0, 10);
         add(5050.0, 5000.0, 50);
         let own = Times { points: &[], cells: Some(&cells) };
-        let at = |least: &str| taken(Response::parse(least).unwrap(), own, None).unwrap();
-        // The middle of the bin, on the logarithmic scale: bin 224 begins at 0.1 ms times 10 to the power of 224 / 50.
+        let at = |least: &str| statistic(Response::parse(least).unwrap(), own, None).unwrap();
+        // The geometric middle of the bin: bin 224 begins at 0.1 ms times 10^(224 / 50).
         assert!((at("peak>=1s") / 3.0903 - 1.0).abs() < 1e-4, "{}", at("peak>=1s"));
         assert!((at("peak>=4s") / 6.1660 - 1.0).abs() < 1e-4, "{}", at("peak>=4s"));
     }
 
-    /// The times of so many responses of some size in neighbouring bins, from a second on.
+    /// Responses of one size with these counts in neighbouring bins, starting at one second.
     fn bins(counts: &[u64], bytes: f64) -> Responses {
         let first = (1000.0_f64 / 0.1).log10() * 50.0 + 1e-9;
         let size = (bytes.log10() * 10.0 + 1e-9) as u16;
@@ -226,14 +227,15 @@ mod tests {
         }
     }
 
-    /// A peak is half as many again as the valley before it, and no fewer than its neighbours; a response is small up to 1000 bytes.
+    /// A peak has at least 1.5 times the count of the valley before it and is not lower than its neighbours; responses
+    /// are small up to 1000 bytes.
     #[test]
     fn a_peak_stands_out() {
         let peak = |counts: &[u64], bytes: f64| {
             let cells = bins(counts, bytes);
             let own = Times { points: &[], cells: Some(&cells) };
-            let found = taken(Response::parse("peak>=1s").unwrap(), own, None)?;
-            // Bins of the first one.
+            let found = statistic(Response::parse("peak>=1s").unwrap(), own, None)?;
+            // Index relative to the first bin.
             Some(((found.log10() * 50.0) - 0.5).round() as usize)
         };
         assert_eq!(peak(&[10, 15, 10], 500.0), None, "not more than half as many again");
@@ -242,7 +244,7 @@ mod tests {
         assert_eq!(peak(&[10, 16, 20, 10], 500.0), Some(2), "no fewer than the next");
         assert_eq!(peak(&[10, 16, 10, 10, 10, 10, 20], 500.0), Some(1), "one that is five bins on is another");
         assert_eq!(peak(&[10, 16, 10, 10, 10, 20, 10], 500.0), Some(5));
-        // Of a hundred thousand, ten are chance.
+        // Ten of a hundred thousand are ignored as chance.
         assert_eq!((peak(&[99_990, 0, 10], 500.0), peak(&[99_990, 0, 11], 500.0)), (None, Some(2)));
         assert_eq!((peak(&[10, 16, 10], 700.0), peak(&[10, 16, 10], 1100.0)), (Some(1), None));
     }
@@ -259,11 +261,11 @@ mod tests {
             assert!((found - wanted).abs() < 1e-9, "{shares:?}");
         }
         assert!(times(&[]).quantile(0.5).is_nan());
-        // Where the curve is flat, the quantile is where it came to that height.
+        // On a flat part of the curve, the quantile is at its left end.
         assert_eq!(times(&[(100.0, 0.2), (200.0, 0.2), (300.0, 1.0)]).quantile(0.2), 100.0);
     }
 
-    /// Quantiles that differ by a fifth of the larger one are still alike.
+    /// Quantiles that differ by a fifth of the larger one are equal.
     #[test]
     fn a_fifth_is_alike() {
         let own = [(0.0, 0.0), (1000.0, 1.0)];

@@ -1,7 +1,7 @@
-//! The runs of one cell, and what their spread leaves undecided.
+//! The runs of a cell, and verdicts that their spread leaves undecided.
 //!
-//! A verdict is that of the mean over the runs. Where the 95 % interval of the mean has both values that meet the limit
-//! and values that do not, the cell is undecided. A single run has no interval, so its value decides.
+//! The verdict is that of the mean over the runs. If the 95 % interval of the mean contains both values that meet the
+//! limit and values that do not, the cell is undecided. A single run has no interval, so its value decides.
 
 use aqmkit_experiment::Relation;
 use aqmkit_results::Verdict;
@@ -9,16 +9,16 @@ use aqmkit_results::statistics::{Difference, Stat, paired, welch};
 
 use super::short;
 
-/// Whether the spread over the runs can leave a verdict undecided.
+/// Whether the spread of the runs can leave a verdict undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spread {
-    /// As above.
+    /// As described above.
     Decides,
-    /// The mean alone decides.
+    /// Only the mean decides.
     Ignored,
 }
 
-/// The values of one cell, one for each run.
+/// The values of a cell, one per run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     seeds: Vec<String>,
@@ -26,26 +26,25 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Adds the value of a run with this seed.
+    /// Adds a run's value.
     pub(super) fn push(&mut self, seed: &str, value: f64) {
         self.seeds.push(seed.to_owned());
         self.values.push(value);
     }
 
-    /// Their mean and deviation.
+    /// Mean and standard deviation.
     pub(super) fn stat(&self) -> Stat {
         Stat::of(&self.values).unwrap_or(Stat { mean: f64::NAN, sd: None, count: 0 })
     }
 
-    /// The mean; where it is undecided, with half the width of its interval.
-    pub(super) fn told(&self, verdict: Verdict) -> String {
+    /// The mean as text; if the verdict is undecided, with half the width of its interval.
+    pub(super) fn text(&self, verdict: Verdict) -> String {
         let stat = self.stat();
         let half = stat.half_width().filter(|_| verdict == Verdict::Undecided);
         format!("{}{}", short(stat.mean), half.map_or_else(String::new, |half| format!(" ±{}", short(half))))
     }
 
-    /// The difference `self - factor * other`: of pairs where both have the same seeds, and of independent samples
-    /// otherwise.
+    /// The difference `self - factor * other`: paired if both have the same seeds, otherwise of independent samples.
     fn over(&self, factor: f64, other: &Runs) -> Difference {
         let scaled: Vec<f64> = other.values.iter().map(|value| factor * value).collect();
         let pairs = (self.seeds == other.seeds).then(|| paired(&scaled, &self.values)).flatten();
@@ -56,7 +55,7 @@ impl Runs {
     }
 }
 
-/// The verdict on a mean that meets its limits or not: undecided if its interval reaches over one of them.
+/// The verdict on a mean that meets its limits or not (`met`): undecided if its interval contains one of them.
 pub(super) fn within(stat: &Stat, met: bool, (low, high): (f64, f64), spread: Spread) -> Verdict {
     let half = stat.half_width().filter(|half| half.is_finite() && *half > 0.0 && spread == Spread::Decides);
     let Some(half) = half else { return verdict(met) };
@@ -65,7 +64,7 @@ pub(super) fn within(stat: &Stat, met: bool, (low, high): (f64, f64), spread: Sp
     if decided { verdict(met) } else { Verdict::Undecided }
 }
 
-/// The verdict on a relation between two cells: undecided if the interval of a difference that decides it has both signs.
+/// The verdict on a relation between two cells: undecided if the interval of the decisive difference contains zero.
 pub(super) fn related(left: &Runs, relation: Relation, right: &Runs, spread: Spread) -> Verdict {
     let met = relation.holds(left.stat().mean, right.stat().mean);
     let differences = match relation {
@@ -92,7 +91,7 @@ mod tests {
         Runs { seeds: seeds.iter().map(|s| (*s).to_owned()).collect(), values: values.to_vec() }
     }
 
-    /// Means of three values a unit apart have an interval of 2.484 on either side.
+    /// Means of three values one unit apart have an interval of ±2.484.
     #[test]
     fn an_interval_that_reaches_over_a_limit_decides_nothing() {
         let three = |mean: f64| Stat { mean, sd: Some(1.0), count: 3 };
@@ -115,7 +114,7 @@ mod tests {
         assert_eq!(of(never, 1.0, 2.0), Verdict::Missed, "a time that never comes");
     }
 
-    /// Each pair differs by 1, while the values of either side differ by 20.
+    /// Each pair differs by 1, while the values on either side differ by 20.
     #[test]
     fn runs_of_the_same_seeds_are_compared_in_pairs() {
         let seeds = ["1", "2", "3"];

@@ -27,7 +27,7 @@ fn labels(aqm: &str, mix: &str, repeat: u32) -> Labels {
         .collect()
 }
 
-/// A run in which class tcp has this goodput in window `blast` and a tenth of it in `calm`.
+/// A run in which class tcp has this goodput in window `blast`, and a tenth of it in `calm`.
 fn output(kbps: f64) -> Output {
     let window = |name: &str, kbps: f64| {
         let stats = ClassStats { goodput_bps: kbps * 8192.0, ..ClassStats::default() };
@@ -72,7 +72,7 @@ fn one(expect: Expect, runs: &[(Labels, Output)], planned: &[Labels]) -> Expecta
     judge(&[expect], &published, &evidence).remove(0)
 }
 
-/// Judges with every run done.
+/// Judges a claim with all runs finished.
 fn done(expect: Expect, runs: &[(Labels, Output)]) -> Expectation {
     let planned: Vec<_> = runs.iter().map(|r| r.0.clone()).collect();
     one(expect, runs, &planned)
@@ -92,7 +92,7 @@ fn a_number_is_the_mean_over_the_repeats() {
     let e = done(Expect { selector: at("red"), ..expect("GOODPUT") }, &runs);
     assert_eq!((e.measured, e.pass, e.low, e.high), (Some(110.25), Some(true), Some(80.0), Some(120.0)));
     assert!((e.spread.unwrap() - 0.125_f64.sqrt()).abs() < 1e-9);
-    // The standard error is 0.25; t of one degree of freedom at 97.5 % is 12.706.
+    // The standard error is 0.25; t with one degree of freedom at 97.5 % is 12.706.
     assert!((e.half_width().unwrap() - 3.1765).abs() < 0.001, "{:?}", e.half_width());
     assert_eq!((e.published.as_str(), e.kind.as_str()), ("100 KB/s", "value"));
     let e = done(Expect { selector: at("fifo"), note: "because".to_owned(), ..expect("GOODPUT") }, &runs);
@@ -119,7 +119,7 @@ fn a_metric_may_be_a_sum_or_a_ratio() {
     let with = |metric: &str| Expect { class: None, metric: Some(metric.to_owned()), ..expect("GOODPUT") };
     let goodput = "classes.tcp.goodput_bps";
     assert_eq!(done(with(&format!("{goodput} + {goodput}")), &runs).measured, Some(100.0));
-    // Twice as much above as below.
+    // The numerator is twice the denominator.
     for bound in [">= 1.9", "<= 2.1"] {
         let every = Bound::parse(bound).ok();
         let ratio = Expect { every, ..with(&format!("{goodput} + {goodput} / {goodput}")) };
@@ -172,7 +172,7 @@ fn repeats_are_no_cells() {
     assert_eq!((e.measured, e.verdict(), e.cells), (Some(100.0), Some(Verdict::Undecided), None));
 }
 
-/// Runs of 118 and 119 do not decide whether 120 is exceeded, and runs of 105 and 106 do.
+/// Runs with 118 and 119 do not decide whether 120 is exceeded; runs with 105 and 106 do.
 #[test]
 fn cells_that_the_runs_leave_open_are_undecided() {
     let cell = |aqm: &str, repeat: u32, value: f64| (labels(aqm, "A", repeat), output(value));
@@ -190,7 +190,7 @@ fn cells_that_the_runs_leave_open_are_undecided() {
     assert_eq!((by_means.pass, by_means.undecided), (Some(true), false), "the null test takes the means");
 }
 
-/// The pairs of the first seeds are 1 apart, those of the second 40 and -10.
+/// Pairs of the first seeds differ by 1, those of the second by 40 and -10.
 #[test]
 fn comparisons_are_counted_one_by_one() {
     let cell = |aqm: &str, repeat: u32, value: f64| (labels(aqm, "A", repeat), output(value));
@@ -221,7 +221,7 @@ fn an_order_says_in_how_many_cells_it_holds() {
     assert_eq!((e.pass, e.cells), (Some(false), Some(Cells { held: 2, of: 3, undecided: 0 })));
 }
 
-/// A is ordered the other way round by less than B.
+/// A has the opposite order, but by less than B.
 #[test]
 fn an_order_may_be_of_averages() {
     let runs = sweep(&[("cbt", "A", 30.0), ("red", "A", 40.0), ("cbt", "B", 90.0), ("red", "B", 60.0)]);
@@ -377,7 +377,7 @@ fn wrong_claims_are_found_before_running() {
     let published = Published::parse(ROWS).unwrap();
     let error = |e: Expect| check(&[e], &published).unwrap_err();
     assert!(check(&[expect("GOODPUT")], &published).is_ok());
-    // A formula has no metric, and exchanges have quantities of their own.
+    // A formula has no metric; exchanges have quantities of their own.
     let args: toml::Table = "bandwidth = '575kibps'\npacket = '1507b'\nlatency = '100ms'".parse().unwrap();
     let computed =
         Expect { formula: Some("cbt-threshold".to_owned()), args, metric: None, class: None, ..expect("TH") };
@@ -398,8 +398,8 @@ fn wrong_claims_are_found_before_running() {
     assert!(error(expect("ORDER")).contains("give order or every"));
     assert!(error(expect("EQ")).contains("neither low nor high"));
     let order = || OrderChain::parse("red > fifo").ok();
-    let told = error(Expect { order: order(), ..expect("GOODPUT") });
-    assert!(told.contains("a row of kind value cannot be checked with order"), "{told}");
+    let error_text = error(Expect { order: order(), ..expect("GOODPUT") });
+    assert!(error_text.contains("a row of kind value cannot be checked with order"), "{error_text}");
     assert!(check(&[Expect { order: order(), ..expect("ORDER") }], &published).is_ok());
     assert!(check(&[Expect { every: Bound::parse(">= 50").ok(), ..expect("GOODPUT") }], &published).is_ok());
     assert!(error(Expect { formula: Some("cbt".to_owned()), ..expect("TH") }).contains("no formula"));
@@ -407,20 +407,20 @@ fn wrong_claims_are_found_before_running() {
 
 #[test]
 fn the_spread_is_that_of_the_means_of_repeats() {
-    // Means of 100 and 130: a deviation of 15 times the root of two.
+    // Means of 100 and 130: a standard deviation of 15 times the square root of two.
     let repeat = |mix: &str, n: u32, value: f64| (labels("red", mix, n), output(value));
     let runs = [repeat("A", 1, 90.0), repeat("B", 1, 110.0), repeat("A", 2, 120.0), repeat("B", 2, 140.0)];
     let e = done(Expect { average: Some("as the paper".to_owned()), ..expect("GOODPUT") }, &runs);
     assert_eq!(e.measured, Some(115.0));
     assert!((e.spread.unwrap() - 15.0 * 2.0_f64.sqrt()).abs() < 1e-9, "{:?}", e.spread);
     assert_eq!(done(expect("GOODPUT"), &runs[..2]).spread, None, "one repeat");
-    // Each cell is the mean of its repeats: 105 and 125, and two repeats that differ by 30 decide on neither.
+    // Each cell is the mean of its repeats, 105 and 125; two repeats that differ by 30 leave both undecided.
     let cells = done(expect("GOODPUT"), &runs);
     assert_eq!(cells.cells, Some(Cells { held: 0, of: 2, undecided: 2 }));
     assert_eq!(cells.detail, "undecided: A: 105.0 ±190.6; B: 125.0 ±190.6");
 }
 
-/// What is told of a claim before anything has run.
+/// A claim before any run.
 #[test]
 fn a_claim_is_shown_with_its_published_value() {
     let published = Published::parse(ROWS).unwrap();
@@ -430,7 +430,7 @@ fn a_claim_is_shown_with_its_published_value() {
     assert_eq!((e.published.as_str(), e.unit.as_str(), e.printed), ("100 KB/s", "KB/s", Some(100.0)));
     assert_eq!((e.low, e.high, e.detail.as_str(), e.ours.as_str()), (Some(80.0), Some(120.0), "a note", "ours"));
     assert_eq!((e.measured, e.pass, e.cells), (None, None, None));
-    // In the unit of the metric: bits per second, 1024 bytes to a KB.
+    // In the unit of the metric: bits per second; a KB has 1024 bytes.
     let point = e.point.unwrap();
     assert_eq!((point.metric.as_str(), point.window.as_deref()), ("classes.tcp.goodput_bps", Some("blast")));
     assert!((point.low - 819_200.0).abs() < 1e-6 && (point.high - 819_200.0).abs() < 1e-6, "{point:?}");
@@ -485,11 +485,11 @@ fn an_order_and_a_bound_hold_where_both_do() {
         let e = done(claim, &runs);
         (e.pass, e.cells)
     };
-    // The order is judged in two places, the bound in four cells.
+    // The ordering is judged in two combinations, the bound in four cells.
     assert_eq!(both(">= 10"), (Some(true), Some(Cells { held: 6, of: 6, undecided: 0 })));
     assert_eq!(both(">= 15"), (Some(false), Some(Cells { held: 5, of: 6, undecided: 0 })));
     let value = |bound: &str| done(Expect { every: Bound::parse(bound).ok(), ..expect("GOODPUT") }, &runs);
-    // Only 90 of 80 to 120; of the bound three hold.
+    // Only 90 is within 80 to 120; the bound holds in three cells.
     assert_eq!(
         (value(">= 15").pass, value(">= 15").cells),
         (Some(false), Some(Cells { held: 1, of: 4, undecided: 0 }))
@@ -508,7 +508,7 @@ fn texts_are_short() {
     assert_eq!([join("a", "b"), join("", "b"), join("a", ""), join("", "")], ["a; b", "b", "a", ""]);
 }
 
-/// Ends of a range belong to it, as do rounding errors in the last bits.
+/// The ends of a range are accepted, and values that exceed them by rounding errors.
 #[test]
 fn a_value_at_the_end_of_its_range_meets_it() {
     let published = Published::parse(ROWS).unwrap();
@@ -536,7 +536,8 @@ fn claims_need_the_runs_that_they_select_name_or_compare_with() {
     assert_eq!(needed(&against), [true, false, true]);
 }
 
-/// All planned runs that a claim selects have to be there, each repeat; a claim that selects none is never complete.
+/// A claim is complete when all planned runs that it selects are finished, with every repeat; one that selects none
+/// never is.
 #[test]
 fn a_claim_is_complete_with_all_its_runs() {
     let planned = [labels("red", "A", 1), labels("red", "A", 2), labels("fifo", "A", 1)];

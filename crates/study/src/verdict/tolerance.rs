@@ -1,19 +1,19 @@
-//! How far a measured value may be from a printed one.
+//! Tolerances of printed values.
 
-/// The tolerance of a number from a testbed: results of two testbeds may differ by as much.
+/// Tolerance of a testbed's number: results of two testbeds may differ by this much.
 const OF_A_MEASUREMENT: f64 = 0.2;
-/// Above this share of the whole, the tolerance is that of the complement: 95 % finished means 5 % late.
+/// Shares above this part of the whole are judged by their complement: 95 % finished means 5 % late.
 const NEARLY_ALL: f64 = 0.8;
 
-/// The tolerance of a computed value: 0.5 %, or half a unit of its last printed digit, because it was rounded.
+/// Tolerance of a computed value: 0.5 %, or half a unit of its last printed digit, because it was rounded.
 pub(super) fn of_equation(printed: &str) -> f64 {
     let x = number(printed).unwrap_or(0.0);
     (0.005 * x.abs()).max(0.5 * last_digit(printed))
 }
 
-/// The tolerance of a number from a testbed: 20 %; or two units of its last printed digit if it is printed with two
-/// digits or more, and half a unit if it has only one. A share of a `whole` (1, or 100 for percentages) above 80 % of
-/// it has the tolerance of its complement.
+/// Tolerance of a number from a testbed: 20 %; or two units of its last printed digit if it has at least two printed
+/// digits, and half a unit if it has only one. A share of a `whole` (1, or 100 for percentages) above 80 % of it has
+/// the tolerance of its complement.
 pub(super) fn of_measurement(printed: &str, whole: Option<f64>) -> f64 {
     let x = number(printed).unwrap_or(0.0).abs();
     let digit = last_digit(printed);
@@ -23,8 +23,8 @@ pub(super) fn of_measurement(printed: &str, whole: Option<f64>) -> f64 {
     (OF_A_MEASUREMENT * judged).max(steps * digit)
 }
 
-/// A tolerance that `published.csv` gives for a number in place of the general one: a share of the number or so many of its
-/// units, whichever is larger.
+/// A tolerance that `published.csv` gives for a number instead of the general one: relative, or absolute in the
+/// number's unit, whichever is larger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Given {
     share: f64,
@@ -38,7 +38,7 @@ impl Given {
     }
 }
 
-/// Reads a tolerance: `10%`, `1`, `20% or 1`.
+/// Parses a tolerance: `10%`, `1`, `20% or 1`.
 pub(super) fn given(text: &str) -> Option<Given> {
     let positive = |digits: &str| number(digits.trim()).filter(|x| *x > 0.0);
     let (share, units) = match text.split_once('%') {
@@ -49,15 +49,15 @@ pub(super) fn given(text: &str) -> Option<Given> {
     Some(Given { share: share / 100.0, units })
 }
 
-/// The number of digits of a number that is printed down to this unit: two for 0.50 and for 0.0, one for 0.05 and for
-/// 0.
+/// The number of significant digits of a number that is printed down to this unit: two for 0.50 and 0.0, one for 0.05
+/// and 0.
 fn digits(x: f64, unit: f64) -> usize {
     let units = (x / unit).round();
     if units > 0.0 { format!("{units:.0}").len() } else { format!("{:.0}", (1.0 / unit).max(1.0)).len() }
 }
 
-/// A number as printed: `1,270`, `-0.5` and `36.1` are numbers; `9e1` is not, because it does not show which digits of
-/// 90 were printed.
+/// Parses a number as printed: `1,270`, `-0.5` and `36.1` are numbers; `9e1` is not, because it does not show which
+/// digits of 90 were printed.
 pub(super) fn number(text: &str) -> Option<f64> {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Half a per cent, or half of the last printed digit.
+    /// Half a percent, or half a unit of the last printed digit.
     #[test]
     fn a_computed_value_was_rounded() {
         is(of_equation("39.07"), 0.19535);
