@@ -316,6 +316,9 @@ pub(crate) struct Reproduce {
     /// Print JSON: every published value with its measured value
     #[arg(long)]
     pub json: bool,
+    /// Print every published value, with the reason of each miss, and how well tables are reproduced beside constants
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
 }
 
 /// `scoreboard`.

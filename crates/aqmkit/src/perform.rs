@@ -118,7 +118,7 @@ impl Shown {
 }
 
 /// The most published values that are listed without being asked for.
-const LISTED: usize = 12;
+pub(super) const LISTED: usize = 12;
 
 /// Prints the results of an experiment.
 ///

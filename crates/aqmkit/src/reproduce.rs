@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use aqmkit_experiment::{Catalogues, Experiment, Overrides, Scale, catalogue};
 use aqmkit_lab::estimate::{Effort, about};
 use aqmkit_lab::{Performed, library};
-use aqmkit_report::terminal::{Screen, scoreboard, verdicts};
+use aqmkit_report::terminal::{Screen, counts, scoreboard, verdicts};
 use aqmkit_results::Results;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use super::args;
 use super::fail::{Failure, wrong};
 use super::live;
 use super::null_test;
-use super::perform::{Bars, failures, jobs, perform};
+use super::perform::{Bars, LISTED, failures, jobs, perform};
 use super::progress::Talk;
 use super::remaining::Remaining;
 use super::say;
@@ -74,19 +74,20 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
     let dirs: Vec<PathBuf> = experiments.iter().map(|exp| args.out.join(&exp.id)).collect();
     let each: Vec<(&Experiment, &Path)> = experiments.iter().zip(dirs.iter().map(PathBuf::as_path)).collect();
     let bars = Bars { talk, remaining: Remaining::of(&each) };
+    let few = experiments.iter().map(|exp| exp.expects.len()).sum::<usize>() <= LISTED;
     let mut done = Vec::new();
     for (exp, dir) in each {
         bars.remaining.next_experiment();
         let performed = perform(exp, bars.workspace(dir, jobs(args.jobs)), talk)?;
         if !args.json {
-            say::print(&one(&performed.results))?;
+            say::print(&one(&performed.results, args.explain || few))?;
         }
         if let Some(directory) = &record {
             directory.record(&performed.results)?;
         }
         done.push(performed);
     }
-    finish(args, done, talk)
+    finish(args, done, few, talk)
 }
 
 /// The directory in the environment, as an absolute path: data files are searched beside the experiment otherwise.
@@ -155,18 +156,19 @@ fn announce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> R
     Ok(())
 }
 
-/// The verdicts on one experiment.
-fn one(results: &Results) -> String {
+/// The verdicts on one experiment: a line, or with `explain` each of them.
+fn one(results: &Results, explain: bool) -> String {
+    if results.expectations.is_empty() {
+        return format!("{}: no published values", say::bold(&results.experiment));
+    }
+    if !explain {
+        return format!("{}: {}", say::bold(&results.experiment), counts(results));
+    }
     let title = say::bold(&format!("{}: {}", results.experiment, results.title));
-    let body = if results.expectations.is_empty() {
-        "It claims no published values.\n".to_owned()
-    } else {
-        verdicts(results, Screen::of_stdout())
-    };
-    format!("{title}\n{body}")
+    format!("{title}\n{}", verdicts(results, Screen::of_stdout()))
 }
 
-fn finish(args: &args::Reproduce, done: Vec<Performed>, talk: Talk) -> Result<(), Failure> {
+fn finish(args: &args::Reproduce, done: Vec<Performed>, few: bool, talk: Talk) -> Result<(), Failure> {
     let runs = done.iter().map(|performed| performed.done.len()).sum();
     let cpu_s = done.iter().map(|performed| performed.cpu_s).sum();
     let (mut results, mut failed) = (Vec::new(), Vec::new());
@@ -180,7 +182,9 @@ fn finish(args: &args::Reproduce, done: Vec<Performed>, talk: Talk) -> Result<()
             .map(|r| json!({ "experiment": r.experiment, "scale": r.scale, "expectations": r.expectations }));
         say::print(&serde_json::to_string_pretty(&list.collect::<Vec<_>>())?)?;
     } else {
-        say::print(&scoreboard(&results.iter().collect::<Vec<_>>(), Screen::of_stdout()))?;
+        let board = scoreboard(&results.iter().collect::<Vec<_>>(), args.explain, Screen::of_stdout());
+        let more = if args.explain || few { "" } else { "\n--explain prints each value, the reports say why.\n" };
+        say::print(&format!("{board}{more}"))?;
     }
     if talk != Talk::Quiet && cpu_s >= WORTH_SAYING_S {
         say::tell(&took(runs, cpu_s));
@@ -192,7 +196,19 @@ fn finish(args: &args::Reproduce, done: Vec<Performed>, talk: Talk) -> Result<()
 
 #[cfg(test)]
 mod tests {
+    use aqmkit_results::Expectation;
+
     use super::*;
+
+    #[test]
+    fn an_experiment_has_a_line_unless_all_its_values_are_asked_for() {
+        let claim = |pass| Expectation { pass: Some(pass), published: "9 ms".to_owned(), ..Expectation::default() };
+        let expectations = vec![claim(true), claim(false)];
+        let results = Results { experiment: "a/b".to_owned(), expectations, ..Results::default() };
+        assert_eq!(one(&results, false), "a/b: 1 of 2 published values met");
+        assert_eq!(one(&results, true).matches("9 ms").count(), 2);
+        assert_eq!(one(&Results::default(), true), ": no published values");
+    }
 
     #[test]
     fn the_time_of_runs_is_told() {

@@ -38,7 +38,7 @@ pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
                 &serde_json::json!({ "sources": sources, "all": all, "studies": studies(&refs) }),
             )?
         } else {
-            terminal::scoreboard(&refs, Screen::of_stdout())
+            terminal::scoreboard(&refs, true, Screen::of_stdout())
         };
         return Ok(say::print(&text)?);
     }

@@ -53,7 +53,9 @@ impl Line {
 pub fn lines(experiments: &[&Results]) -> (Vec<Line>, Line) {
     let mut sources: BTreeMap<&str, Vec<&Expectation>> = BTreeMap::new();
     for results in experiments {
-        sources.entry(work(&results.source)).or_default().extend(&results.expectations);
+        // An experiment without a source stands for itself.
+        let source = if results.source.is_empty() { &results.experiment } else { work(&results.source) };
+        sources.entry(source).or_default().extend(&results.expectations);
     }
     let all: Vec<&Expectation> = experiments.iter().flat_map(|results| &results.expectations).collect();
     let lines =

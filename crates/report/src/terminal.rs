@@ -16,4 +16,4 @@ pub use scoreboard::scoreboard;
 pub use screen::{Screen, drawn, head, number};
 pub(crate) use summary::fitting;
 pub use summary::{first_screen, summary};
-pub use verdicts::{tally, verdicts};
+pub use verdicts::{counts, tally, verdicts};

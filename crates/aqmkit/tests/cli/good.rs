@@ -217,6 +217,7 @@ fn reproduce_judges_what_was_published() {
     desk.write("experiments/p/tiny.toml", &format!("{TINY}{CLAIMS}"));
     let out = desk.run("reproduce p/tiny").good();
     assert!(out.contains("p/tiny: Tiny") && out.contains("39.07") && out.contains("fifo > red"), "{out}");
+    assert_eq!(desk.run("reproduce p/tiny --explain").good(), out, "few values are listed without being asked for");
     let json: Value = serde_json::from_str(&desk.run("reproduce p/tiny --json").good()).unwrap();
     let passes: Vec<_> = json[0]["expectations"].as_array().unwrap().iter().map(|e| e["pass"].clone()).collect();
     // Two runs do not tell which of the two carries more.

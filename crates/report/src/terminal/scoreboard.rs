@@ -8,20 +8,28 @@ use super::screen::{Screen, drawn, head, number};
 use crate::scoreboard::{Line, lines, met_of, notes};
 use crate::studies::{Study, studies};
 
-/// Explains the columns, below the table.
-const LEGEND: &str = "\
-Each number counts cells: rows, or the combinations that a row is judged in.
-measured                a discipline was run, and the row is missed where the scheme is taken away
-does not discriminate   met without the scheme as well
-no scheme               measured, of drop-tail or of hosts and traffic alone
-input                   set or fitted so that it holds
-setting                 how the paper set up its experiment
-undecided               the 95 % interval over the runs reaches over the limit
-calculation, by hand    a formula evaluated; by hand: worked for a case that the paper does not print";
+/// The meaning of the columns, shown below the table; the last part names the columns that a line is about.
+const LEGEND: [(&str, &str, &[Standing]); 7] = [
+    (
+        "measured",
+        "a discipline was run, and the row is missed where the scheme is taken away",
+        &[Standing::Discriminates],
+    ),
+    ("does not discriminate", "met without the scheme as well", &[Standing::DoesNotDiscriminate]),
+    ("no scheme", "measured, of drop-tail or of hosts and traffic alone", &[Standing::NoScheme]),
+    ("input", "set or fitted so that it holds", &[Standing::Input]),
+    ("setting", "how the paper set up its experiment", &[Standing::Setting]),
+    ("undecided", "the 95 % interval over the runs reaches over the limit", &[]),
+    (
+        "calculation, by hand",
+        "a formula evaluated; by hand: worked for a case that the paper does not print",
+        &[Standing::Calculation, Standing::WorkedByHand],
+    ),
+];
 
-/// One row per source of these experiments, and the totals; then the skill of their tables, and one line per study.
+/// One row for each source of these experiments, and the totals; then, with `skills`, the skill of their tables; and a line for each study.
 #[must_use]
-pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String {
+pub fn scoreboard(experiments: &[&Results], skills: bool, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
     let (sources, all) = lines(experiments);
     if sources.is_empty() {
@@ -38,7 +46,10 @@ pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String
         table.add_row(std::iter::once(Cell::new(&line.source)).chain(cells));
     }
     let notes = notes(&all).map_or_else(String::new, |text| format!("{text}\n"));
-    format!("{}\n{}\n{notes}{}{}", drawn(table), legend(screen), skill(&shown, screen), summary(experiments, screen))
+    let undecided = all.tallies.values().any(|tally| tally.undecided > 0);
+    let skill = if skills { skill(&shown, screen) } else { String::new() };
+    let legend = legend(&there, undecided, screen);
+    format!("{}\n{legend}\n{notes}{skill}{}", drawn(table), summary(experiments, screen))
 }
 
 /// A column's heading split into short lines, so that all columns fit a terminal of 100 characters.
@@ -51,10 +62,16 @@ fn stacked(standing: Standing) -> String {
     breaks.into_iter().fold(standing.words().to_owned(), |words, (whole, broken)| words.replacen(whole, broken, 1))
 }
 
-/// The legend, wrapped to the screen's width.
-fn legend(screen: Screen) -> String {
+/// The meaning of the columns that are there, wrapped to the width.
+fn legend(there: &[Standing], undecided: bool, screen: Screen) -> String {
     let options = Options::new(screen.width).subsequent_indent("                        ");
-    LEGEND.lines().map(|line| fill(line, options.clone())).collect::<Vec<_>>().join("\n")
+    let shown = LEGEND.iter().filter(|(_, _, columns)| match columns {
+        [] => undecided,
+        columns => columns.iter().any(|column| there.contains(column)),
+    });
+    let lines = shown.map(|(name, meaning, _)| fill(&format!("{name:24}{meaning}"), options.clone()));
+    let first = "Each number counts cells: rows, or the combinations that a row is judged in.".to_owned();
+    std::iter::once(first).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// Numbers of met cells in tables that vary and in flat ones, and of cells that the best constant would meet.

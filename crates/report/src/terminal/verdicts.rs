@@ -27,9 +27,16 @@ pub fn verdicts(results: &Results, screen: impl Into<Screen>) -> String {
     text
 }
 
-/// One line for all published values: the number of met ones.
+/// One line for all published values: how many are met, and what shows each of them.
 #[must_use]
 pub fn tally(results: &Results, screen: impl Into<Screen>) -> String {
+    let width = screen.into().width;
+    format!("{}\n", fill(&format!("{}; --explain lists each, the report says why.", counts(results)), width))
+}
+
+/// How many published values are met: `238 of 265 published values met, 1 undecided`.
+#[must_use]
+pub fn counts(results: &Results) -> String {
     let all = Tally::of_rows(&results.expectations);
     let mut text = format!("{} of {} published values met", all.met, all.judged());
     if all.undecided > 0 {
@@ -43,8 +50,7 @@ pub fn tally(results: &Results, screen: impl Into<Screen>) -> String {
     if alike > 0 {
         let _ = write!(text, " ({alike} of them also without the scheme under study)");
     }
-    let width = screen.into().width;
-    format!("{}\n", fill(&format!("{text}; --explain lists each, the report says why."), width))
+    text
 }
 
 /// One line per published table: the number of met cells.

@@ -75,7 +75,7 @@ fn scoreboard_counts_by_source_and_kind() {
         expectations: first.expectations.clone(),
         ..Results::default()
     };
-    insta::assert_snapshot!(scoreboard(&[&first, &second, &third], 100));
+    insta::assert_snapshot!(scoreboard(&[&first, &second, &third], true, 100));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn nothing_is_no_table() {
     let nothing = Results::default();
     assert_eq!(summary(&nothing, 80), "Nothing was measured.\n");
     assert_eq!(verdicts(&Results::default(), 80), "No published value is claimed.\n");
-    assert_eq!(scoreboard(&[&nothing], 80), "No published value is claimed.\n");
+    assert_eq!(scoreboard(&[&nothing], true, 80), "No published value is claimed.\n");
 }
 
 #[test]
