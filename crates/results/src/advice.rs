@@ -1,4 +1,4 @@
-//! An advice: which discipline, with which parameters, serves a wish on a link best, and the evidence.
+//! The result of an advice: which discipline and parameters meet a wish on a link best, with the evidence.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Advice {
     pub wish: String,
     /// The parts of the wish.
     pub goals: Vec<Goal>,
-    /// Whether the advised candidate meets every bound in the mean over the fresh seeds.
+    /// Whether the advised candidate meets every bound, by its means over the fresh seeds.
     pub meets: bool,
     /// The result in sentences.
     pub summary: Vec<String>,
@@ -40,11 +40,11 @@ pub struct Goal {
     pub words: String,
     /// The unit in which values are shown.
     pub unit: String,
-    /// The bound, in that unit, with its sign: `< 20`. Nothing where there is none.
+    /// The bound with its comparison, in that unit: `< 20`; `None` if the goal is only optimised.
     pub bound: Option<String>,
     /// Whether less is better.
     pub less: bool,
-    /// Weight in the score by which candidates are compared; zero if it is only bounded.
+    /// Weight in the score that compares candidates; zero if the goal is only bounded.
     pub weight: f64,
 }
 
@@ -58,7 +58,7 @@ pub enum Role {
     RunnerUp,
     /// A discipline with its defaults.
     Defaults,
-    /// The best one of those that `tc` does not have, which needs aqmkit on the path.
+    /// The best candidate of a discipline that `tc` does not have, which needs aqmkit on the path.
     Beyond,
 }
 
@@ -79,14 +79,14 @@ pub struct Finalist {
     pub worse: Option<Factor>,
 }
 
-/// A value over the fresh seeds, in the unit of its goal.
+/// A goal's value over the fresh seeds, in the goal's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Value {
-    /// The mean; nothing where a run did not have it.
+    /// Mean; `None` if a run did not measure it.
     pub mean: Option<f64>,
     /// Half the width of the 95 % confidence interval of the mean.
     pub within: Option<f64>,
-    /// Whether the mean is within the bound; nothing where there is none.
+    /// Whether the mean is within the bound; `None` without a bound.
     pub holds: Option<bool>,
     /// Whether the whole interval is on the same side of the bound.
     pub certain: bool,
@@ -95,7 +95,7 @@ pub struct Value {
 /// A factor with its 95 % confidence interval, from the differences of paired seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Factor {
-    /// The factor: 1.2 is a fifth worse.
+    /// 1.2 means a fifth worse.
     pub mean: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -104,14 +104,14 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Whether chance alone does not explain the difference.
+    /// Whether the difference is significant: the interval excludes 1.
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 }
 
-/// A candidate of the search, with the means over the seeds that it was run under.
+/// A candidate of the search, with means over all its seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
     /// Index of its discipline in [`Advice::disciplines`].
@@ -120,22 +120,22 @@ pub struct Tried {
     pub label: String,
     /// Number of runs.
     pub runs: usize,
-    /// The mean queue delay of the worst queue, in milliseconds.
+    /// Mean queue delay of the worst queue, in milliseconds.
     pub delay_ms: Option<f64>,
-    /// The goodput of all traffic, in bits per second.
+    /// Goodput of all traffic, in bits per second.
     pub goodput_bps: Option<f64>,
-    /// The mean time of a web page, in milliseconds.
+    /// Mean completion time of a web page, in milliseconds.
     pub page_ms: Option<f64>,
-    /// Whether none has both a shorter delay and more goodput.
+    /// Whether no other candidate has both a shorter delay and more goodput (Pareto front).
     pub best_goodput: bool,
-    /// Whether none has both a shorter delay and faster pages.
+    /// Whether no other candidate has both a shorter delay and faster pages (Pareto front).
     pub best_page: bool,
 }
 
 /// How to deploy the advised candidate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Install {
-    /// With what: `tc`, `aqmkit kernel` or `aqmkit bridge`.
+    /// The tool: `tc`, `aqmkit kernel` or `aqmkit bridge`.
     pub with: String,
     /// Warnings for the reader.
     pub note: String,

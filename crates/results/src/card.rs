@@ -11,16 +11,16 @@ pub struct Card {
     pub source: String,
     /// A description of the setting, in Markdown.
     pub about: String,
-    /// The labels of the disciplines; those under study come first.
+    /// Labels of the disciplines, those under study first.
     pub disciplines: Vec<String>,
-    /// The number of disciplines under study; the others are references.
+    /// Number of disciplines under study; the others are references.
     pub subjects: usize,
     /// The sections, in order.
     pub sections: Vec<Section>,
-    /// Sections of the source without an experiment: number and title, and where the card covers them or why it does
-    /// not.
+    /// Sections of the source without an experiment: number and title, and where else the card covers them or why it
+    /// does not.
     pub elsewhere: Vec<(String, String)>,
-    /// Properties of the runs, as name and value.
+    /// Facts about the runs: name and value.
     pub facts: Vec<(String, String)>,
 }
 
@@ -31,15 +31,15 @@ pub struct Section {
     pub number: String,
     /// Section title.
     pub title: String,
-    /// The question it answers, in a sentence.
+    /// The question that it answers, in a sentence.
     pub asks: String,
     /// The experiment run, in a sentence or two.
     pub setting: String,
-    /// The id of the experiment; `None` if there is none.
+    /// Id of the experiment; `None` if there is none.
     pub experiment: Option<String>,
     /// The rules that the verdict comes from.
     pub rules: Vec<Rule>,
-    /// One row for each discipline, in their order.
+    /// One row per discipline, in the order of [`Card::disciplines`].
     pub rows: Vec<Row>,
     /// Figure of the section.
     pub picture: Option<Picture>,
@@ -63,7 +63,7 @@ pub struct Row {
     pub verdict: Verdict,
     /// Measured values, one per rule.
     pub cells: Vec<Cell>,
-    /// The reason why it is not judged, or a remark.
+    /// Why the discipline is not judged, or a remark.
     pub note: String,
 }
 
@@ -89,7 +89,7 @@ pub enum Verdict {
     Mixed,
     /// No rule holds.
     Poor,
-    /// The runs do not tell: a value's interval has both sides of its bound, and the other rules all hold or all do not.
+    /// Undecided: some value's interval contains its bound, and the other rules either all hold or all fail.
     CannotTell,
     /// The section does not apply to the discipline, or was not measured.
     NotApplicable,
@@ -134,12 +134,12 @@ pub enum Picture {
     Bars(Lines),
 }
 
-/// The values of one discipline, one for each second.
+/// One point per second for one discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cloud {
     /// The index of its discipline in [`Card::disciplines`].
     pub discipline: usize,
-    /// The conditions; empty if there is only one set of them.
+    /// The condition (a label of the section's axis); empty if there is only one.
     pub name: String,
     /// Queue delay in milliseconds and goodput in bits per second.
     pub points: Vec<(f64, f64)>,
@@ -154,7 +154,7 @@ pub struct Lines {
     pub y: String,
     /// Whether the y axis is logarithmic.
     pub logarithmic: bool,
-    /// The labels at 0, 1, 2 … of the x axis; empty for numeric axes.
+    /// Labels at x = 0, 1, 2 …; empty for a numeric axis.
     pub ticks: Vec<String>,
     /// One line per discipline, or several.
     pub lines: Vec<Line>,
@@ -165,7 +165,7 @@ pub struct Lines {
 pub struct Line {
     /// The index of its discipline in [`Card::disciplines`].
     pub discipline: usize,
-    /// Name beside that of the discipline; empty if it has only one line.
+    /// Name in addition to the discipline's; empty if the discipline has only one line.
     pub name: String,
     /// Points (x, y).
     pub points: Vec<(f64, f64)>,

@@ -1,6 +1,6 @@
-//! A mean beside the precision that is asked of it.
+//! A mean and its precision.
 
-/// A mean and how far its interval is from the aim.
+/// A mean, and the width of its interval relative to the required precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     /// The row, with its combination if there are several: `fifo`, `fifo, topology.rate 10mbit`.
@@ -9,7 +9,7 @@ pub struct Known {
     pub column: String,
     /// The mean with its interval and unit: `45.1 ±6.2 ms`.
     pub value: String,
-    /// Half the width of its interval over what is aimed at: at most 1 where it is known well enough. Infinite for a
+    /// Half the width of the interval divided by the target: at most 1 if the mean is precise enough, infinite for a
     /// single run.
     pub excess: f64,
 }

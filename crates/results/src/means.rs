@@ -1,4 +1,4 @@
-//! The mean of every number over the runs of a combination, with its 95 % interval.
+//! Means of all metrics over the runs of a combination, with 95 % intervals.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Entry, Stat, flatten};
 
-/// Names of labels, with what they are.
+/// Labels by axis.
 type Labels<'a> = BTreeMap<&'a str, &'a str>;
 
-/// The labels of a run without those in which the runs of one combination differ, `repeat` and `seed`.
+/// The labels of a run without `repeat` and `seed`, in which the runs of a combination differ.
 #[must_use]
 pub fn combination(labels: &BTreeMap<String, String>) -> BTreeMap<&str, &str> {
     let named = labels.iter().map(|(name, label)| (name.as_str(), label.as_str()));
     named.filter(|(name, _)| !["repeat", "seed"].contains(name)).collect()
 }
 
-/// The means of one combination in one window.
+/// Means of a combination in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Means {
-    /// The label of each axis, and `window`.
+    /// Labels by axis, and `window`.
     pub labels: BTreeMap<String, String>,
-    /// Every number by its path in an entry of `runs`.
+    /// Means by path of the metric in an entry of `runs`.
     pub metrics: BTreeMap<String, Mean>,
 }
 
@@ -30,13 +30,13 @@ pub struct Means {
 pub struct Mean {
     /// Mean over the runs.
     pub mean: f64,
-    /// The lower end of its 95 % interval; `None` for a single run.
+    /// Lower end of the 95 % interval; `None` for a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the 95 % interval; `None` for a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// The number of runs that have it.
+    /// Number of runs that have a value.
     pub runs: usize,
 }
 
@@ -52,8 +52,8 @@ impl From<Stat> for Mean {
     }
 }
 
-/// The means of every combination and window, in the order of their first runs. The cost of runs, `engine`, is left out: it
-/// depends on the machine.
+/// Means of all combinations and windows, in the order of their first runs. `engine`, the cost of runs, is omitted
+/// because it depends on the machine.
 #[must_use]
 pub fn means(runs: &[Entry]) -> Vec<Means> {
     let mut places: BTreeMap<Labels<'_>, usize> = BTreeMap::new();
@@ -86,7 +86,7 @@ mod tests {
         entry
     }
 
-    /// 0.5, 0.6 and 0.7: deviation 0.1, t of two degrees of freedom 4.3027.
+    /// 0.5, 0.6 and 0.7: standard deviation 0.1; t with two degrees of freedom is 4.3027.
     #[test]
     fn the_runs_of_a_combination_have_one_mean() {
         let runs = [entry("red", "1", 0.5), entry("fifo", "1", 0.9), entry("red", "2", 0.6), entry("red", "3", 0.7)];

@@ -1,4 +1,4 @@
-//! The numbers of an entry by their paths.
+//! The metrics of an entry by path.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::Entry;
 
-/// Every number of an entry by its path, such as `links.bottleneck.queue_delay_ms.p99`. Missing, NaN and infinite
-/// values are left out.
+/// All metrics of an entry by path, such as `links.bottleneck.queue_delay_ms.p99`. Missing, NaN and infinite values are
+/// omitted.
 #[must_use]
 pub fn flatten(entry: &Entry) -> BTreeMap<String, f64> {
     let mut numbers = BTreeMap::new();

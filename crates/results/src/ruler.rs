@@ -1,10 +1,10 @@
-//! Labels of an axis as numbers of one unit.
+//! Converts the labels of an axis into numbers with a common unit.
 
 use aqmkit_base::units::{Kind, split};
 
 /// The positions of an axis's labels on a numeric scale. `500kbit`, `2mbit` and `1gbit` are rates, at 500, 2000 and
-/// 1,000,000 kbit. Text that is not a unit of rates, times or sizes (`98%`, `4 flows`) must be the same after each
-/// number; otherwise there is no scale.
+/// 1,000,000 kbit. Text after a number that is not a unit of rates, times or sizes (`98%`, `4 flows`) must be the same
+/// in all labels; otherwise there is no scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruler {
     /// The unit of the first label as written; empty for plain numbers.
@@ -13,7 +13,7 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// The scale of these labels, if they have one.
+    /// The scale of these labels; `None` if they do not have one.
     #[must_use]
     pub fn of(labels: &[String]) -> Option<Ruler> {
         let (_, unit) = split(labels.first()?)?;

@@ -13,7 +13,7 @@ use crate::statistics::Stat;
 /// The results of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The experiment's id or file name.
+    /// Id or file name of the experiment.
     pub experiment: String,
     /// Title of the experiment.
     pub title: String,
@@ -23,7 +23,7 @@ pub struct Results {
     pub about: String,
     /// The version of aqmkit.
     pub version: String,
-    /// A hash of everything that decides the results.
+    /// Hash of everything that determines the results.
     pub hash: String,
     /// `full` as published, or `quick` for a shortened version.
     pub scale: String,
@@ -32,80 +32,81 @@ pub struct Results {
     pub setting: Vec<Fact>,
     /// The axes of the sweep with their labels, in order.
     pub axes: Vec<Axis>,
-    /// The limit of the queue of each label of `aqm`, as written for `tc`: `1000p`, `64kb`.
+    /// Queue limit for each label of `aqm`, as written for `tc`: `1000p`, `64kb`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, String>,
-    /// Congestion control by class, for classes whose TCP flows all use one, if classes differ in it.
+    /// Congestion control by class, for classes whose TCP flows all use the same one; empty unless classes differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub controls: BTreeMap<String, String>,
     /// Caveats for the reader, as sentences: imprecise means, a warm-up that was too short.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Means over the runs of each combination and window with several runs, with 95 % intervals.
+    /// Means for each combination and window with several runs, with 95 % intervals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub means: Vec<Means>,
-    /// One entry for each run and window.
+    /// One entry per run and window.
     pub runs: Vec<Entry>,
-    /// One entry for each published value that the experiment claims.
+    /// One entry per published value that the experiment claims to reproduce.
     pub expectations: Vec<Expectation>,
-    /// Further columns of the time series to plot.
+    /// Additional columns of the time series to plot.
     #[serde(default)]
     pub plot: Vec<String>,
-    /// The expectations that are cells of published tables.
+    /// Published tables whose cells are among the expectations.
     #[serde(default)]
     pub tables: Vec<Table>,
-    /// Predictions by equations, drawn into the time series.
+    /// Predictions by equations, drawn into plots of time series.
     #[serde(default)]
     pub overlays: Vec<Overlay>,
     /// The matrix of small plots over two axes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overview: Option<Overview>,
-    /// The figures of the report.
+    /// Figures of papers, reproduced in the report.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Simulated and live values side by side, where both were run.
+    /// Metrics that were both simulated and measured with real packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agreements: Vec<Agreement>,
     /// Number of planned runs, which exceeds that of finished ones if the experiment was interrupted.
     pub planned: usize,
 }
 
-/// A matrix of small plots: a cell for each pair of labels of two axes, a matrix for each combination of the others.
+/// A matrix of small plots: one cell per pair of labels of two axes, and one matrix per combination of the other axes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overview {
-    /// The axis down the side.
+    /// Axis of the rows.
     pub rows: String,
-    /// The axis along the top.
+    /// Axis of the columns.
     pub columns: String,
-    /// Bottleneck rate, up to which the axes of rates extend.
+    /// Bottleneck rate, the upper end of the axes of rates.
     pub rate_bps: f64,
-    /// RTT without queueing: completion times are drawn against sizes, beside those of a single download.
+    /// RTT without queueing. If given, completion times are plotted against sizes, together with those of a single
+    /// download.
     pub rtt_s: Option<f64>,
-    /// Whether rates are per flow of each class, on an axis that extends to twice an equal share.
+    /// Whether rates are per flow, on an axis up to twice an equal share.
     pub per_flow: bool,
     /// A note for the reader.
     pub note: String,
 }
 
-/// One quantity of one combination, simulated and with real packets.
+/// A metric of one combination, simulated and with real packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     /// The combination, and the window if there are several.
     pub place: String,
     /// The quantity, with its unit.
     pub what: String,
-    /// The place of the real packets: `live` for a live link of aqmkit, `kernel` for a classifier inside the kernel.
+    /// Where the real packets were: `live` for a live link of aqmkit, `kernel` for a classifier inside the kernel.
     #[serde(default = "live")]
     pub on: String,
     /// The simulated value, as mean over the repeats.
     pub simulated: f64,
     /// The value with real packets, as mean over the repeats in which the machine kept up.
     pub live: f64,
-    /// The largest difference at which they agree.
+    /// Largest difference that counts as agreement.
     pub within: f64,
 }
 
-/// Results that were stored before there were others have live links alone.
+/// Results from before there were other kinds only have live links.
 fn live() -> String {
     "live".to_owned()
 }
@@ -118,14 +119,14 @@ impl Agreement {
     }
 }
 
-/// A published table whose cells are claimed.
+/// A published table whose cells are claims.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Title of the table.
     pub title: String,
-    /// The name of the quantity that distinguishes its rows; empty if it has one row.
+    /// Name of the parameter that distinguishes rows; empty for a single row.
     pub rows: String,
-    /// The name of the quantity that distinguishes its columns.
+    /// Name of the parameter that distinguishes columns.
     pub columns: String,
     /// Cells, in order of appearance.
     pub cells: Vec<TableCell>,
@@ -134,11 +135,11 @@ pub struct Table {
 /// One cell of a published table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TableCell {
-    /// The name of its row.
+    /// Label of the row.
     pub row: String,
-    /// The name of its column.
+    /// Label of the column.
     pub column: String,
-    /// The id of its expectation.
+    /// Id of the cell's expectation.
     pub id: String,
 }
 
@@ -155,37 +156,37 @@ impl Results {
 /// A predicted line in the plots of a time series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overlay {
-    /// The quantity, as a column of the series: `classes.tcp.throughput_bps`.
+    /// Column of the time series: `classes.tcp.throughput_bps`.
     pub quantity: String,
     /// Label in the legend.
     pub label: String,
-    /// The labels of the runs beside which it is drawn, by axis; axes that are not listed may have any label.
+    /// Labels of the runs with which it is drawn, by axis; axes that are not listed can have any label.
     #[serde(rename = "where", default)]
     pub selector: BTreeMap<String, Vec<String>>,
     /// Points (seconds, value in the unit of the column), joined by straight lines.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A figure of the report: response times of chosen runs.
+/// A figure of a paper to reproduce.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Title of the figure.
     pub title: String,
     /// Kind of plot.
     pub kind: FigureKind,
-    /// The traffic whose responses it shows.
+    /// Traffic whose responses it shows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub app: String,
-    /// The kind of exchanges.
+    /// Kind of exchanges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub response: String,
-    /// The contents of a curve.
+    /// What a curve shows; for [`FigureKind::Curve`] only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
     /// The end of the time axis, in seconds; `None` for the longest response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upto_s: Option<f64>,
-    /// The labels of the runs that it shows, by axis; axes that are not listed may have any label.
+    /// Labels of the runs to show, by axis; axes that are not listed can have any label.
     #[serde(rename = "where", default)]
     pub selector: BTreeMap<String, Vec<String>>,
     /// A note for the reader.
@@ -193,16 +194,16 @@ pub struct Figure {
     pub note: String,
 }
 
-/// The contents of a figure.
+/// What a figure shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// The share of the responses that take no longer, against time.
+    /// CDF of response times.
     #[default]
     Cdf,
-    /// The share that take longer, both on logarithmic axes.
+    /// Complementary CDF of response times, on logarithmic axes.
     Tail,
-    /// The number of responses by size and time: a map for each run.
+    /// Heat map of response times against sizes, one map per run.
     Density,
     /// A metric along a numeric axis, with theoretical laws.
     Curve,
@@ -213,18 +214,18 @@ pub enum FigureKind {
 pub struct Curve {
     /// The path of the metric.
     pub metric: String,
-    /// The axis along which it is plotted.
+    /// Axis along which it is plotted.
     pub along: String,
-    /// Theoretical laws drawn beside it.
+    /// Theoretical laws plotted with it.
     pub laws: Vec<Law>,
 }
 
-/// The values of a formula for a quantity at the labels of an axis.
+/// A theoretical law: values of a formula at the labels of an axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Law {
     /// Label in the legend.
     pub label: String,
-    /// The label of the axis, and the value of the metric in its own unit.
+    /// Label on the axis, and value in the metric's unit.
     pub points: Vec<(String, f64)>,
 }
 
@@ -240,7 +241,7 @@ pub struct Axis {
 /// One run in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The label of each axis; and `repeat`, `seed`, `window`.
+    /// Label by axis, and `repeat`, `seed`, `window`.
     pub labels: BTreeMap<String, String>,
     /// By name of link.
     pub links: BTreeMap<String, LinkStats>,
@@ -255,7 +256,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry of one window of a run.
+    /// The entry for one window of a run.
     #[must_use]
     pub fn of(labels: &BTreeMap<String, String>, window: &Window, engine: Engine) -> Self {
         let mut labels = labels.clone();
@@ -271,7 +272,7 @@ impl Entry {
     }
 }
 
-/// Numbers the claims of each row from 1: an experiment may claim a row more than once.
+/// Numbers the claims with the same id from 1: an experiment can make several claims about a row.
 pub fn claim_numbers<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<usize> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     ids.map(|id| {
@@ -285,17 +286,17 @@ pub fn claim_numbers<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<usize> {
 /// The cells (combinations of the sweep) that a claim was judged in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cells {
-    /// The number of cells in which it holds.
+    /// Number of cells in which the claim holds.
     pub held: usize,
-    /// The number of cells.
+    /// Number of all cells.
     pub of: usize,
-    /// The number of cells that the spread of the runs leaves undecided.
+    /// Number of cells that the spread of the runs leaves undecided.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub undecided: usize,
 }
 
 impl Cells {
-    /// The counts of these verdicts.
+    /// Counts these verdicts.
     pub fn count(verdicts: impl IntoIterator<Item = Verdict>) -> Cells {
         verdicts.into_iter().fold(Cells::default(), |cells, verdict| Cells {
             held: cells.held + usize::from(verdict == Verdict::Met),
@@ -304,7 +305,7 @@ impl Cells {
         })
     }
 
-    /// The verdict over all cells: missed if one is missed, and otherwise undecided if one is undecided.
+    /// The verdict over all cells: missed if any is missed, otherwise undecided if any is undecided.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match (self.of - self.held - self.undecided, self.undecided) {
@@ -320,18 +321,18 @@ impl Cells {
 pub enum Verdict {
     /// The measured value meets the published one.
     Met,
-    /// It does not.
+    /// The measured value does not meet the published one.
     Missed,
-    /// The 95 % interval of the measured value has values that meet the published one and values that do not.
+    /// The 95 % interval of the measured value contains values that meet the published one and values that do not.
     Undecided,
 }
 
-/// A published value beside the measured one.
+/// A published value with the measured one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Expectation {
-    /// The row of `published.csv`.
+    /// Id of the row in `published.csv`.
     pub id: String,
-    /// The place of the row in its source.
+    /// The publication, and the place within it.
     pub source: String,
     /// The quantity, in words.
     pub what: String,
@@ -339,22 +340,22 @@ pub struct Expectation {
     pub kind: String,
     /// The published value as text: a number with its unit, a range, or the ordering.
     pub published: String,
-    /// The measured value in the same unit; `None` for an ordering, or when nothing was measured.
+    /// The measured value in the same unit; `None` for an ordering, or if it was not measured.
     pub measured: Option<f64>,
-    /// The lowest value that meets it.
+    /// Lowest accepted value.
     pub low: Option<f64>,
-    /// The highest value that meets it.
+    /// Highest accepted value.
     pub high: Option<f64>,
     /// Unit of the values.
     pub unit: String,
-    /// The standard deviation over the repeats.
+    /// Standard deviation over the repeats.
     pub spread: Option<f64>,
-    /// The number of repeats behind the measured value; 0 in results that were stored before it was recorded.
+    /// Number of repeats behind the measured value; 0 in results from before it was recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: usize,
-    /// Whether it is met; `None` if its runs have not finished, or if it is undecided.
+    /// Whether it is met; `None` if its runs are not finished, or if it is undecided.
     pub pass: Option<bool>,
-    /// Whether its runs have finished and their spread leaves open whether it is met.
+    /// Whether its runs are finished but their spread leaves open whether it is met.
     #[serde(default, skip_serializing_if = "is_false")]
     pub undecided: bool,
     /// Basis of the value: measured, input or calculated.
@@ -363,41 +364,42 @@ pub struct Expectation {
     /// The outcome of the null test.
     #[serde(default)]
     pub without_scheme: WithoutScheme,
-    /// Whether that outcome is of quick runs while this row is of full ones.
+    /// Whether the null test was run at quick scale although this row is at full scale.
     #[serde(default, skip_serializing_if = "is_false")]
     pub null_at_quick: bool,
-    /// The cells in which it was judged, if there are several.
+    /// Counts of cells, if it was judged in several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
-    /// The single comparisons of an ordering, over all cells.
+    /// Counts of pairwise comparisons of an ordering, over all cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparisons: Option<Cells>,
-    /// What it claims, in words for the summary of its study; empty if it is not named there.
+    /// The claim in words, for the summary of its study; empty if the summary omits it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub headline: String,
     /// The origin of a bound that is not from the paper; empty if it is from the paper.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ours: String,
-    /// The number as printed, if it is a single number.
+    /// The printed number; `None` for ranges, bounds and orderings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<f64>,
-    /// The published number as a value of a metric, to be drawn beside the measured ones; `None` if the claim is not about a
-    /// single metric.
+    /// The published number as a value of a metric, to be plotted with the measured ones; `None` if the claim is not
+    /// about a single metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<PublishedPoint>,
-    /// The measured values of an ordering; and the experiment's note.
+    /// Measured values of an ordering, and the experiment's note.
     pub detail: String,
 }
 
 impl Expectation {
-    /// Half the width of the 95 % interval of the measured value; `None` for a single repeat, or an unknown number.
+    /// Half the width of the 95 % interval of the measured value; `None` for a single repeat or an unknown number of
+    /// repeats.
     #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         let stat = Stat { mean: self.measured?, sd: self.spread, count: self.repeats };
         stat.half_width().filter(|half| half.is_finite())
     }
 
-    /// The verdict; `None` if its runs have not finished.
+    /// The verdict; `None` if its runs are not finished.
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
         match self.pass {
@@ -413,8 +415,8 @@ impl Expectation {
         self.undecided = verdict == Some(Verdict::Undecided);
     }
 
-    /// The cells that the scoreboard counts: a row of several cells counts as so many, any other as one; `None` if its
-    /// runs have not finished.
+    /// Counts for the scoreboard: a row with several cells counts each of them, any other row counts as one; `None` if
+    /// its runs are not finished.
     #[must_use]
     pub fn counted(&self) -> Option<Cells> {
         self.verdict().map(|verdict| self.cells.unwrap_or_else(|| Cells::count([verdict])))
@@ -429,28 +431,28 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// A published value of a metric.
+/// A published value as a value of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PublishedPoint {
     /// The path of the metric, such as `classes.tcp.goodput_bps`.
     pub metric: String,
-    /// The labels of the runs for which it holds, by axis.
+    /// Labels of the runs that it applies to, by axis.
     #[serde(rename = "where", default)]
     pub selector: BTreeMap<String, Vec<String>>,
-    /// The window for which it holds.
+    /// Window that it applies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
-    /// The value in the unit of the metric, or the lowest of a range.
+    /// Value in the metric's unit, or lower end of a range.
     pub low: f64,
-    /// The value, or the highest of a range.
+    /// Value in the metric's unit, or upper end of a range.
     pub high: f64,
 }
 
-/// One run: its labels (the axes, `repeat`, `seed`) and its measured values.
+/// A run: labels (axes, `repeat`, `seed`) and output.
 #[derive(Clone, Copy, Debug)]
 pub struct RunData<'a> {
-    /// The run's labels.
+    /// Labels by axis, `repeat` and `seed`.
     pub labels: &'a BTreeMap<String, String>,
-    /// The run's output.
+    /// Measurements of the run.
     pub output: &'a Output,
 }

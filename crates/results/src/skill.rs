@@ -1,10 +1,11 @@
-//! Skill of the agreement of a table: compared with the best constant, and by rank correlation.
+//! How well published tables are reproduced: compared with the best constant, and by rank correlation.
 //!
-//! A constant 0.97 meets a table of efficiencies between 0.95 and 0.99. Therefore every table and figure has the cells
-//! met, the cells that the best constant meets, and the rank correlation of measured and published cells. A *flat* table,
-//! of which a constant meets 90 %, tests nothing: its published values vary less than the tolerance, and often less than
-//! single runs do. Flat tables are counted apart. Beside the correlation of a table that varies stands the noise ceiling:
-//! the correlation that a simulation with the right means would have, given the spread of the runs.
+//! A constant 0.97 meets a table of efficiencies between 0.95 and 0.99. Therefore every table and figure is reported
+//! with the number of met cells, the number of cells that the best constant meets, and the rank correlation of measured
+//! and published values. A *flat* table, in which a constant meets 90 % of the cells, tests nothing: its published
+//! values vary less than the tolerance, and often less than single runs do. Flat tables are counted separately. The
+//! correlation of other tables is compared with the noise ceiling: the correlation that a simulation with exact means
+//! would have, given the spread of the runs.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ use crate::standing::Basis;
 use crate::statistics::{deviation, mean, rank_correlation};
 use crate::{Expectation, Verdict};
 
-/// Tables with fewer cells are left out: a constant meets them too easily, and rank correlations of so few values mean
-/// nothing.
+/// Tables with fewer cells are omitted: a constant meets them too easily, and rank correlations of so few values are
+/// meaningless.
 const LEAST_CELLS: usize = 4;
 
 /// The agreement of one table or figure.
@@ -25,17 +26,17 @@ pub struct Skill {
     pub source: String,
     /// The unit of its cells; a table of rates and times is judged separately for each.
     pub unit: String,
-    /// Cells with one printed number that were measured.
+    /// Number of measured cells with a single printed number.
     pub cells: usize,
-    /// The number of cells that are met.
+    /// Number of cells that are met.
     pub met: usize,
-    /// The constant that meets the most cells.
+    /// The best constant: it meets the most cells.
     pub constant: f64,
     /// The number of cells that this constant meets.
     pub constant_meets: usize,
     /// Spearman's rank correlation of measured and printed numbers; `None` if all numbers on either side are equal.
     pub rank_correlation: Option<f64>,
-    /// The noise ceiling of the correlation; `None` if a cell has a single run, whose spread is not known.
+    /// Noise ceiling of the correlation; `None` if a cell has a single run, whose spread is unknown.
     #[serde(default)]
     pub ceiling: Option<f64>,
 }
@@ -48,10 +49,10 @@ impl Skill {
     }
 }
 
-/// The share of the cells that a constant meets in a flat table.
+/// In a flat table, a constant meets at least this share of the cells.
 const FLAT: f64 = 0.9;
 
-/// The skill of every table and figure with at least four measured cells that have one printed number.
+/// The skill of all tables and figures with at least four measured cells that have a single printed number.
 #[must_use]
 pub fn skills<'a>(rows: impl IntoIterator<Item = &'a Expectation>) -> Vec<Skill> {
     let mut tables: BTreeMap<(&str, &str), Vec<Cell>> = BTreeMap::new();
@@ -76,12 +77,12 @@ struct Cell {
     low: f64,
     high: f64,
     met: bool,
-    /// The standard error of the measured value; `None` for a single run.
+    /// Standard error of the measured value; `None` for a single run.
     error: Option<f64>,
 }
 
-/// The correlation of the printed values with themselves plus errors of this size: the root of the reliability, which is
-/// the variance of the values over that of values and errors.
+/// The correlation of the printed values with themselves plus errors of this size: the square root of the reliability,
+/// which is the variance of the values divided by the variance of values plus errors.
 fn ceiling(cells: &[Cell]) -> Option<f64> {
     let errors = cells.iter().map(|c| c.error.map(|error| error * error)).collect::<Option<Vec<f64>>>()?;
     let printed: Vec<f64> = cells.iter().map(|c| c.printed).collect();
@@ -90,7 +91,7 @@ fn ceiling(cells: &[Cell]) -> Option<f64> {
 }
 
 fn skill(source: &str, unit: &str, cells: &[Cell]) -> Skill {
-    // The point covered by the most intervals is the lower end of one of them.
+    // The point that the most intervals contain is the lower end of one of them.
     let meets = |x: f64| cells.iter().filter(|c| c.low <= x && x <= c.high).count();
     let best = cells.iter().map(|c| (meets(c.low), c.low)).max_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     let (constant_meets, constant) = best.unwrap_or_default();
@@ -107,20 +108,21 @@ fn skill(source: &str, unit: &str, cells: &[Cell]) -> Skill {
     }
 }
 
-/// The skill over several tables: cells, those met, those that the best constant of each would meet, and the mean rank correlation.
+/// Totals over several tables: cells, met cells, cells that each table's best constant would meet, and mean rank
+/// correlation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Overall {
-    /// The number of tables and figures.
+    /// Number of tables and figures.
     pub tables: usize,
-    /// The number of their cells.
+    /// Number of cells.
     pub cells: usize,
-    /// The number of cells that are met.
+    /// Number of cells that are met.
     pub met: usize,
-    /// The number of cells that the best constant of each table would meet.
+    /// Number of cells that the best constant of each table would meet.
     pub constant_meets: usize,
-    /// The mean of the tables' rank correlations, weighted by their numbers of cells; `None` if no table has one.
+    /// Mean rank correlation, weighted by the number of cells; `None` if no table has one.
     pub rank_correlation: Option<f64>,
-    /// The mean of their noise ceilings, likewise; `None` if the spread of a table is not known.
+    /// Mean noise ceiling, weighted likewise; `None` if the spread of a table is unknown.
     pub ceiling: Option<f64>,
 }
 
@@ -186,7 +188,8 @@ mod tests {
         assert!(!table(&[&ninety[..], &[900.0]].concat()).is_flat(), "9 of 11 are below 90 %");
     }
 
-    /// Printed 10, 20, 30 and 40: a variance of 500 / 3. Five runs with a deviation of 5: a squared error of 5.
+    /// 10, 20, 30 and 40 have a variance of 500 / 3; five runs with a standard deviation of 5 have a squared standard
+    /// error of 5.
     #[test]
     fn noise_caps_the_correlation() {
         let noisy = |x: f64, sd: f64| Expectation { spread: Some(sd), repeats: 5, ..row("table", x, x) };

@@ -1,8 +1,8 @@
-//! The basis of a claim, and the line of the scoreboard where it counts.
+//! The basis of a claim, and its line in the scoreboard.
 //!
 //! A claim is evidence only if it could have been missed. The column *measured* of the scoreboard therefore counts only
-//! claims that were measured and that the null test, which removes the scheme, misses. The null test is final: a claim
-//! that it meets does not discriminate, whether the scheme meets it or not.
+//! claims that were measured and that fail in the null test, which removes the scheme. A claim that holds in the null
+//! test does not discriminate, whether it holds with the scheme or not.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +12,16 @@ use crate::Expectation;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// Runs, simulated or live.
+    /// Measured in runs, simulated or live.
     #[default]
     Measured,
     /// A value that was set or fitted to meet the claim: traffic, calibration, parameters.
     Input,
-    /// How the paper set up its experiment: buffers that never fill, the length of a run. Not a result.
+    /// A setting of the paper's experiment, such as buffers that never fill or the length of a run. Not a result.
     Setting,
-    /// A formula that was evaluated.
+    /// Calculated by a formula.
     Calculation,
-    /// A formula that was evaluated for a case that the paper does not give.
+    /// Calculated by a formula for a case that the paper does not have.
     WorkedByHand,
 }
 
@@ -33,11 +33,11 @@ pub enum WithoutScheme {
     /// The test was not run.
     #[default]
     NotTried,
-    /// The null test misses it, so it tests the scheme.
+    /// The claim is missed without the scheme, so it tests the scheme.
     Missed,
-    /// The claim is met without the scheme too, so it does not discriminate.
+    /// The claim is met without the scheme, too, so it does not discriminate.
     Met,
-    /// There is no scheme to remove: the claim is about drop-tail, or about no queue.
+    /// There is no scheme to remove: the claim is about drop-tail, or not about queues.
     NoScheme,
 }
 
@@ -47,9 +47,9 @@ pub enum WithoutScheme {
 pub enum Standing {
     /// Measured, and missed without the scheme.
     Discriminates,
-    /// Measured, but met without the scheme, so neither a hit nor a miss says anything about the scheme.
+    /// Measured, but met without the scheme: a hit or miss says nothing about the scheme.
     DoesNotDiscriminate,
-    /// Measured, about drop-tail or about hosts and traffic alone.
+    /// Measured; about drop-tail, or about hosts and traffic only.
     NoScheme,
     /// Measured; the null test was not run.
     NotTried,
@@ -59,12 +59,12 @@ pub enum Standing {
     Setting,
     /// Calculated from a formula.
     Calculation,
-    /// Calculated for a case that the paper does not give.
+    /// Calculated by a formula for a case that the paper does not have.
     WorkedByHand,
 }
 
 impl Standing {
-    /// Every line, in the order of the scoreboard.
+    /// All lines, in the order of the scoreboard.
     pub const ALL: [Standing; 8] = [
         Standing::Discriminates,
         Standing::DoesNotDiscriminate,
@@ -76,7 +76,7 @@ impl Standing {
         Standing::WorkedByHand,
     ];
 
-    /// The line on which this claim counts.
+    /// The line in which this claim is counted.
     #[must_use]
     pub fn of(row: &Expectation) -> Standing {
         match (row.basis, row.without_scheme) {
@@ -91,7 +91,7 @@ impl Standing {
         }
     }
 
-    /// The title of its column in tables.
+    /// The title of the line's column in tables.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

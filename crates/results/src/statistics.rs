@@ -1,4 +1,4 @@
-//! Statistics of runs: the one place where means, intervals and differences are computed.
+//! Statistics of runs: means, intervals and differences are computed only here.
 //!
 //! | module | holds |
 //! |---|---|

@@ -29,14 +29,14 @@ pub fn of_series(values: &[f64]) -> f64 {
     (n as f64 / (1.0 + 2.0 * sum)).min(n as f64)
 }
 
-/// The number of equal values that a sum is worth, `(sum x)^2 / sum x^2` (Kish, Survey Sampling, 1965, section 11.7). For
-/// values with a heavy tail it stays small however many there are: the few largest decide the mean.
+/// Kish's effective sample size of a sum, `(sum x)^2 / sum x^2` (Kish, Survey Sampling, 1965, section 11.7). With a
+/// heavy tail it stays small for any number of values, because a few large ones determine the mean.
 #[must_use]
 pub fn of_sum(values: &[f64]) -> f64 {
     of_counted(values.iter().map(|value| (*value, 1)))
 }
 
-/// As [`of_sum`], of values with the number of times that each occurs.
+/// Like [`of_sum`], for values with numbers of occurrences.
 pub fn of_counted(values: impl Iterator<Item = (f64, u64)>) -> f64 {
     let (mut sum, mut squares, mut all) = (0.0, 0.0, 0);
     for (value, times) in values {
@@ -57,7 +57,7 @@ mod tests {
         let mut x = 0.0;
         (0..n)
             .map(|_| {
-                // A linear congruential generator (Knuth's MMIX constants); the upper bits make a uniform number.
+                // A linear congruential generator (Knuth's MMIX constants); its upper bits give a uniform number.
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 x = phi * x + (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
                 x

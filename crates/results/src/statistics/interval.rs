@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{deviation, mean};
 
-/// The confidence level of all intervals.
+/// Confidence level of all intervals.
 pub const LEVEL: f64 = 0.95;
 
 /// The two ends of a confidence interval.
@@ -19,26 +19,26 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies inside; the ends belong to the interval.
+    /// Whether the interval contains `value`; both ends belong to it.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
 
-/// The statistics of one number over independent runs, each with its own seed.
+/// Statistics of a metric over independent runs with different seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// Sample mean.
     pub mean: f64,
-    /// Standard deviation of the sample; `None` for a single run.
+    /// Standard deviation; `None` for a single run.
     pub sd: Option<f64>,
-    /// The number of runs that have it.
+    /// Number of runs that have a value.
     pub count: usize,
 }
 
 impl Stat {
-    /// The statistics of `values`; `None` if there are none.
+    /// Statistics of `values`; `None` if there are none.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Stat> {
         (!values.is_empty()).then(|| Stat { mean: mean(values), sd: deviation(values), count: values.len() })
@@ -59,12 +59,12 @@ impl Stat {
     }
 }
 
-/// A difference of two means, `b - a`.
+/// The difference of two means, `b - a`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The difference of the means.
+    /// Difference of the means.
     pub mean: f64,
-    /// Half the width of its 95 % interval; `None` where a side has a single run.
+    /// Half the width of the 95 % interval; `None` if either side has a single run.
     pub half_width: Option<f64>,
 }
 
@@ -76,16 +76,16 @@ impl Difference {
         Some(Interval { low: self.mean - half, high: self.mean + half })
     }
 
-    /// Whether its interval excludes zero, that is, whether chance does not explain it.
+    /// Whether the difference is significant: its interval excludes zero.
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.interval().is_some_and(|interval| !interval.contains(0.0))
     }
 }
 
-/// The difference `b - a` of runs in pairs: `a[i]` and `b[i]` have the same seed, hence the same users, sizes and start
-/// times (common random numbers), so what both share cancels. `None` unless both have the same number of values, at
-/// least one.
+/// The difference `b - a` of paired runs: `a[i]` and `b[i]` have the same seed and therefore the same users, sizes and
+/// start times (common random numbers), so that common effects cancel. `None` unless both have the same number of
+/// values, at least one.
 #[must_use]
 pub fn paired(a: &[f64], b: &[f64]) -> Option<Difference> {
     if a.len() != b.len() {
@@ -112,11 +112,11 @@ pub fn welch(a: &Stat, b: &Stat) -> Difference {
     Difference { mean: b.mean - a.mean, half_width }
 }
 
-/// The quantile of Student's distribution with `free` degrees of freedom that a two-sided interval at [`LEVEL`] takes;
+/// The quantile of Student's t-distribution for a two-sided interval at [`LEVEL`] with `free` degrees of freedom;
 /// `None` unless `free` is positive.
 #[must_use]
 pub fn student(free: f64) -> Option<f64> {
-    // Means over runs have few different degrees of freedom, and there are very many means.
+    // Cached: very many means have the same few degrees of freedom.
     static KNOWN: [OnceLock<f64>; 100] = [const { OnceLock::new() }; 100];
     let distribution = StudentsT::new(0.0, 1.0, free).ok()?;
     let quantile = || distribution.inverse_cdf(0.5 + LEVEL / 2.0);
@@ -130,13 +130,13 @@ pub fn student(free: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Mean 2, deviation 1; t of two degrees of freedom at 97.5 % is 4.3027.
+    /// Mean 2, standard deviation 1; t with two degrees of freedom at 97.5 % is 4.3027.
     #[test]
     fn an_interval_is_students() {
         let stat = Stat::of(&[1.0, 2.0, 3.0]).unwrap();
         assert!((stat.half_width().unwrap() - 4.302_653 / 3.0_f64.sqrt()).abs() < 1e-4);
         assert_eq!(Stat::of(&[5.0]).unwrap().half_width(), None);
-        // Known and computed ones, by the tables of Student's distribution at 97.5 %.
+        // Cached and computed quantiles, compared with tables of Student's distribution at 97.5 %.
         for (free, known) in [(1.0, 12.706), (4.0, 2.776), (4.0, 2.776), (99.0, 1.984), (120.0, 1.980)] {
             assert!((student(free).unwrap() - known).abs() < 1e-3, "{free}: {:?}", student(free));
         }
@@ -150,13 +150,13 @@ mod tests {
         let difference = paired(&[10.0, 20.0, 30.0], &[11.0, 21.0, 31.0]).unwrap();
         assert_eq!((difference.mean, difference.half_width), (1.0, Some(0.0)));
         assert!(difference.is_certain());
-        // Differences of 1, 2 and 3: 2 ± 2.48.
+        // Paired differences of 1, 2 and 3: 2 ± 2.48.
         assert!(!paired(&[10.0, 20.0, 30.0], &[11.0, 22.0, 33.0]).unwrap().is_certain());
         assert_eq!(paired(&[1.0], &[1.0, 2.0]), None);
         assert!(!paired(&[1.0], &[9.0]).unwrap().is_certain(), "one pair tells nothing");
     }
 
-    /// Two samples of variance 1 and three values each: four degrees of freedom, t 2.7764, standard error sqrt(2/3).
+    /// Two samples of three values with variance 1: four degrees of freedom, t 2.7764, standard error sqrt(2/3).
     #[test]
     fn independent_samples_are_compared_by_welch() {
         let of = |values: &[f64]| Stat::of(values).unwrap();

@@ -1,4 +1,4 @@
-//! Correlation of ranks.
+//! Rank correlation.
 
 use super::mean;
 

@@ -7,7 +7,7 @@
 //! Robinson and Davies ("Automating warm-up length estimation", Journal of the Operational Research Society 61, 2010),
 //! which also gives the rule that a minimum in the second half means that the series is too short to tell.
 
-/// The number of values in a batch, which gives MSER-5 its name.
+/// Number of values per batch, which gives MSER-5 its name.
 const BATCH: usize = 5;
 
 /// Minimum number of batches for a result.
@@ -16,9 +16,9 @@ const FEWEST: usize = 10;
 /// End of a start-up transient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transient {
-    /// After this number of values; 0 where there is none.
+    /// It ends after this number of values; 0 if there is no transient.
     Ends(usize),
-    /// Not in the first half of the series, so that the series is too short to tell.
+    /// It does not end in the first half of the series, so that the series is too short to tell.
     Beyond,
 }
 
@@ -30,8 +30,8 @@ pub fn mser5(values: &[f64]) -> Option<Transient> {
     if n < FEWEST {
         return None;
     }
-    // Sums from the end, so that every truncation costs one step. Values are taken relative to the last batch, since
-    // the difference of two large squares would lose the small ones.
+    // Sums are accumulated from the end, so that each truncation takes one step. Values are relative to the last batch,
+    // because the difference of two large squares would lose precision.
     let base = batches[n - 1];
     let (mut sum, mut squares) = (0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
@@ -40,7 +40,7 @@ pub fn mser5(values: &[f64]) -> Option<Transient> {
         sum += x;
         squares += x * x;
         let left = (n - d) as f64;
-        // Means of a handful of batches are pure noise, so at least five must remain.
+        // Means of a few batches are pure noise: keep at least five.
         if n - d >= BATCH {
             let error = (squares - sum * sum / left).max(0.0) / (left * left);
             if error <= best.0 {
