@@ -1,9 +1,9 @@
-//! Calibration: the search for the population that offers a load on an uncongested link.
+//! Calibration: searches the population that offers a given load on an uncongested link.
 //!
-//! The load rises with the population, but not evenly if sizes have heavy tails. The search scales the population in
-//! proportion to the load until one trial is below and one above it, and then interpolates between the two nearest
-//! trials. All trials use one seed, so that a larger population contains the smaller ones. Trials are ordinary runs in
-//! the store, where the same command, and any other experiment with the same directory, finds them again.
+//! The load rises with the population, but unevenly if sizes have heavy tails. The search scales the population in
+//! proportion to the load until one trial is below the target and one above, and then interpolates between the two
+//! nearest trials. All trials use one seed, so that a larger population contains the smaller ones. Trials are ordinary
+//! runs in the store, where the same command, and any other experiment with the same directory, finds them again.
 
 use std::io;
 
@@ -13,11 +13,11 @@ use aqmkit_measure::Output;
 use crate::run::{self, RunOptions};
 use crate::store::{Kept, Store};
 
-/// The search ends at a trial whose load differs by at most this share.
+/// The search ends when a trial's load differs by at most this share.
 const GOOD: f64 = 0.005;
-/// The largest difference that is accepted if no population comes closer.
+/// Largest accepted difference, if no population comes closer.
 const ACCEPTED: f64 = 0.05;
-/// The largest number of trials.
+/// Maximum number of trials.
 const MOST: usize = 16;
 /// Maximum factor per step: extrapolation from small trials is inaccurate.
 const LEAP: f64 = 30.0;
@@ -25,7 +25,7 @@ const LEAP: f64 = 30.0;
 /// A population that offers a load.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The calibration performed.
+    /// The calibration that was requested.
     pub calibration: Calibration,
     /// The amount found.
     pub amount: f64,
@@ -33,19 +33,19 @@ pub struct Found {
     pub value: f64,
     /// The load of its trial in bits per second.
     pub offered_bps: f64,
-    /// The number of trials.
+    /// Number of trials.
     pub trials: usize,
-    /// The CPU time of the trials in seconds, as measured when they were run.
+    /// CPU time of the trials in seconds, measured when they were run.
     pub cpu_s: f64,
 }
 
-/// Why no population was found.
+/// Why calibration failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
     /// No population offers the load, or a trial cannot be run.
     #[error(transparent)]
     Problem(#[from] Problem),
-    /// It was stopped by the user.
+    /// The user stopped it.
     #[error("stopped while calibrating")]
     Cancelled,
     /// The store cannot be written to.
@@ -82,7 +82,7 @@ struct Search {
 /// Calibrates all populations. Trials of one round run in parallel.
 ///
 /// # Errors
-/// When one cannot be found, or a run fails or is stopped.
+/// When a population cannot be found, or a run fails or is stopped.
 pub fn calibrate(calibration: Vec<Calibration>, options: RunOptions<'_>) -> Result<Vec<Found>, Failed> {
     let found = search(calibration, |work| {
         let outcome = run::execute(work, options)?;
@@ -97,7 +97,7 @@ pub fn calibrate(calibration: Vec<Calibration>, options: RunOptions<'_>) -> Resu
     found.ok_or(Failed::Cancelled)
 }
 
-/// Runs the search with the outputs of each round of trials from `outputs`; `None` if `outputs` returns none.
+/// Runs the search; `outputs` returns the outputs of each round of trials, or `None` to stop.
 fn search(
     calibration: Vec<Calibration>,
     mut outputs: impl FnMut(&[RunSpec]) -> Result<Option<Vec<Output>>, Failed>,
@@ -128,16 +128,16 @@ fn search(
 /// The experiment with calibrated populations, and these populations.
 ///
 /// # Errors
-/// As [`calibrate`].
+/// Those of [`calibrate`].
 pub fn calibrated(exp: &Experiment, options: RunOptions<'_>) -> Result<(Experiment, Vec<Found>), Failed> {
     let found = calibrate(exp.calibrations()?, options)?;
     Ok((with_populations(exp, &found)?, found))
 }
 
-/// As [`calibrate`], if all necessary trials are in the store; otherwise `None`.
+/// Like [`calibrated`], if all necessary trials are in the store; otherwise `None`.
 ///
 /// # Errors
-/// As [`calibrate`].
+/// Those of [`calibrate`].
 pub fn calibrated_before(exp: &Experiment, store: &Store) -> Result<Option<Experiment>, Failed> {
     let load = |run: &RunSpec| match store.load(&run.hash) {
         Kept::Found(output) => Some(*output),
@@ -157,7 +157,7 @@ impl Search {
         Search { calibration, points: Vec::new(), cpu_s: 0.0, done: false }
     }
 
-    /// The next trial, unless the search has ended.
+    /// The next trial; `None` if the search has ended.
     fn next(&mut self) -> Result<Option<Trial>, Problem> {
         if self.done {
             return Ok(None);
@@ -214,7 +214,7 @@ fn step(points: &[Point], first: f64, bps: f64) -> Step {
     match (below, above) {
         (Some(low), Some(high)) if low.amount < high.amount => {
             let share = (bps - low.load) / (high.load - low.load);
-            // The next amount keeps a distance from both ends, since a jump of the load there would stop the search.
+            // Keep a distance from both ends: a jump of the load there would stall the search.
             Step::Try(low.amount + (high.amount - low.amount) * share.clamp(0.05, 0.95))
         }
         // If a larger population offers less, interpolation is impossible.
@@ -227,7 +227,7 @@ fn step(points: &[Point], first: f64, bps: f64) -> Step {
 mod tests {
     use super::*;
 
-    /// Follows the search where a population of `n` offers `load(n)`.
+    /// Runs the search for a population of which `n` offer `load(n)`.
     fn follow(bps: f64, whole: bool, load: impl Fn(f64) -> f64) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();
         while let Step::Try(amount) = step(&points, 100.0, bps) {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_uneven_line_is_bracketed() {
-        // Every hundredth user is worth fifty others.
+        // Every hundredth user counts as fifty others.
         let points = follow(30e6, true, |n| 1000.0 * n + 50_000.0 * (n / 100.0).floor() + 2e5 * (n / 3000.0).floor());
         assert!(points.iter().any(|p| miss(p, 30e6) <= GOOD), "{points:?}");
         assert!(points.len() < MOST);

@@ -1,4 +1,4 @@
-//! `run --pcap`: the packets of a run as a capture file.
+//! `run --pcap`: writes the packets of a run to a capture file.
 //!
 //! A simulated packet has the fields that its endpoints need; the other header fields are filled in as
 //! follows:
@@ -26,10 +26,10 @@ use aqmkit_sim::{Control, Progress, Scenario};
 use aqmkit_transport::{EcnCounters, Flags, Profile, Segment};
 use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 
-/// The first addresses of clients and servers.
+/// Address of the first client, and of the first server.
 const CLIENTS: u32 = 0x0A00_0001;
 const SERVERS: u32 = 0x0A80_0001;
-/// The first port numbers.
+/// First port numbers.
 const CLIENT_PORTS: u16 = 1024;
 const SERVER_PORTS: u16 = 8000;
 /// The initial time to live, as common systems set it.
@@ -39,7 +39,7 @@ const WITH_TIMESTAMPS: u32 = 52;
 /// `LINKTYPE_IPV4`: packets begin with their IPv4 header.
 const IPV4: i32 = 228;
 
-/// Why no capture was written.
+/// Why a capture could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The run failed.
@@ -124,7 +124,7 @@ impl<W: Write> Observer for Capture<W> {
     }
 }
 
-/// The sender and the receiver of a packet, for its header.
+/// Addresses and ports of a packet's sender and receiver.
 struct Ends {
     from: ([u8; 4], u16),
     to: ([u8; 4], u16),
@@ -198,7 +198,7 @@ fn write_segment(
     Ok(())
 }
 
-/// The options of a segment, aligned as they usually are. `theirs` is the peer's first sequence number.
+/// The options of a segment, aligned as usual. `theirs` is the peer's initial sequence number.
 fn options(
     seen: &Sighting,
     segment: &Segment,

@@ -23,7 +23,7 @@ use aqmkit_results::RunData;
 /// Writes all files of an experiment into `dir`, which is created if it does not exist.
 ///
 /// # Errors
-/// When a file cannot be written; the error names it. Files written before stay.
+/// When a file cannot be written; the error names it. Files written earlier remain.
 pub fn write(dir: &Path, results: &Results, runs: &[RunData<'_>]) -> Result<(), ExportError> {
     std::fs::create_dir_all(dir).map_err(|source| ExportError::new(dir, source))?;
     json(&dir.join("results.json"), results)?;

@@ -25,25 +25,25 @@ pub trait Work: Sync {
     fn labels(&self) -> &BTreeMap<String, String>;
     /// Hash of all inputs, the key in the store.
     fn hash(&self) -> &str;
-    /// How long it takes compared with the other runs of a command, in any unit; zero for what takes no time beside them.
+    /// Expected duration relative to other runs, in any unit; zero if it is negligible.
     fn weight(&self) -> f64 {
         1.0
     }
     /// Executes the run.
     ///
     /// # Errors
-    /// When it was stopped by `on_progress`, or cannot be run.
+    /// When `on_progress` stopped it, or it cannot be run.
     fn run(&self, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop>;
 }
 
-/// Why a run gave no output.
+/// Why a run has no output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The user stopped it.
     Cancelled,
-    /// It cannot be run; the reason.
+    /// It cannot be run, for this reason.
     Failed(String),
-    /// It finished, but the disk is full, so its result cannot be stored.
+    /// It finished, but its result cannot be stored because the disk is full, for this reason.
     Full(String),
 }
 
@@ -102,7 +102,7 @@ pub struct RunOptions<'a> {
     pub store: &'a Store,
     /// The observer of progress.
     pub watch: &'a dyn Watch,
-    /// Set this to stop: finished runs are stored, unfinished ones are given up.
+    /// Set this to stop: finished runs are stored, unfinished ones are abandoned.
     pub cancel: &'a AtomicBool,
 }
 
@@ -111,7 +111,7 @@ pub struct RunOptions<'a> {
 pub struct Done {
     /// Labels in results.
     pub labels: BTreeMap<String, String>,
-    /// Its measured values.
+    /// Measured values.
     pub output: Output,
 }
 
@@ -127,7 +127,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The runs as reports take them.
+    /// The runs in the form that reports use.
     #[must_use]
     pub fn data(&self) -> Vec<RunData<'_>> {
         self.done.iter().map(|d| RunData { labels: &d.labels, output: &d.output }).collect()
@@ -137,7 +137,8 @@ impl Outcome {
 /// Executes all runs that are not in the store.
 ///
 /// # Errors
-/// When the threads cannot be started, the list of runs cannot be written, or the disk is full: then no further run starts.
+/// When threads cannot be started or the list of runs cannot be written. Also when the disk is full; then no further
+/// run is started.
 pub fn execute<W: Work>(work: &[W], options: RunOptions<'_>) -> io::Result<Outcome> {
     let listed = work.iter().map(|w| Listed { labels: w.labels().clone(), hash: w.hash().to_owned() });
     options.store.save_list(&listed.collect::<Vec<_>>())?;
@@ -190,8 +191,8 @@ pub fn name(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The order in which to start runs: those of unknown duration first, in plan order, then by descending duration of the
-/// last time, so that no long run is left for the end.
+/// The order in which to start runs: those of unknown duration first, in plan order, then by descending duration of
+/// their last execution, so that no long run is left for the end.
 fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
     let costs = store.costs();
     let cost = |i: &usize| costs.get(&cost_key(work[*i].labels())).copied().unwrap_or(f64::INFINITY);
@@ -200,10 +201,10 @@ fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
     order
 }
 
-/// Executes one run, unless it is in the store.
+/// Executes one run unless it is in the store.
 ///
 /// # Errors
-/// When it was stopped, cannot be run, or the disk is full.
+/// When it was stopped or cannot be run, or the disk is full.
 pub fn one<W: Work>(work: &W, options: RunOptions<'_>) -> Result<Output, Stop> {
     if options.cancel.load(Ordering::Relaxed) {
         return Err(Stop::Cancelled);
@@ -238,15 +239,15 @@ pub fn one<W: Work>(work: &W, options: RunOptions<'_>) -> Result<Output, Stop> {
 
 /// Executes a run, reports its progress in thousandths, and stops on request.
 fn watched<W: Work>(work: &W, options: RunOptions<'_>) -> Result<Output, Stop> {
-    let mut told = 0;
+    let mut reported = 0;
     let mut on_progress = |p: Progress| {
         let thousandths = (p.now.as_secs_f64() / p.end.as_secs_f64().max(1e-9) * 1000.0) as u64;
-        options.watch.advanced(thousandths.saturating_sub(told));
-        told = told.max(thousandths);
+        options.watch.advanced(thousandths.saturating_sub(reported));
+        reported = reported.max(thousandths);
         if options.cancel.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
     };
     let result = guarded(|| work.run(&mut on_progress));
-    options.watch.advanced(1000_u64.saturating_sub(told));
+    options.watch.advanced(1000_u64.saturating_sub(reported));
     result
 }
 
@@ -255,7 +256,7 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Turns a panic of a run into an error.
+/// Converts a panic of a run into an error.
 fn guarded(run: impl FnOnce() -> Result<Output, Stop>) -> Result<Output, Stop> {
     static HOOK: Once = Once::new();
     HOOK.call_once(keep_panics);
@@ -269,21 +270,21 @@ fn guarded(run: impl FnOnce() -> Result<Output, Stop>) -> Result<Output, Stop> {
 fn keep_panics() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let of_run = PANIC.with_borrow_mut(|kept| kept.as_mut().map(|text| *text = words(info)).is_some());
+        let of_run = PANIC.with_borrow_mut(|kept| kept.as_mut().map(|text| *text = panic_message(info)).is_some());
         if !of_run {
             before(info);
         }
     }));
 }
 
-fn words(info: &panic::PanicHookInfo<'_>) -> String {
+fn panic_message(info: &panic::PanicHookInfo<'_>) -> String {
     let payload = info.payload();
     let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let place = info.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
     format!("{}{place}", text.unwrap_or("unknown"))
 }
 
-/// An observer that collects messages; for tests and quiet commands.
+/// An observer that collects messages, for tests and quiet commands.
 #[derive(Debug, Default)]
 pub struct Notes(Mutex<Vec<String>>);
 

@@ -2,8 +2,8 @@
 //!
 //! A run is stored in `runs/<hash>.cbor.zst` under the hash of everything that determines its output, so a finished run
 //! is not repeated, whatever else changes in the experiment. Files are replaced atomically and have a checksum. The
-//! format is CBOR instead of JSON because a series has NaN for missing values, and numbers must be restored to the bit.
-//! `results.json` has a checksum too ([`checksum`]), which detects changes by hand.
+//! format is CBOR instead of JSON because a series has NaN for missing values, and numbers must be restored bit by bit.
+//! `results.json` has a checksum, too ([`checksum`]), which detects manual changes.
 
 pub mod checksum;
 pub mod damage;
@@ -26,7 +26,7 @@ pub struct Store {
     dir: PathBuf,
 }
 
-/// A directory that cannot hold results, or holds none.
+/// Why a directory cannot be used for results.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// It cannot be created or written to.
@@ -49,14 +49,14 @@ pub enum Kept {
     Missing,
     /// The stored output.
     Found(Box<Output>),
-    /// Its file is damaged, and how.
+    /// Its file is damaged, for this reason.
     Broken(String),
 }
 
 /// The parameters of each label of the compared axis, as name and value.
 pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
 
-/// The content of `results.json`, and whether it is unchanged since aqmkit wrote it.
+/// The contents of `results.json`, and whether it is unchanged since aqmkit wrote it.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// The parsed results.
@@ -65,19 +65,19 @@ pub struct Stored {
     pub seal: Seal,
 }
 
-/// The stored runs of an experiment.
+/// Stored runs, read completely.
 #[derive(Debug, Default)]
 pub struct Runs {
-    /// Runs that were read, with their outputs.
+    /// Runs that could be read, with their outputs.
     pub found: Vec<(Listed, Output)>,
-    /// Runs without a file.
+    /// Listed runs without a file.
     pub missing: Vec<Listed>,
     /// Runs whose file cannot be read, and why.
     pub broken: Vec<(Listed, String)>,
 }
 
 impl Runs {
-    /// The runs that were read, as reports take them.
+    /// The runs in the form that reports use.
     #[must_use]
     pub fn data(&self) -> Vec<RunData<'_>> {
         self.found.iter().map(|(listed, output)| RunData { labels: &listed.labels, output }).collect()
@@ -87,17 +87,17 @@ impl Runs {
 /// A run and the hash under which it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// The run's labels.
+    /// Labels by axis, `repeat` and `seed`.
     pub labels: BTreeMap<String, String>,
-    /// The hash under which it is stored.
+    /// Key in the store.
     pub hash: String,
 }
 
 impl Store {
-    /// Opens a directory, creating it if necessary.
+    /// Opens a directory; creates it if necessary.
     ///
     /// # Errors
-    /// When it cannot be made or written to.
+    /// When it cannot be created or written to.
     pub fn open(dir: &Path) -> Result<Store, StoreError> {
         let runs = dir.join("runs");
         let probe = fs::create_dir_all(&runs).and_then(|()| tempfile::tempfile_in(&runs));
@@ -107,10 +107,10 @@ impl Store {
         }
     }
 
-    /// Opens a directory that already holds results.
+    /// Opens a directory that has results.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it has none.
     pub fn existing(dir: &Path) -> Result<Store, StoreError> {
         let file = dir.join("results.json");
         match fs::metadata(&file) {
@@ -119,19 +119,19 @@ impl Store {
         }
     }
 
-    /// The directory.
+    /// Path of the directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Whether there is a file of this run; its contents are not checked.
+    /// Whether the run has a file; its contents are not checked.
     #[must_use]
     pub fn has(&self, hash: &str) -> bool {
         self.run_file(hash).is_file()
     }
 
-    /// A directory that may not exist, to read from only.
+    /// Refers to a directory that may not exist, for reading only.
     #[must_use]
     pub fn perhaps(dir: &Path) -> Store {
         Store { dir: dir.to_owned() }
@@ -161,7 +161,7 @@ impl Store {
         self.replace(&self.run_file(hash), &packed::pack(output)?)
     }
 
-    /// Stores the list of runs, so that a report can be built again without the experiment.
+    /// Stores the list of runs, so that a report can be rebuilt without the experiment.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -169,7 +169,7 @@ impl Store {
         self.replace(&self.dir.join("runs").join("index.json"), &serde_json::to_vec_pretty(list)?)
     }
 
-    /// Stores the parameters of disciplines, for the same purpose.
+    /// Stores the parameters of disciplines, so that a report can be rebuilt without the experiment.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -177,10 +177,10 @@ impl Store {
         self.replace(&self.dir.join("runs").join("parameters.json"), &serde_json::to_vec_pretty(parameters)?)
     }
 
-    /// The stored parameters; empty if there are none.
+    /// Reads the stored parameters; empty if there are none.
     ///
     /// # Errors
-    /// When the note does not read.
+    /// When the file cannot be parsed.
     pub fn parameters(&self) -> Result<Parameters, StoreError> {
         match self.read_json("parameters.json", &bounded::NOTES) {
             Err(StoreError::Unreadable(e)) if e.is_missing() => Ok(Parameters::default()),
@@ -188,7 +188,7 @@ impl Store {
         }
     }
 
-    /// Keeps how the page of `aqmkit play` opens the runs, so that a report can be built again without the experiment.
+    /// Stores how the page of `aqmkit play` opens the runs, so that a report can be rebuilt without the experiment.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -196,10 +196,10 @@ impl Store {
         self.replace(&self.dir.join("runs").join("player.json"), &serde_json::to_vec(player)?)
     }
 
-    /// The stored player information; empty if there is none.
+    /// Reads how the page of `aqmkit play` opens the runs; empty if it is not stored.
     ///
     /// # Errors
-    /// When the file does not read.
+    /// When the file cannot be parsed.
     pub fn player(&self) -> Result<Player, StoreError> {
         match self.read_json("player.json", &bounded::NOTES) {
             Err(StoreError::Unreadable(e)) if e.is_missing() => Ok(Player::default()),
@@ -207,10 +207,10 @@ impl Store {
         }
     }
 
-    /// Reads every run of the stored list.
+    /// Reads all runs of the stored list.
     ///
     /// # Errors
-    /// When the list does not read.
+    /// When the list cannot be parsed.
     pub fn load_list(&self) -> Result<Runs, StoreError> {
         let listed: Vec<Listed> = self.read_json("index.json", &bounded::NOTES)?;
         let mut runs = Runs::default();
@@ -224,10 +224,10 @@ impl Store {
         Ok(runs)
     }
 
-    /// Reads the results that were written last.
+    /// Reads the last stored results.
     ///
     /// # Errors
-    /// When there are none, or they do not read.
+    /// When there are none, or they cannot be parsed.
     pub fn results(&self) -> Result<Stored, StoreError> {
         let file = self.dir.join("results.json");
         let text = bounded::text(&file, &bounded::RESULTS)?;
@@ -236,7 +236,7 @@ impl Store {
         Ok(Stored { results, seal: checksum::check(&text) })
     }
 
-    /// The duration of each run the last time, by labels without the seed.
+    /// The duration of each run in the last results, by its labels without the seed.
     #[must_use]
     pub fn costs(&self) -> BTreeMap<BTreeMap<String, String>, f64> {
         let runs = self.results().map(|stored| stored.results.runs).unwrap_or_default();

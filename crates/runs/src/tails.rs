@@ -1,5 +1,5 @@
-//! Response times that rest on few responses: more seeds narrow their intervals only slowly, and an interval of few runs may have
-//! missed the tail altogether.
+//! Notes on response times with few responses: additional seeds narrow their intervals only slowly, and an interval
+//! from few runs may have missed the tail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use aqmkit_results::statistics::effective;
 
 use crate::run::Done;
 
-/// The effective sample size (Kish) below which a note doubts a mean.
+/// Below this effective sample size (Kish), a note questions the mean.
 const ENOUGH: f64 = 30.0;
-/// The number of responses below which a note doubts their 99th percentile: fewer than ten lie above it.
+/// Below this number of responses, a note questions the 99th percentile: fewer than ten responses exceed it.
 const FOR_P99: u64 = 1000;
 
-/// A sentence on each weakness of the response times of these runs, over all their seeds; none where there are enough responses.
-/// `duration` is the option that lengthens the runs.
+/// A sentence on each mean or percentile of response times with too few responses over all seeds; empty if there are
+/// enough. `duration` is the option that lengthens the runs.
 #[must_use]
 pub fn few_responses(done: &[Done], duration: &str) -> Vec<String> {
     let mut all: BTreeMap<(Vec<&str>, &str, &str, &str), Vec<&Responses>> = BTreeMap::new();
@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// A run with these response times in milliseconds, each with its number of occurrences.
+    /// A run with these response times in milliseconds, and the number of occurrences of each.
     fn run(times: &[(f64, u64)]) -> Done {
         let mut grid = Grid::default();
         times.iter().for_each(|(time, n)| (0..*n).for_each(|_| grid.record(*time, 1000)));
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_hundred_seconds_among_thousand_short_pages_decide_the_mean() {
-        // Kish: (1000 * 0.01 + 100)^2 / (1000 * 0.01^2 + 100^2) = 1.2 s².
+        // Kish's effective size: (1000 * 0.01 + 100)^2 / (1000 * 0.01^2 + 100^2) = 1.2.
         let said = few_responses(&[run(&[(10.0, 1000), (100_000.0, 1)])], "--duration");
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains("web page") && said[0].contains("medians"), "{said:?}");

@@ -1,10 +1,9 @@
-//! Whether the start-up transient had ended when the measurement began.
+//! Checks whether the start-up transient had ended when the measurement began.
 //!
 //! For each combination, the time series of queue delay and throughput of its links are averaged over the seeds, and
-//! MSER-5 finds where the transient ends within the first window (`aqmkit_results::statistics::transient`). It counts only
-//! if it moves the mean by more than the precision that is aimed at, and does so by more than chance: the seeds' own
-//! differences between before and after have a 95 % interval without zero. MSER alone also cuts off where nothing but
-//! noise differs.
+//! MSER-5 finds where the transient ends within the first window (`aqmkit_results::statistics::transient`). A transient
+//! counts only if it changes the mean by more than the required precision, and significantly: the differences of each
+//! seed between before and after must have a 95 % interval without zero. MSER alone also truncates pure noise.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +15,20 @@ use aqmkit_results::statistics::{mean, mean_of_known, paired};
 
 use crate::run::Done;
 
-/// A transient that reaches into the measurement.
+/// A transient that extends into the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unsettled {
-    /// The run, without repeat and seed: `aqm=fifo`.
+    /// Labels of the run without repeat and seed: `aqm=fifo`.
     pub run: String,
-    /// The quantity: `bottleneck queue delay`.
+    /// Name of the quantity: `bottleneck queue delay`.
     pub what: String,
-    /// The seconds of the measured time after which the transient has ended. Where the series is too short to tell, half of
-    /// them.
+    /// Seconds of the measurement after which the transient has ended; half of the measurement if the series is too
+    /// short to tell.
     pub first_s: f64,
 }
 
-/// The transient that reaches furthest into the measurement; `None` if none does, or if there are fewer than two seeds or
-/// 50 intervals. `share` is the precision that is aimed at, as a fraction of the mean.
+/// The transient that extends furthest into the measurement; `None` if there is none, or if there are fewer than two
+/// seeds or 50 intervals. `share` is the required precision relative to the mean.
 #[must_use]
 pub fn unsettled(done: &[Done], share: f64) -> Option<Unsettled> {
     let mut combinations: BTreeMap<BTreeMap<&str, &str>, Vec<&Output>> = BTreeMap::new();
@@ -43,7 +42,7 @@ pub fn unsettled(done: &[Done], share: f64) -> Option<Unsettled> {
     all.max_by(|a, b| a.first_s.total_cmp(&b.first_s))
 }
 
-/// The columns that show whether a link has settled.
+/// Columns that show whether a link has settled.
 fn columns(runs: &[&Output]) -> Vec<String> {
     let all = runs.first().map(|run| run.series.columns.keys()).into_iter().flatten();
     let telling = |name: &&String| {
@@ -95,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// A run of 10 s of warm-up and 100 s of measurement whose delay follows `delay`.
+    /// A run with 10 s of warm-up and 100 s of measurement whose delay follows `delay`.
     fn run(seed: u32, delay: impl Fn(f64) -> f64) -> Done {
         let labels = [("aqm".to_owned(), "fifo".to_owned()), ("seed".to_owned(), seed.to_string())];
         let values = (0..110).map(|t| delay(f64::from(t))).collect();
@@ -104,7 +103,7 @@ mod tests {
         Done { labels: labels.into(), output: Output { windows: vec![window], series, ..Output::default() } }
     }
 
-    /// A pattern of ±1 without a trend, shifted by the seed.
+    /// A pattern of ±1 without trend, shifted by the seed.
     fn noise(seed: u32, t: f64) -> f64 {
         [0.3, -0.8, 1.0, -0.1, 0.6, -1.0, 0.2][(t as usize + 3 * seed as usize) % 7]
     }
@@ -126,7 +125,7 @@ mod tests {
         assert_eq!(unsettled(&[slight(1), slight(2), slight(3)], 0.05), None);
     }
 
-    /// One seed alone that began otherwise is chance.
+    /// A single seed that started differently is chance.
     #[test]
     fn a_single_odd_seed_is_no_transient() {
         let odd =

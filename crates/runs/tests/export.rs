@@ -100,7 +100,8 @@ fn summary_has_a_line_for_each_run_and_window() {
     assert_eq!(delay, study.results.runs[1].links["bottleneck"].queue_delay_ms.unwrap().p99);
 }
 
-/// `summary.csv` has the means over the seeds with the ends of their intervals, as the table in memory and `results.json` do.
+/// `summary.csv`, the table in memory and `results.json` have the same means over the seeds with the ends of their
+/// intervals.
 #[test]
 fn the_summary_has_means_with_intervals() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Arrow tables in memory: the same rows that the files hold.
+//! The exported tables as Arrow tables in memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use arrow_schema::{DataType, Field, Schema};
 use super::columns::{Table, counts, floats, gather, row_each, texts};
 use super::tables;
 
-/// The tables of runs.
+/// Tables with data of single runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A row for each run and interval.
+    /// One row per run and interval.
     Series,
-    /// A row for each application.
+    /// One row per application.
     Flows,
-    /// A row for each finished exchange.
+    /// One row per finished exchange.
     Exchanges,
-    /// A row for each point of each distribution.
+    /// One row per point of each distribution.
     Distributions,
 }
 
-/// A table of the runs; their labels are its first columns.
+/// A table of the runs; its first columns are their labels.
 ///
 /// # Errors
-/// When the columns do not make a table.
+/// When the columns are inconsistent.
 pub fn table(kind: Kind, runs: &[RunData<'_>]) -> Result<Table, ArrowError> {
     let layout = match kind {
         Kind::Series => tables::series(runs),
@@ -38,10 +38,10 @@ pub fn table(kind: Kind, runs: &[RunData<'_>]) -> Result<Table, ArrowError> {
     gather(runs, &layout)
 }
 
-/// A row for each run and window, with every number by its path in `results.json`.
+/// One row per run and window, with all metrics by their paths in `results.json`.
 ///
 /// # Errors
-/// When the columns do not make a table.
+/// When the columns are inconsistent.
 pub fn runs(results: &Results) -> Result<Table, ArrowError> {
     let rows: Vec<_> = results.runs.iter().map(flatten).collect();
     let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.keys()).collect();
@@ -51,10 +51,10 @@ pub fn runs(results: &Results) -> Result<Table, ArrowError> {
     row_each(&labels, fields.collect(), names.iter().map(column).collect())
 }
 
-/// A row for each combination, window and number: the mean over the runs, the ends of its 95 % interval, and the number of runs.
+/// One row per combination, window and metric: mean over the runs, ends of the 95 % interval, and number of runs.
 ///
 /// # Errors
-/// When the columns do not make a table.
+/// When the columns are inconsistent.
 pub fn means(results: &Results) -> Result<Table, ArrowError> {
     let all = aqmkit_results::means(&results.runs);
     let rows: Vec<_> = all.iter().flat_map(|m| m.metrics.iter().map(|(name, mean)| (&m.labels, name, mean))).collect();
@@ -81,7 +81,7 @@ pub fn means(results: &Results) -> Result<Table, ArrowError> {
 /// A row per published value: published, measured, and whether it is met.
 ///
 /// # Errors
-/// When the columns do not make a table.
+/// When the columns are inconsistent.
 pub fn verdicts(results: &Results) -> Result<Table, ArrowError> {
     let rows = &results.expectations;
     let text = |name: &str, of: fn(&Expectation) -> &str| {

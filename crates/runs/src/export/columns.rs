@@ -1,4 +1,4 @@
-//! Tables of columns, written run by run.
+//! Tables whose columns are computed run by run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::repeat_n;
@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::parquet::ParquetWriter;
 
-/// A table: batches of one schema.
+/// A table as batches with a common schema.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Column names and types.
@@ -21,9 +21,9 @@ pub struct Table {
     pub batches: Vec<RecordBatch>,
 }
 
-/// The label columns, which identify the run of a row.
+/// Label columns, which identify the run of a row.
 pub(super) struct LabelColumns {
-    /// The labels, and the names of their columns.
+    /// Labels, with the names of their columns.
     names: Vec<(String, String)>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// The columns of a table besides the labels, and the function that computes them from a run.
+/// The columns of a table without the labels, and a function that computes them from a run.
 pub(super) struct Layout<'a> {
     pub(super) values: Vec<Field>,
     pub(super) rows_of: Box<RowsOf<'a>>,
@@ -105,7 +105,7 @@ pub(super) fn write(path: &Path, runs: &[RunData<'_>], layout: &Layout<'_>) -> R
     })
 }
 
-/// As [`write`], in memory: one batch per run.
+/// Like [`write`], in memory: one batch per run.
 pub(super) fn gather(runs: &[RunData<'_>], layout: &Layout<'_>) -> Result<Table, ArrowError> {
     let (labels, schema) = head(runs, layout);
     let batches = runs.iter().filter_map(|run| batch(run, layout, &labels, &schema).transpose());
@@ -134,7 +134,7 @@ fn batch(
     RecordBatch::try_new(Arc::clone(schema), all).map(Some)
 }
 
-/// A table with one row for each of these labels.
+/// A table with one row per entry of `labels`.
 pub(super) fn row_each(labels: &[&Labels], values: Vec<Field>, columns: Vec<ArrayRef>) -> Result<Table, ArrowError> {
     let head = LabelColumns::of(labels.iter().copied(), &values);
     let schema = head.schema(values);

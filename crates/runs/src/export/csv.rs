@@ -6,8 +6,8 @@ use std::path::Path;
 use aqmkit_files::{ExportError, write_atomically};
 use aqmkit_results::{Results, flatten, means};
 
-/// Writes a line for each combination, window and number: its labels, the path of the number, the mean over the runs, the ends
-/// of its 95 % interval (empty for a single run), and the number of runs.
+/// One line per combination, window and metric: labels, path, mean over the runs, ends of the 95 % interval (empty for
+/// a single run), and number of runs.
 pub(super) fn summary(path: &Path, results: &Results) -> Result<(), ExportError> {
     let all = means(&results.runs);
     let labels: BTreeSet<&String> = all.iter().flat_map(|means| means.labels.keys()).collect();
@@ -26,7 +26,7 @@ pub(super) fn summary(path: &Path, results: &Results) -> Result<(), ExportError>
     })
 }
 
-/// Writes a line for each run and window: its labels and every number; a missing value is an empty field.
+/// One line per run and window: labels and all metrics; a missing value is an empty field.
 pub(super) fn runs(path: &Path, results: &Results) -> Result<(), ExportError> {
     let rows: Vec<_> = results.runs.iter().map(flatten).collect();
     let labels: BTreeSet<&String> = results.runs.iter().flat_map(|entry| entry.labels.keys()).collect();

@@ -1,5 +1,5 @@
 //! Writes tables of numbers and text to Parquet files, column by column. The Arrow writer of the crate `parquet`
-//! supports every type, and takes as long to compile as all disciplines together.
+//! supports every type, but takes as long to compile as all disciplines together.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-/// The smallest number of rows in a row group, except the last: small batches are combined.
+/// Minimum number of rows per row group, except the last: small batches are combined.
 const GROUP: usize = 1 << 16;
 
 /// Writes a Parquet file.
 pub struct ParquetWriter<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    /// Rows that are not yet written.
+    /// Rows that have not been written.
     batches: Vec<RecordBatch>,
 }
 
@@ -30,7 +30,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Starts a file without rows.
     ///
     /// # Errors
-    /// When it cannot be written, or a column is neither text, counts nor numbers.
+    /// When the file cannot be written, or a column is neither text, counts nor numbers.
     pub fn new(out: W, schema: &Schema) -> Result<Self> {
         let fields = schema.fields().iter().map(|field| stored(field)).collect::<Result<_>>()?;
         let root = Type::group_type_builder("schema").with_fields(fields).build()?;
@@ -44,7 +44,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Adds rows of the schema.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// When the file cannot be written.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
         if batch.num_rows() > 0 {
             self.batches.push(batch);
@@ -56,7 +56,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Ends the file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn finish(mut self) -> Result<W> {
         self.flush()?;
         self.writer.into_inner()
@@ -76,7 +76,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// The type in which a column is stored.
+/// The Parquet type of a column.
 fn stored(field: &Field) -> Result<Arc<Type>> {
     let (kind, meaning) = match field.data_type() {
         DataType::Float64 => (Stored::DOUBLE, None),
@@ -100,7 +100,7 @@ fn column<W: Write + Send>(
         return Err(ParquetError::General(format!("there is no column for {}", field.name())));
     };
     for part in parts {
-        // Missing values have level 0; the values of the others follow each other.
+        // Missing values have level 0; only the other values are stored.
         let levels: Option<Vec<i16>> =
             field.is_nullable().then(|| (0..part.len()).map(|i| part.is_valid(i).into()).collect());
         let levels = levels.as_deref();

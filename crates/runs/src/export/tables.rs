@@ -1,4 +1,4 @@
-//! The contents of the tables: by interval, application and exchange, and distributions.
+//! Contents of the tables: by interval, application and exchange, and distributions.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 
 use super::columns::{Layout, counts, floats, texts};
 
-/// A row for each run and interval; `t_s` is the start of the interval.
+/// One row per run and interval; `t_s` is the start of the interval.
 pub(super) fn series<'a>(runs: &[RunData<'a>]) -> Layout<'a> {
     let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.output.series.columns.keys()).collect();
     let mut values = vec![Field::new("t_s", DataType::Float64, false)];
@@ -27,7 +27,7 @@ pub(super) fn series<'a>(runs: &[RunData<'a>]) -> Layout<'a> {
     Layout { values, rows_of: Box::new(rows_of) }
 }
 
-/// A row for each application, with a column of delivered bytes for each window.
+/// One row per application, with a column of delivered bytes for each window.
 pub(super) fn flows<'a>(runs: &[RunData<'a>]) -> Layout<'a> {
     let windows = windows(runs);
     let mut values = vec![text("traffic"), count("index"), text("class")];
@@ -68,8 +68,8 @@ fn windows(runs: &[RunData<'_>]) -> Vec<String> {
     names
 }
 
-/// A row for each finished exchange. If a run has more exchanges than it lists, a row for each cell of size and
-/// duration, with the lower edges of the cell and the number of its exchanges.
+/// One row per finished exchange. If a run has more exchanges than it lists: one row per cell of size and duration,
+/// with the lower edges of the cell and the number of its exchanges.
 pub(super) fn exchanges<'a>() -> Layout<'a> {
     let values =
         vec![text("traffic"), text("kind"), float("started_s"), float("duration_ms"), count("bytes"), count("count")];
@@ -79,7 +79,7 @@ pub(super) fn exchanges<'a>() -> Layout<'a> {
     Layout { values, rows_of: Box::new(rows_of) }
 }
 
-/// A row for each point of each distribution: the share of samples at or below a value.
+/// One row per point of each distribution: the share of samples at or below a value.
 pub(super) fn distributions<'a>() -> Layout<'a> {
     let values = vec![text("window"), text("quantity"), float("value"), float("share")];
     let rows_of = |run: &RunData<'_>| {

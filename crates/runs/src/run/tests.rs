@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A run that gives its number, counts how often it is done, and may fail.
+/// A run that outputs its number, counts its executions, and can fail.
 struct Fake<'a> {
     labels: BTreeMap<String, String>,
     hash: String,
@@ -59,7 +59,7 @@ impl Bench {
         Bench { _dir: dir, store, notes: Notes::default(), cancel: AtomicBool::new(false), done: AtomicU64::new(0) }
     }
 
-    /// The numbers of the finished runs.
+    /// Runs these numbers; returns those of the finished runs.
     fn run(&self, numbers: &[u64], jobs: usize) -> (Vec<u64>, Outcome) {
         let fake = |n: &u64| Fake {
             labels: [("n".to_owned(), n.to_string())].into(),

@@ -1,7 +1,7 @@
-//! The checksum of `results.json`, which detects changes by hand.
+//! The checksum of `results.json`, which detects manual changes.
 //!
-//! It is the last key of the file, `"checksum"`: BLAKE3, in hexadecimal, of the text without that key. It detects a
-//! changed number; it is not a signature, and anyone can write a valid one.
+//! It is the last key of the file, `"checksum"`: the BLAKE3 hash, in hexadecimal, of the text without that key. It
+//! detects changed numbers; it is not a signature, because anyone can compute a valid one.
 
 use serde::Deserialize;
 
@@ -16,13 +16,13 @@ pub enum Seal {
     Absent,
 }
 
-/// The text before the checksum.
+/// The text between contents and checksum.
 const BEFORE: &str = ",\n  \"checksum\": \"";
 const AFTER: &str = "\"\n}\n";
 /// The end of a text without checksum.
 const END: &str = "\n}";
 
-/// Adds the checksum to a text of indented JSON, an object that is not empty.
+/// Adds the checksum to indented JSON, which must be a non-empty object.
 #[must_use]
 pub fn seal(json: &str) -> String {
     let body = json.trim_end();
@@ -30,10 +30,10 @@ pub fn seal(json: &str) -> String {
     format!("{inner}{BEFORE}{}{AFTER}", blake3::hash(body.as_bytes()))
 }
 
-/// Compares the text with its checksum.
+/// Compares a text with its checksum.
 #[must_use]
 pub fn check(text: &str) -> Seal {
-    /// The only key that is read.
+    /// Deserializes the checksum only.
     #[derive(Deserialize)]
     struct Mark {
         checksum: Option<serde::de::IgnoredAny>,
@@ -41,13 +41,13 @@ pub fn check(text: &str) -> Seal {
     match written(text) {
         Some((body, sum)) if blake3::hash(body.as_bytes()).to_string() == sum => Seal::Whole,
         Some(_) => Seal::Changed,
-        // A program that writes JSON has reformatted the text.
+        // Another program has reformatted the file.
         None if serde_json::from_str::<Mark>(text).is_ok_and(|mark| mark.checksum.is_some()) => Seal::Changed,
         None => Seal::Absent,
     }
 }
 
-/// The text without its checksum, and the checksum.
+/// Splits a text into the contents without checksum, and the checksum.
 fn written(text: &str) -> Option<(String, &str)> {
     let (inner, sum) = text.strip_suffix(AFTER)?.rsplit_once(BEFORE)?;
     (!sum.contains(['"', '\n'])).then(|| (format!("{inner}{END}"), sum))

@@ -4,10 +4,10 @@ use super::checksum::Seal;
 use super::{Runs, Store, Stored};
 use crate::run::name;
 
-/// The number of damaged runs that are listed individually.
+/// Up to this number, damaged runs are listed individually.
 const FEW: usize = 10;
 
-/// The damage in a directory of results, one sentence for each; empty if there is none.
+/// Descriptions of the damage in a directory of results, one sentence each; empty if there is none.
 #[must_use]
 pub fn warnings(store: &Store, stored: &Stored, runs: &Runs) -> Vec<String> {
     let mut all: Vec<String> = changed(store, stored.seal).into_iter().collect();

@@ -1,7 +1,7 @@
 //! The file of a run: CBOR compressed with zstd.
 //!
 //! A small file can decompress to any size. It is therefore decompressed twice: first only to check that it is complete
-//! and within `UNPACKED`, then to be read.
+//! and within `UNPACKED`, then to be parsed.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
@@ -9,19 +9,19 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use aqmkit_files::bounded::size;
 use aqmkit_measure::Output;
 
-/// The largest size of a file.
+/// Maximum file size in bytes.
 pub(crate) const PACKED: u64 = 256 << 20;
 
-/// The largest decompressed size; a million flows take a seventh of it.
+/// Maximum decompressed size in bytes; a million flows need a seventh of it.
 pub(crate) const UNPACKED: u64 = 1 << 30;
 
-/// The logarithm of the largest decompression window: 8 MiB; the files written here need 2 MiB.
+/// log2 of the maximum decompression window: 8 MiB; files written here need 2 MiB.
 const WINDOW_LOG: u32 = 23;
 
 /// Encodes and compresses a run.
 ///
 /// # Errors
-/// When it would hold more than is read again.
+/// When the run would exceed the limits for reading it back.
 pub fn pack(output: &Output) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     ciborium::into_writer(output, &mut bytes).map_err(io::Error::other)?;
@@ -38,7 +38,7 @@ pub fn pack(output: &Output) -> io::Result<Vec<u8>> {
 /// Reads a run from a file.
 ///
 /// # Errors
-/// Why it holds none.
+/// Why the file is not a valid run.
 pub fn read(file: File) -> Result<Output, String> {
     let length = file.metadata().map_err(|e| e.to_string())?.len();
     if length > PACKED {
@@ -50,7 +50,7 @@ pub fn read(file: File) -> Result<Output, String> {
 /// Reads a run from compressed bytes.
 ///
 /// # Errors
-/// Why there is none.
+/// Why the bytes are not a valid run.
 pub fn unpack(mut input: impl Read + Seek) -> Result<Output, String> {
     let words = |e: io::Error| e.to_string();
     let bound = UNPACKED + 1;
@@ -59,7 +59,7 @@ pub fn unpack(mut input: impl Read + Seek) -> Result<Output, String> {
         return Err(format!("it unpacks to more than {}", size(UNPACKED)));
     }
     input.rewind().map_err(words)?;
-    // Bounded again, because the file may have been replaced in the meantime.
+    // Limited again, because the file may have been replaced in the meantime.
     let mut rest = BufReader::with_capacity(1 << 17, unpacking(&mut input)?.take(unpacked));
     let output = ciborium::from_reader(&mut rest).map_err(|e| e.to_string())?;
     match io::copy(&mut rest, &mut io::sink()).map_err(words)? {
@@ -98,8 +98,8 @@ mod tests {
         let mut bytes = Vec::new();
         ciborium::into_writer(&Output::default(), &mut bytes).unwrap();
         assert!(unpack(Cursor::new(packed([bytes.clone()]))).is_ok());
-        let told = unpack(Cursor::new(packed([bytes.clone(), b"xyz".to_vec()]))).unwrap_err();
-        assert_eq!(told, "3 bytes follow the run");
+        let error = unpack(Cursor::new(packed([bytes.clone(), b"xyz".to_vec()]))).unwrap_err();
+        assert_eq!(error, "3 bytes follow the run");
         bytes.pop();
         assert!(unpack(Cursor::new(packed([bytes]))).is_err());
         assert!(unpack(Cursor::new(b"no zstd at all")).is_err() && unpack(Cursor::new(b"")).is_err());
