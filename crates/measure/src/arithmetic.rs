@@ -15,8 +15,8 @@ pub(crate) fn bits_per_s(bytes: f64, seconds: f64) -> f64 {
 }
 
 /// Utilisation: bytes sent in `seconds` over the capacity in bits per second; zero without capacity or time.
-/// Transmissions start and end at whole nanoseconds, so a busy link may appear slightly above its capacity: that is
-/// clamped to 1. Only a link that sends less than the packets' lengths (negative framing) may exceed 1.
+/// Transmissions start and end at whole nanoseconds, so a busy link can appear slightly above its capacity: clamped to
+/// 1. Only a link that sends less than the packets' lengths (negative framing) can exceed 1.
 #[must_use]
 pub fn utilization(passed_bytes: f64, capacity_bps: f64, seconds: f64) -> f64 {
     if capacity_bps <= 0.0 || seconds <= 0.0 {
@@ -53,7 +53,7 @@ pub(crate) fn by_reasons_of(counts: &[u64; Why::COUNT], all: &[u64; Why::COUNT])
 mod tests {
     use super::*;
 
-    /// Transmissions start and end at whole nanoseconds, so a busy link may appear to exceed its capacity by two of
+    /// Transmissions start and end at whole nanoseconds, so a busy link can appear to exceed its capacity by two of
     /// them.
     #[test]
     fn a_busy_link_is_used_to_its_capacity() {

@@ -1,7 +1,7 @@
-//! Colours of traffic: each kind has its own, the same in reports and on the page of `aqmkit play`.
+//! Colours of traffic: each kind has a colour of its own, the same in reports and on the page of `aqmkit play`.
 //!
-//! The palette is that of Okabe and Ito ("Color Universal Design", 2002), which people with any colour vision can tell
-//! apart, with further colours between its own.
+//! The palette of Okabe and Ito ("Color Universal Design", 2002), which people with any colour vision can distinguish,
+//! with additional colours between its own.
 
 /// A colour on a light and on a dark background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Colour {
     pub dark: &'static str,
 }
 
-/// A colour, and the names of classes and kinds of traffic that have it.
+/// A colour, and the names of classes and kinds of traffic that use it.
 struct Slot {
     colour: Colour,
     names: &'static [&'static str],
@@ -22,7 +22,7 @@ const fn slot(light: &'static str, dark: &'static str, names: &'static [&'static
     Slot { colour: Colour { light, dark }, names }
 }
 
-/// In the order in which traffic of other names takes them.
+/// In the order in which traffic with other names uses them.
 const SLOTS: [Slot; 12] = [
     slot("#0072b2", "#4aa3df", &["bulk", "tcp", "download", "downloads", "classic", "cubic"]),
     slot("#e69f00", "#f0b429", &["voip", "l4s", "prague"]),

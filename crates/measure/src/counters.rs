@@ -8,7 +8,7 @@ use aqmkit_base::ClassId;
 pub struct Seen {
     /// Traffic class.
     pub class: ClassId,
-    /// Its length in bytes, with headers.
+    /// Length in bytes, with headers.
     pub len: u32,
     /// Payload in bytes, excluding network and transport headers.
     pub payload: u32,
@@ -19,15 +19,15 @@ pub struct Seen {
 pub struct Traffic {
     /// Packets that arrived at the queue.
     pub offered_packets: u64,
-    /// Their bytes, with headers.
+    /// Bytes of these packets, with headers.
     pub offered_bytes: u64,
-    /// Their data in bytes, without headers.
+    /// Payload bytes of these packets, without headers.
     pub offered_payload: u64,
     /// Packets that left the queue.
     pub sent_packets: u64,
-    /// Their bytes, with headers.
+    /// Bytes of these packets, with headers.
     pub sent_bytes: u64,
-    /// Sum of their sojourn times, in nanoseconds.
+    /// Sum of the sojourn times of these packets, in nanoseconds.
     pub waited_ns: u64,
     /// Packets dropped, by reason.
     pub dropped: [u64; Why::COUNT],
@@ -67,11 +67,11 @@ impl Traffic {
 /// Data that reached the receivers of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Data in bytes, each byte once.
+    /// Payload bytes, each byte counted once.
     pub bytes: u64,
     /// Data packets whose sending time is known.
     pub packets: u64,
-    /// Sum of their times from sender to receiver, in nanoseconds.
+    /// Sum of the one-way delays of these packets, in nanoseconds.
     pub latency_ns: u64,
 }
 
@@ -92,13 +92,13 @@ impl Received {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(32))]
 pub struct Sent {
-    /// Bytes delivered to the receiver, each byte once.
+    /// Payload bytes delivered to the receiver, each byte counted once.
     pub delivered: u64,
-    /// Data segments and datagrams.
+    /// Data segments and datagrams sent.
     pub packets: u64,
     /// Connections that were opened.
     pub connections: u32,
-    /// TCP segments sent again.
+    /// TCP segments retransmitted.
     pub retransmissions: u32,
     /// RTO expirations.
     pub timeouts: u32,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_base::{FlowKey, Instant};
 
-/// The largest number of drops that a link lists; with more, none can be assigned.
+/// Maximum number of drops that a link lists; if there are more, none can be assigned.
 const MOST: usize = 1 << 20;
 
 /// The packets that a link dropped, by connection.
@@ -48,7 +48,7 @@ impl Owners {
         self.unknown.insert(app);
     }
 
-    /// Packets lost by each of `apps` applications; `None` where this is unknown.
+    /// Packets lost by each of `apps` applications; `None` if unknown.
     #[must_use]
     pub fn drops(&self, apps: usize, logs: &[DropLog]) -> Vec<Option<u64>> {
         if logs.iter().any(|log| log.overflowed) {

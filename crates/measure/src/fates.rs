@@ -1,5 +1,5 @@
-//! Drops and marks by the time of arrival. A packet that a discipline drops or marks at the head of the queue counts in
-//! the window and interval of its arrival, so that none has more drops than arrivals.
+//! Drops and marks by time of arrival. A packet that a discipline drops or marks at the head of the queue counts in the
+//! window and interval of its arrival, so that none has more drops than arrivals.
 
 use std::collections::BTreeMap;
 
@@ -41,12 +41,12 @@ impl Fates {
     }
 }
 
-/// The finished intervals of the series, whose packets may still be dropped or marked.
+/// The finished intervals of the series. Their packets can still be dropped or marked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ended {
     /// The ends of the intervals.
     ends: Vec<Instant>,
-    /// The packets that arrived in each interval: of the link, then of each class.
+    /// Numbers of packets that arrived in each interval: of the link, then of each class.
     arrived: Vec<u32>,
     /// Packets dropped or marked after the interval of their arrival, by interval and index in `arrived`.
     late: BTreeMap<(usize, usize, Fate), u32>,
@@ -59,7 +59,7 @@ impl Ended {
         self.arrived.extend(arrived.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
     }
 
-    /// Records the drop or mark of a packet of a class that arrived in a finished interval.
+    /// Records the drop or mark of a packet that arrived in a finished interval.
     pub(crate) fn late(&mut self, arrived: Instant, class: usize, fate: Fate) {
         let interval = self.ends.partition_point(|end| *end <= arrived);
         *self.late.entry((interval, 0, fate)).or_default() += 1;
@@ -68,7 +68,7 @@ impl Ended {
         }
     }
 
-    /// The number of columns of the link and the classes.
+    /// Number of columns per interval: the link, and the classes.
     fn width(&self) -> usize {
         self.arrived.len() / self.ends.len().max(1)
     }
@@ -90,7 +90,7 @@ impl Ended {
                     columns.change(&format!("{path}.drop_rate"), *interval, share);
                     if let Some(one) = place.checked_sub(1).and_then(|class| loss_pps.get(class)) {
                         columns.change(&format!("{path}.loss_rate_pps"), *interval, |before| before + added * one);
-                        // A reason that had not yet occurred has no value there.
+                        // If the reason had not occurred before, the column has no value there.
                         let count = |before: f64| if before.is_nan() { added } else { before + added };
                         columns.change(&format!("{path}.drops.{}", why.name()), *interval, count);
                     }

@@ -18,10 +18,10 @@ use crate::plan::{GroupInfo, Plan};
 use crate::series::Columns;
 use crate::times::Times;
 
-/// The number of points of a plotted distribution of delays.
+/// Number of points of a plotted distribution of delays.
 const DELAY_POINTS: u32 = 100;
 
-/// The number of points of a distribution of response times, from which shares of responses are read to a tenth of a
+/// Number of points of a distribution of response times, from which shares are read with a resolution of a tenth of a
 /// percent.
 const RESPONSE_POINTS: u32 = 1000;
 
@@ -144,7 +144,7 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
     let members: Vec<Sent> = group.members().filter_map(|app| w.apps.get(app).copied()).collect();
     let throughputs = throughputs(&members, seconds);
     AppStats {
-        // Applications that finish their requests do not reach equal throughputs with equal shares of the link.
+        // Applications that complete their requests have unequal throughputs even if they share the link equally.
         jain: (throughputs.len() > 1 && completed.values().all(|n| *n == 0)).then(|| jain(&throughputs)),
         population: group.population() as u64,
         completed,
@@ -160,11 +160,11 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
     }
 }
 
-/// The shares of time by send limit, for the senders of a group.
+/// The shares of time by send limit, for the TCP senders of a group.
 fn limits(w: &WindowMeter, index: usize) -> Option<Limits> {
     let (last, first) = (&w.closed.sampled[index], &w.opened.sampled[index]);
     let found = last.limits_since(first)?;
-    // Flows that come and go are late at any time.
+    // Flows that come and go always start late: count only endless ones.
     let counts = last.sends_without_end_since(first);
     let of = |flows: &[u64]| flows.get(index).copied().filter(|_| counts).unwrap_or_default();
     Some(Limits { late: of(&w.late), slow_start: of(&w.slow_start), ..found })

@@ -1,17 +1,17 @@
-//! Send limits of a group's TCP senders: in the simulator from samples of their open connections at regular intervals, where shares of samples
-//! are shares of time; at live hosts from the times that the kernel counts.
+//! Send limits of a group's TCP senders. In the simulator they come from samples of open connections at regular
+//! intervals, so that shares of samples are shares of time; at live hosts from the times that the kernel counts.
 
 use aqmkit_base::{Duration, SendLimit};
 
 use crate::arithmetic::share;
 use crate::output::Limits;
 
-/// The sender of an open connection at a moment.
+/// State of the sender of an open connection at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderSample {
     /// The limit in effect.
     pub limit: SendLimit,
-    /// The most that may be unacknowledged whatever the congestion window: the receive window, or the send buffer.
+    /// The limit for unacknowledged data apart from cwnd, in bytes: receive window or send buffer.
     pub window: u64,
     /// Smoothed RTT; `None` before the first sample.
     pub rtt: Option<Duration>,
@@ -19,7 +19,7 @@ pub struct SenderSample {
     pub endless: bool,
 }
 
-/// Samples of one group so far, by their weight.
+/// Weighted sums of one group's samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sampled {
     application: u64,
@@ -27,15 +27,14 @@ pub(crate) struct Sampled {
     receive_window: u64,
     send_buffer: u64,
     endless: u64,
-    /// Samples limited by the receive window or send buffer: sums of the windows in bytes, and of window over RTT in
-    /// bit/s.
+    /// Samples limited by receive window or send buffer: sums of the windows in bytes, and of window / RTT in bit/s.
     window_bytes: u64,
     window_bps: f64,
     with_rtt: u64,
 }
 
 impl Sampled {
-    /// Adds a sample with its weight: one for each sample of a run, or the time that it stands for.
+    /// Adds a sample. Its weight is 1 in the simulator, or the time that it represents.
     pub(crate) fn add(&mut self, sample: &SenderSample, weight: u64) {
         self.endless += u64::from(sample.endless) * weight;
         match sample.limit {
@@ -53,12 +52,12 @@ impl Sampled {
         }
     }
 
-    /// Whether a sender with data without end was seen since `earlier`.
+    /// Whether a sender with endless data was seen since `earlier`.
     pub(crate) fn sends_without_end_since(&self, earlier: &Sampled) -> bool {
         self.endless > earlier.endless
     }
 
-    /// The increase since `earlier`, as results have it; `None` without samples.
+    /// The increase since `earlier` in the form of results; `None` without samples.
     pub(crate) fn limits_since(&self, earlier: &Sampled) -> Option<Limits> {
         let of = |count: fn(&Sampled) -> u64| count(self) - count(earlier);
         let windows = of(|s| s.receive_window + s.send_buffer);

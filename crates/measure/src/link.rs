@@ -25,7 +25,7 @@ pub struct LinkRecorder {
     on: bool,
     traffic: Traffic,
     queue: QueueTime,
-    /// By class; empty where classes are not measured.
+    /// By class; empty if classes are not measured.
     classes: Vec<Traffic>,
     windows: Vec<WindowMeter>,
     /// Windows that have started but not ended.
@@ -36,7 +36,7 @@ pub struct LinkRecorder {
     interval: Option<Mark>,
     /// The start of the first interval.
     series_from: Instant,
-    /// Drops and marks of packets that arrived in the present interval: of the link, then of each class.
+    /// Drops and marks of packets that arrived in the current interval: of the link, then of each class.
     fates: Vec<Fates>,
     ended: Ended,
     series: Columns,
@@ -100,13 +100,13 @@ pub struct Passed {
     pub goes_on: bool,
     /// Counters of all packets: sent ones by the start of their transmission, dropped and marked ones by their arrival.
     pub total: Traffic,
-    /// Bytes transmitted in the window; of a packet in transmission at an edge, the part inside.
+    /// Bytes transmitted in the window; packets in transmission at an edge count with the part inside.
     pub passed_bytes: f64,
     /// Sojourn times of the packets that left.
     pub delay: Times,
-    /// The same counters by class; empty where classes are not measured.
+    /// The same by class; empty if classes are not measured.
     pub classes: Vec<PassedClass>,
-    /// The length of the queue in packets, over time.
+    /// Queue length in packets over time.
     pub length: Length,
 }
 
@@ -268,7 +268,7 @@ impl LinkRecorder {
         self.sent.map(of).unwrap_or_default()
     }
 
-    /// Bytes transmitted so far; of the packet in transmission, the part that is.
+    /// Bytes transmitted so far, including the transmitted part of the packet in transmission.
     #[must_use]
     pub fn passed_bytes(&self, now: Instant) -> f64 {
         self.traffic.sent_bytes as f64 - self.unsent(now).1
@@ -340,7 +340,7 @@ impl LinkRecorder {
             let path = format!("classes.{name}");
             let passed = this.passed_of_class_since(last, class);
             self.traffic_columns(&path, &after.since(before), passed, of_class, seconds);
-            // Drops by each reason that occurred so far.
+            // Drops for each reason that has occurred so far.
             for why in Why::ALL.iter().filter(|why| after.dropped[**why as usize] > 0) {
                 self.series.set(format!("{path}.drops.{}", why.name()), of_class.dropped[*why as usize] as f64);
             }
@@ -360,7 +360,7 @@ impl LinkRecorder {
         set("queue_delay_ms.mean", mean_ms(t.waited_ns, t.sent_packets));
     }
 
-    /// The measurements of a window; a window still open ends at `now`.
+    /// The measurements of a window; an open window is evaluated as if it ended at `now`.
     pub fn passed(&mut self, window: usize, now: Instant) -> Passed {
         let present = self.mark(now);
         let meter = &self.windows[window];
@@ -432,7 +432,7 @@ impl Passed {
         }
     }
 
-    /// The results of a class that the link can measure; deliveries to receivers and losses per flow are left at zero.
+    /// The part of a class's results that the link can measure; deliveries to receivers and losses per flow are zero.
     #[must_use]
     pub fn class_stats(&self, class: usize) -> ClassStats {
         let nothing = PassedClass::default();

@@ -1,7 +1,7 @@
-//! Every metric that results have: its path, dimension, unit, label, and which values are better.
+//! All metrics of results: path, dimension, unit, label, and whether higher or lower is better.
 //!
-//! [`METRICS`] is the only list. Results, reports, exported tables, verdicts, figures and `docs/metrics.md` use this
-//! list, so that a new metric needs one entry here, which has its value as well.
+//! [`METRICS`] is the only list. Results, reports, exported tables, verdicts, figures and `docs/metrics.md` use it. A
+//! new metric needs only one entry, which also defines how its value is computed.
 
 mod table;
 pub(crate) mod value;
@@ -44,21 +44,21 @@ impl Dimension {
     }
 }
 
-/// The unit of a metric in results, and the unit in which it is shown.
+/// The unit of a metric in results, and the unit in which it is displayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     /// Name in results: `bit/s`, `ms`.
     pub name: &'static str,
     /// The dimension measured.
     pub dimension: Dimension,
-    /// The factor from this unit to the base unit of its dimension.
+    /// Factor from this unit to the base unit of its dimension.
     pub scale: f64,
-    /// The unit in tables and figures.
+    /// Displayed unit, in tables and figures.
     pub shown: &'static str,
-    /// Conversion factor from this unit to the one shown.
+    /// Factor from this unit to the displayed one.
     pub factor: f64,
-    /// Smallest difference that matters to a reader, in this unit: a mean known to this precision is precise enough,
-    /// however small it is. 0 if no absolute difference is negligible.
+    /// Smallest relevant difference, in this unit: a mean with this precision is precise enough, however small it is.
+    /// 0 if no absolute difference is negligible.
     pub fine: f64,
 }
 
@@ -85,28 +85,27 @@ impl Better {
     }
 }
 
-/// The figures of time series that have a panel of a metric. An experiment can request a panel of any metric with a
-/// series.
+/// In which figures of time series a metric has a panel. An experiment can request a panel of any metric with a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Panel {
-    /// Only figures of experiments that request it.
+    /// Only in figures of experiments that request it.
     Asked,
-    /// Figures with a line for each run.
+    /// In figures with one line per run.
     Runs,
-    /// Figures of one run with a line for each class.
+    /// In figures of one run with one line per class.
     Classes,
-    /// Both kinds of figures.
+    /// In both kinds of figures.
     RunsAndClasses,
 }
 
 impl Panel {
-    /// Whether figures with a line for each run have it.
+    /// Whether figures with one line per run have it.
     #[must_use]
     pub fn of_runs(self) -> bool {
         matches!(self, Panel::Runs | Panel::RunsAndClasses)
     }
 
-    /// Whether figures of one run, with a line for each class, have it.
+    /// Whether figures of one run, with one line per class, have it.
     #[must_use]
     pub fn of_classes(self) -> bool {
         matches!(self, Panel::Classes | Panel::RunsAndClasses)
@@ -116,19 +115,19 @@ impl Panel {
 /// A column of the tables that compare runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// The statistic that it shows; empty where the metric has none.
+    /// The displayed statistic; empty if the metric has none.
     pub statistic: &'static str,
     /// Name in a sentence, after the name of the link, class or traffic.
     pub name: &'static str,
     /// Heading of a narrow column.
     pub head: &'static str,
-    /// Columns of low rank take precedence where space is short.
+    /// Columns with a low rank take precedence if space is short.
     pub rank: u8,
-    /// Whether the column is shown if all values are zero.
+    /// Whether to show the column if all values are zero.
     pub zeros: bool,
-    /// Whether the columns of all links, classes or traffics are next to each other, before their other metrics.
+    /// Whether to place the columns of all links, classes or traffics next to each other, before their other metrics.
     pub together: bool,
-    /// The term in the legend, and its meaning.
+    /// The term in the legend, and its explanation.
     pub term: (&'static str, &'static str),
 }
 
@@ -137,9 +136,9 @@ pub struct Shown {
 pub struct Metric {
     /// Path in results, where `*` stands for a name.
     pub path: &'static str,
-    /// The statistics of a distribution, as the last part of the path. Empty if the path leads to a number.
+    /// The statistics of a distribution, as last parts of the path; empty if the path leads to a number.
     pub statistics: &'static [&'static str],
-    /// Unit in results, and unit shown.
+    /// Units in results and on display.
     pub unit: Unit,
     /// Name in figures and documents.
     pub label: &'static str,
@@ -149,7 +148,7 @@ pub struct Metric {
     pub in_windows: bool,
     /// Whether it is a column of the time series.
     pub in_series: bool,
-    /// The figures of time series that have a panel of it.
+    /// In which figures of time series it has a panel.
     pub panel: Panel,
     /// Columns in the tables that compare runs.
     pub shown: &'static [Shown],
@@ -167,8 +166,8 @@ impl PartialEq for Metric {
 }
 
 impl Metric {
-    /// The metric at a path of results or at a column of the time series, such as
-    /// `links.bottleneck.queue_delay_ms.p99`. The statistic may be omitted.
+    /// The metric at a path of results or in a column of the time series, such as
+    /// `links.bottleneck.queue_delay_ms.p99`. The statistic can be omitted.
     #[must_use]
     pub fn at(path: &str) -> Option<&'static Metric> {
         METRICS.iter().find(|metric| metric.is_at(path))
@@ -179,8 +178,7 @@ impl Metric {
         METRICS.iter().filter(move |metric| metric.field() == field)
     }
 
-    /// The metrics without a field of their own in the structure of a level (`links`, `classes`, `apps`), by the names
-    /// that they have there.
+    /// Names of the metrics that are not fields in the structure of a level (`links`, `classes`, `apps`) but computed.
     pub fn computed(level: &str) -> impl Iterator<Item = &'static str> {
         let computed = METRICS.iter().filter(|metric| !matches!(metric.value, Value::Field));
         computed.filter(move |metric| metric.path.split('.').next() == Some(level)).map(Metric::field)
@@ -192,7 +190,7 @@ impl Metric {
         self.path.rsplit('.').find(|part| *part != "*").unwrap_or(self.path)
     }
 
-    /// The name of this metric at `path` in figures, including the names in the path: `tcp queue delay`.
+    /// The name of this metric at `path` for figures, including the names in the path: `tcp queue delay`.
     #[must_use]
     pub fn words(&self, path: &str) -> String {
         let mut words = captured(self.path, path).unwrap_or_default();
@@ -207,14 +205,14 @@ impl Metric {
             || self.is_percentile(path)
     }
 
-    /// Whether the path is a percentile that windows do not list: the stored distribution has it.
+    /// Whether the path is a percentile that windows do not list, but which follows from the stored distribution.
     fn is_percentile(&self, path: &str) -> bool {
         let listed = self.statistics.contains(&"p90");
         let quantity = path.rsplit_once('.').filter(|(_, name)| listed && percent(name).is_some());
         quantity.is_some_and(|(quantity, _)| matches(self.path, quantity))
     }
 
-    /// The column of the time series for this link, class or traffic; of a distribution, the column of the mean.
+    /// The column of the time series for this link, class or traffic; for a distribution, the column of the mean.
     #[must_use]
     pub fn column(&self, owner: &str) -> String {
         let path = self.path.replacen('*', owner, 1);
@@ -233,8 +231,8 @@ fn matches(pattern: &str, path: &str) -> bool {
     captured(pattern, path).is_some()
 }
 
-/// The names in `path` at the stars of the pattern; `None` if it does not match. A star stands for one or more parts,
-/// since names may contain dots.
+/// The names in `path` at the stars of the pattern; `None` if it does not match. A star matches one or more parts,
+/// because names can contain dots.
 fn captured<'a>(pattern: &str, path: &'a str) -> Option<Vec<&'a str>> {
     let Some((before, after)) = pattern.split_once('*') else { return (pattern == path).then(Vec::new) };
     let rest = path.strip_prefix(before)?;
@@ -259,7 +257,7 @@ mod tests {
         assert_eq!((path("links..drop_rate"), path("classes.tcp.goodput"), path("nothing")), (None, None, None));
     }
 
-    /// The column of a link, a class or a traffic has its name, and is that metric's, or the mean of it.
+    /// The column of a link, class or traffic includes its name, and leads back to the metric, or to its mean.
     #[test]
     fn a_column_is_named_after_its_owner() {
         let column = |path: &str, owner: &str| METRICS.iter().find(|m| m.path == path).unwrap().column(owner);

@@ -1,7 +1,7 @@
 //! The output of a run.
 //!
-//! The names are those of `results.json`: rates are in bits per second, delays in milliseconds, shares are
-//! fractions of 1. Values that do not exist (such as the delay of a class without packets) are absent.
+//! Names are those of `results.json`: rates are in bits per second, delays in milliseconds, shares are fractions of 1.
+//! Values that do not exist (such as the delay of a class without packets) are absent.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,16 @@ pub use crate::responses::{Grid, Responses};
 /// The results of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Output {
-    /// One entry for each window, in the order of the scenario.
+    /// One entry per window, in the order of the scenario.
     pub windows: Vec<Window>,
-    /// Per interval, from start to end.
+    /// Time series over the intervals of the run.
     pub series: Series,
-    /// One row for each application.
+    /// One row per application.
     pub flows: Vec<FlowRecord>,
-    /// Finished exchanges, by the time of their end; empty if there were more than the scenario lists, see
+    /// Finished exchanges, in order of completion; empty if there were more than the scenario lists, see
     /// [`Output::exchanges_dropped`].
     pub exchanges: Vec<ExchangeRecord>,
-    /// The number of exchanges that are missing because the list would have been too long; [`Output::responses`] counts
-    /// them all.
+    /// Number of exchanges that are not listed because there were too many; [`Output::responses`] counts all of them.
     pub exchanges_dropped: u64,
     /// Exchanges by size and duration, for each window, traffic and kind.
     #[serde(default)]
@@ -38,7 +37,7 @@ pub struct Output {
 pub struct Window {
     /// Name of the window.
     pub name: String,
-    /// Its start, in seconds of the run's time.
+    /// Start, in seconds of the run's time.
     pub from_s: f64,
     /// End, in seconds of the run's time.
     pub to_s: f64,
@@ -46,7 +45,7 @@ pub struct Window {
     pub links: BTreeMap<String, LinkStats>,
     /// By name of class, at the measured link.
     pub classes: BTreeMap<String, ClassStats>,
-    /// Over all applications that sent anything.
+    /// Statistics over all applications that sent anything.
     pub flows: FlowStats,
     /// By name of traffic.
     pub apps: BTreeMap<String, AppStats>,
@@ -67,7 +66,7 @@ pub struct Summary {
     pub max: f64,
 }
 
-/// The queue's length over time.
+/// Length of a queue over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Length {
     /// Mean over time.
@@ -79,21 +78,22 @@ pub struct Length {
 /// One link in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkStats {
-    /// Bits per second that passed, with headers: of a packet in transmission at an edge of the window, the part within it.
+    /// Bits per second that passed, with headers; packets in transmission at an edge of the window count with the part
+    /// inside.
     pub throughput_bps: f64,
     /// Bits per second that arrived.
     pub offered_bps: f64,
-    /// Throughput over rate: at most 1, unless the link sends less than the packets' lengths (negative framing).
+    /// Throughput divided by rate: at most 1, unless the link sends less than the packets' lengths (negative framing).
     pub utilization: f64,
-    /// Packets that left per second.
+    /// Packets per second that left.
     pub packets_per_s: f64,
-    /// The share of the arriving packets that the queue dropped, then or later in the run.
+    /// Share of the arriving packets that the queue dropped, in this window or later.
     pub drop_rate: f64,
-    /// The share of the arriving packets that the queue marked, then or later in the run.
+    /// Share of the arriving packets that the queue marked, in this window or later.
     pub mark_rate: f64,
-    /// Arriving packets that were dropped, then or later, by reason.
+    /// Arriving packets that were dropped, in this window or later, by reason.
     pub drops: BTreeMap<String, u64>,
-    /// Packets waiting, over time.
+    /// Number of waiting packets over time.
     pub queue_packets: Length,
     /// Queueing delay of packets that left, without transmission.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,24 +113,24 @@ pub struct ClassStats {
     pub goodput_bps: f64,
     /// Bits per second that arrived at the link.
     pub offered_bps: f64,
-    /// The share of the arriving packets that the queue dropped, then or later in the run.
+    /// Share of the arriving packets that the queue dropped, in this window or later.
     pub drop_rate: f64,
-    /// The share of the arriving packets that the queue marked, then or later in the run.
+    /// Share of the arriving packets that the queue marked, in this window or later.
     pub mark_rate: f64,
-    /// Arriving packets that were dropped, then or later, by each reason for which the link dropped any.
+    /// Arriving packets that were dropped, in this window or later, for each reason that occurred at the link.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub drops: BTreeMap<String, u64>,
-    /// Packets lost per second and flow, as mean over the class's flows.
+    /// Packets lost per second and flow: mean over the class's flows.
     pub loss_rate_pps: f64,
     /// Mean size of an arriving packet in bytes, with headers.
     pub packet_bytes: f64,
-    /// Goodput over the data (without headers) that arrived at the link: the share that was not retransmitted or lost. At most 1: a
-    /// queue that drains delivers more than arrives.
+    /// Goodput divided by the data (without headers) that arrived at the link: the share that was not retransmitted or
+    /// lost. Limited to 1, because a draining queue delivers more than arrives.
     pub efficiency: f64,
     /// Queueing delay of packets that left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_delay_ms: Option<Summary>,
-    /// Time from sender to receiver.
+    /// One-way delay from sender to receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<Summary>,
     /// Metrics that are computed from the counters of the class: see [`crate::metric::Value`].
@@ -138,10 +138,10 @@ pub struct ClassStats {
     pub computed: BTreeMap<String, f64>,
 }
 
-/// The applications of one window compared with each other.
+/// Comparison of the applications in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowStats {
-    /// The number of applications that sent data.
+    /// Number of applications that sent data.
     pub count: u64,
     /// Jain's fairness index of their throughputs; 1 when all are equal.
     pub jain: f64,
@@ -149,7 +149,7 @@ pub struct FlowStats {
     pub throughput_bps: Range,
 }
 
-/// Smallest, mean and largest.
+/// Range and mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// Smallest.
@@ -163,15 +163,15 @@ pub struct Range {
 /// One group of applications in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AppStats {
-    /// The number of applications: users, sources, flows.
+    /// Number of applications: users, sources, flows.
     #[serde(default)]
     pub population: u64,
-    /// Exchanges that ended, by kind.
+    /// Number of finished exchanges, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub completed: BTreeMap<String, u64>,
-    /// Their response times, by kind.
+    /// Response times of these, by kind.
     pub response_time_ms: BTreeMap<String, Summary>,
-    /// Complete frames received per second and flow, where the model has frames.
+    /// Complete frames received per second and flow, if the model has frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_rate: Option<f64>,
     /// Frames per second and flow that could be decoded.
@@ -181,15 +181,15 @@ pub struct AppStats {
     /// [`crate::metric::Value`].
     #[serde(flatten)]
     pub computed: BTreeMap<String, f64>,
-    /// Every counter of the model, per second and flow.
+    /// All counters of the model, per second and flow.
     pub counters: BTreeMap<String, f64>,
     /// Connections opened.
     pub connections: u64,
-    /// Jain's fairness index of the throughputs of those that sent data; `None` for fewer than two, and if exchanges
-    /// ended, since throughputs then depend on the requests.
+    /// Jain's fairness index over the throughputs of applications that sent data. `None` for fewer than two, or if
+    /// exchanges ended, because throughputs then depend on the requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
-    /// Retransmitted segments over data segments sent.
+    /// Retransmitted segments divided by data segments sent.
     pub retransmission_rate: f64,
     /// Retransmission timeouts per second.
     pub timeouts_per_s: f64,
@@ -201,7 +201,7 @@ pub struct AppStats {
 /// Send limits of a group's TCP senders in a window, as shares of the time of their open connections; they sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The application had nothing more to send.
+    /// The application had no data to send.
     pub application: f64,
     /// The congestion window, or pacing.
     pub congestion_window: f64,
@@ -209,23 +209,23 @@ pub struct Limits {
     pub receive_window: f64,
     /// The send buffer: Linux's `tcpi_sndbuf_limited`.
     pub send_buffer: f64,
-    /// Mean of the receive window or send buffer in bytes, while it limited.
+    /// Mean of the receive window or send buffer in bytes, while it was the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<f64>,
-    /// Mean of the same over the round-trip time, in bit/s and flow: the most that a flow can send.
+    /// Mean of that window divided by the RTT, in bit/s: the maximum rate of a flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bps: Option<f64>,
-    /// Flows without end that opened their first connection in the window.
+    /// Number of endless flows that opened their first connection in the window.
     #[serde(default)]
     pub late: u64,
-    /// Flows without end that were in their first slow start when the window began.
+    /// Number of endless flows that were in their first slow start when the window began.
     #[serde(default)]
     pub slow_start: u64,
 }
 
 impl AppStats {
-    /// A model's counters per second and flow by name; for frames of one type (`i_frames`, `i_bytes`, `i_packets`) also
-    /// bytes and packets per frame.
+    /// A model's counters per second and flow, by name; for frames of one type (`i_frames`, `i_bytes`, `i_packets`)
+    /// also bytes and packets per frame.
     #[must_use]
     pub fn name_counters(names: &[&str], rates: &[f64]) -> BTreeMap<String, f64> {
         let mut all: BTreeMap<String, f64> =
@@ -244,12 +244,12 @@ impl AppStats {
     }
 }
 
-/// Columns of equal length, one value for each interval.
+/// Columns of equal length, with one value per interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Length of an interval in seconds. Value `i` covers `[i * interval, (i + 1) * interval)`.
     pub interval_s: f64,
-    /// By the path of the metric in a window: `classes.tcp.throughput_bps`. NaN for missing values.
+    /// By path of the metric in a window: `classes.tcp.throughput_bps`. NaN for missing values.
     pub columns: BTreeMap<String, Vec<f64>>,
 }
 
@@ -284,11 +284,11 @@ pub struct ExchangeRecord {
     pub traffic: String,
     /// Kind of exchange: `request`, `page`.
     pub kind: String,
-    /// The time of the request, in seconds.
+    /// Time of the request, in seconds.
     pub started_s: f64,
-    /// Its duration, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: f64,
-    /// The number of bytes received.
+    /// Received bytes.
     pub bytes: u64,
 }
 
@@ -304,7 +304,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// The value at which the cumulative distribution through these points reaches `share`; not a number without points.
+    /// The value at which the CDF through these points reaches `share`; NaN without points.
     #[must_use]
     pub fn quantile(points: &[(f64, f64)], share: f64) -> f64 {
         let next = points.partition_point(|point| point.1 < share);
@@ -315,8 +315,7 @@ impl Distribution {
         }
     }
 
-    /// The shares at which a cumulative distribution has its points, ascending: `steps` over the body and about 100
-    /// over the last hundredth.
+    /// The shares at which a CDF has points, ascending: `steps` over the body, and about 100 over the last hundredth.
     pub fn shares(steps: u32) -> impl Iterator<Item = f64> + Clone {
         // Even steps in the middle, finer steps in the tail.
         let body = (0..steps).map(move |i| 0.99 * f64::from(i) / f64::from(steps));
@@ -324,11 +323,11 @@ impl Distribution {
         body.chain(tail)
     }
 
-    /// Points of a cumulative distribution: `values` are those at [`Distribution::shares`], `most` is the largest one.
+    /// Points of a CDF: `values` are those at [`Distribution::shares`], `most` is the largest.
     pub fn points(steps: u32, values: impl Iterator<Item = f64>, most: f64) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = values.zip(Distribution::shares(steps)).collect();
         points.push((most, 1.0));
-        // Where several shares have the same value, the CDF is the largest of them.
+        // If several shares have the same value, the CDF is the largest of them.
         points.dedup_by(|later, kept| {
             later.0 == kept.0 && {
                 kept.1 = later.1;
@@ -369,7 +368,7 @@ mod tests {
         }
         assert!((1.0 - shares[104] - 1e-7).abs() < 1e-12 && shares.is_sorted());
         assert!(points[..105].iter().all(|(value, share)| value == share));
-        // Samples of two values: each with the share at or below it.
+        // Samples with two different values: each gets the share at or below it.
         let two = Distribution::shares(4).map(|share| if share <= 0.5 { 1.0 } else { 3.0 });
         let steps = Distribution::points(4, two, 3.0);
         assert_eq!(steps, [(1.0, 0.495), (3.0, 1.0)]);

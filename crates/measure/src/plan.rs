@@ -1,4 +1,4 @@
-//! The plan of a measurement: the names of everything that is counted by index, and the windows.
+//! The plan of a measurement: names of everything that is counted by index, and windows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Plan {
     pub max_exchanges: usize,
     /// Links, indexed as in the scenario.
     pub links: Vec<LinkInfo>,
-    /// The link at which classes are measured, as an index into `links`.
+    /// Index in `links` of the link at which classes are measured.
     pub measured: usize,
     /// The names of the traffic classes.
     pub classes: Vec<String>,
@@ -38,7 +38,7 @@ pub struct WindowSpec {
     pub to: Instant,
 }
 
-/// A link as results name it.
+/// Name and properties of a link for results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkInfo {
     /// Name in results.
@@ -49,24 +49,24 @@ pub struct LinkInfo {
     pub rate: BitRate,
     /// The trace of a varying rate.
     pub trace: Option<Arc<Trace>>,
-    /// The changes of its rate during the run, each with its time.
+    /// Changes of the rate during the run: time and new rate.
     pub changes: Vec<(Instant, BitRate)>,
 }
 
-/// A group of applications as results name it.
+/// Name and properties of a group of applications for results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupInfo {
     /// Name in results.
     pub name: String,
     /// Index of its traffic class.
     pub class: usize,
-    /// The applications that exist from the start, by index.
+    /// Indices of the applications that exist from the start.
     pub apps: Range<usize>,
-    /// The applications that joined during the run.
+    /// Indices of the applications that joined during the run.
     pub joined: Vec<usize>,
-    /// The kinds of exchanges that its model reports.
+    /// Kinds of exchanges that its model reports.
     pub exchange_kinds: &'static [&'static str],
-    /// The counters of its model.
+    /// Counters of its model.
     pub counters: &'static [&'static str],
 }
 
@@ -79,7 +79,7 @@ impl Plan {
 }
 
 impl LinkInfo {
-    /// The mean rate of the link from `from` until before `to`, in bits per second.
+    /// The link's mean rate from `from` until just before `to`, in bits per second.
     #[must_use]
     pub fn capacity_bps(&self, from: Instant, to: Instant) -> f64 {
         match &self.trace {
@@ -92,8 +92,8 @@ impl LinkInfo {
         }
     }
 
-    /// As [`capacity_bps`](Self::capacity_bps), up to and including `now`, for a run in progress: an opportunity of a
-    /// trace at `now` may have been used.
+    /// Like [`capacity_bps`](Self::capacity_bps), but up to and including `now`, for a run in progress: a delivery
+    /// opportunity of a trace at `now` may have been used.
     #[must_use]
     pub fn capacity_so_far_bps(&self, from: Instant, now: Instant) -> f64 {
         let Some(trace) = &self.trace else { return self.capacity_bps(from, now) };
@@ -103,7 +103,7 @@ impl LinkInfo {
 }
 
 impl LinkInfo {
-    /// The mean over time of a rate that changed, between two instants.
+    /// The mean over time of a rate that changes, between two instants.
     fn mean_rate_bps(&self, from: Instant, to: Instant) -> f64 {
         let (mut rate, mut since, mut sent) = (self.rate, from, 0.0);
         for &(at, next) in &self.changes {

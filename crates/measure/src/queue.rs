@@ -1,24 +1,24 @@
-//! The length of a queue over time.
+//! Queue length over time.
 
 use aqmkit_base::Instant;
 
 use crate::output::Length;
 
-/// Longer queues count as this length in the distribution; the mean is exact.
+/// Longer queues count as this length in the distribution; the mean remains exact.
 const LONGEST: usize = 1 << 16;
 
-/// The time that a queue had each length.
+/// How long a queue had each length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueTime {
     length: usize,
     since: Instant,
     /// Integral of the length over time, in packet-nanoseconds.
     area: u128,
-    /// Nanoseconds at each length.
+    /// Time at each length, in nanoseconds.
     at: Vec<u64>,
 }
 
-/// The state of a [`QueueTime`] at one time, for differences.
+/// A snapshot of a [`QueueTime`], for differences.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueMark {
     when: Instant,
@@ -30,12 +30,12 @@ impl QueueTime {
     /// Sets the current length.
     #[inline]
     pub(crate) fn set(&mut self, length: u64, now: Instant) {
-        self.settle(now);
+        self.advance(now);
         self.length = length as usize;
     }
 
     #[inline]
-    fn settle(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant) {
         let ns = now.since(self.since).as_nanos();
         if ns == 0 {
             return;
@@ -44,13 +44,13 @@ impl QueueTime {
         self.since = now;
         match self.at.get_mut(self.length) {
             Some(at) => *at += ns,
-            None => self.settle_longest(ns),
+            None => self.advance_longest(ns),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn settle_longest(&mut self, ns: u64) {
+    fn advance_longest(&mut self, ns: u64) {
         let slot = self.length.min(LONGEST);
         if slot >= self.at.len() {
             self.at.resize(slot + 1, 0);
@@ -60,19 +60,19 @@ impl QueueTime {
 
     /// The time integral so far, in packet-nanoseconds.
     pub(crate) fn area(&mut self, now: Instant) -> u128 {
-        self.settle(now);
+        self.advance(now);
         self.area
     }
 
-    /// The present state, for [`QueueTime::since`].
+    /// A snapshot for [`QueueTime::since`].
     pub(crate) fn mark(&mut self, now: Instant) -> QueueMark {
-        self.settle(now);
+        self.advance(now);
         QueueMark { when: now, area: self.area, at: self.at.clone() }
     }
 
     /// Mean and 99th percentile over the time since `mark`.
     pub(crate) fn since(&mut self, mark: &QueueMark, now: Instant) -> Length {
-        self.settle(now);
+        self.advance(now);
         let span = now.since(mark.when).as_nanos();
         if span == 0 {
             return Length::default();
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(got.p99, 10.0);
     }
 
-    /// A length that lasts a nanosecond counts for it.
+    /// Even a nanosecond at a length counts.
     #[test]
     fn no_length_is_too_short_to_count() {
         let at = Instant::from_nanos;
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(queue.since(&now, at(5)), Length::default(), "nothing has lasted for no time");
     }
 
-    /// Longer values than the distribution can hold are counted as its longest; the mean stays exact.
+    /// Longer queues than the distribution can hold count as its maximum; the mean stays exact.
     #[test]
     fn long_queues_have_their_length() {
         let at = Instant::from_nanos;

@@ -20,7 +20,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for a plan.
+    /// Creates a recorder for a plan.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         Recorder {
@@ -55,7 +55,7 @@ impl Recorder {
         self.links[link].traffic()
     }
 
-    /// Bytes that a link has transmitted so far; nothing if it is not reported.
+    /// Bytes that a link has transmitted so far; zero if it is not reported.
     #[must_use]
     pub fn passed_bytes(&self, link: usize, now: Instant) -> f64 {
         self.links[link].passed_bytes(now)
@@ -144,7 +144,7 @@ impl Recorder {
         self.hosts.slow_start(window, connections);
     }
 
-    /// Records the sender of a connection of a group at a moment.
+    /// Records a sample of the sender of a connection in a group.
     pub fn sampled(&mut self, group: usize, sample: &SenderSample) {
         self.hosts.sampled(group, sample);
     }
@@ -165,8 +165,8 @@ impl Recorder {
         self.hosts.interval(now, &self.plan, counters);
     }
 
-    /// The output up to `now`: open windows end here, and windows not yet started are omitted. `counters` has the
-    /// traffic models' own counters, by group.
+    /// The output up to `now`: open windows are evaluated as if they ended now, and windows that have not started are
+    /// omitted. `counters` has the traffic models' own counters, by group.
     #[must_use]
     pub fn output_so_far(&self, now: Instant, counters: &[Vec<f64>]) -> Output {
         let mut ended = self.clone();
@@ -176,7 +176,7 @@ impl Recorder {
         }
         for window in ended.hosts.open_windows().to_vec() {
             ended.plan.windows[window].to = now;
-            // It continues for the links.
+            // The windows of the links stay open.
             ended.hosts.close(window, now, &ended.plan, counters.to_vec());
         }
         let mut output = ended.output(now);

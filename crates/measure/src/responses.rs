@@ -1,7 +1,7 @@
-//! Exchanges counted by size and duration: exact counts in logarithmic bins.
+//! Exchanges counted by size and duration, in logarithmic bins.
 //!
-//! A run of two hours has over ten million exchanges. These bounded counts serve plots of size against
-//! response time, and fractions of small exchanges.
+//! A run of two hours has over ten million exchanges. These counts have a bounded size and serve plots of size against
+//! response time, and shares of small exchanges.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,25 +26,25 @@ pub struct Responses {
     pub window: String,
     /// Name of the traffic.
     pub traffic: String,
-    /// Their kind: `request`, `page`.
+    /// Kind of exchange: `request`, `page`.
     pub kind: String,
-    /// The bin of the duration of each cell; see [`Responses::from_ms`].
+    /// Duration bin of each cell; see [`Responses::from_ms`].
     pub times: Vec<u16>,
-    /// The bin of the size of each cell; see [`Responses::from_bytes`].
+    /// Size bin of each cell; see [`Responses::from_bytes`].
     pub sizes: Vec<u16>,
-    /// The number of exchanges in each cell; empty cells are left out.
+    /// Number of exchanges in each cell; empty cells are omitted.
     pub counts: Vec<u64>,
 }
 
 impl Responses {
-    /// The start of bin `bin` of the durations, in milliseconds. The first bin also has shorter ones, the last one
+    /// The lower edge of duration bin `bin`, in milliseconds. The first bin also has shorter durations, the last one
     /// longer ones.
     #[must_use]
     pub fn from_ms(bin: u16) -> f64 {
         FIRST_MS * libm::exp10(f64::from(bin) / TIMES)
     }
 
-    /// The start of bin `bin` of the sizes, in bytes. The first bin also has exchanges without bytes.
+    /// The lower edge of size bin `bin`, in bytes. The first bin also has exchanges without bytes.
     #[must_use]
     pub fn from_bytes(bin: u16) -> f64 {
         libm::exp10(f64::from(bin) / SIZES)
@@ -77,7 +77,7 @@ impl Grid {
         self.0[time * SIZE_BINS + size] += 1;
     }
 
-    /// The cells that have exchanges.
+    /// The non-empty cells.
     #[must_use]
     pub fn responses(&self, window: &str, traffic: &str, kind: &str) -> Responses {
         let mut found = Responses {
@@ -96,9 +96,9 @@ impl Grid {
     }
 }
 
-/// The bin of `x` among `bins`, `per_decade` of them from 1 on.
+/// The index of `x` among `bins` logarithmic bins that start at 1, with `per_decade` bins per decade.
 fn bin(x: f64, per_decade: f64, bins: usize) -> usize {
-    // Numbers below 1 and NaN have a negative logarithm or none; the cast turns them into zero.
+    // Below 1 the logarithm is negative, and that of NaN is NaN; the cast turns both into zero.
     ((per_decade * libm::log10(x)) as usize).min(bins - 1)
 }
 

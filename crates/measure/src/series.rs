@@ -1,4 +1,4 @@
-//! The time series: one value of each metric for each interval.
+//! The time series: one value per metric and interval.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl Columns {
         column.push(value);
     }
 
-    /// Changes the value of a finished interval, which is NaN if it had none.
+    /// Changes a value of a finished interval; it is NaN if there was none.
     pub(crate) fn change(&mut self, name: &str, row: usize, of: impl FnOnce(f64) -> f64) {
         if let Some(value) = self.columns.get_mut(name).and_then(|column| column.get_mut(row)) {
             *value = of(*value);
@@ -38,7 +38,7 @@ impl Columns {
         self.rows += 1;
     }
 
-    /// Joins the columns of all parts; each becomes as long as the longest.
+    /// Joins the columns of all parts, padded to the length of the longest.
     pub(crate) fn side_by_side(parts: impl Iterator<Item = Columns>, interval: Duration) -> Series {
         let (mut rows, mut columns) = (0, BTreeMap::new());
         for part in parts {
@@ -54,7 +54,8 @@ impl Columns {
 mod tests {
     use super::*;
 
-    /// A column that appears late, or with a change of a finished interval, has no value in the others; all have one row for each interval.
+    /// A column that appears late, or only by changing a finished interval, is NaN elsewhere; all columns have one row
+    /// per interval.
     #[test]
     fn columns_have_a_row_for_each_interval() {
         let mut columns = Columns::default();

@@ -5,32 +5,33 @@ use hdrhistogram::Histogram;
 
 use crate::output::{Distribution, Summary};
 
-/// Nanoseconds in a histogram's unit: a tenth of a microsecond.
+/// Resolution of the histogram in nanoseconds: a tenth of a microsecond.
 const UNIT: u64 = 100;
 
-/// log2 of the number of bins for times between a power of two and the next.
+/// log2 of the number of bins between a power of two and the next.
 const FINE_BITS: u32 = 10;
-/// Below this many units each value has a bin of its own.
+/// Below this number of units, each value has its own bin.
 const EXACT: u64 = 2 << FINE_BITS;
 
-/// A distribution of times, to one part in a thousand.
+/// A distribution of times, with a precision of 0.1 %.
 ///
-/// Samples are counted in the bins that an [`Histogram`] of three digits has: recording a sample is the most frequent thing that is
-/// measured, and takes a quarter of the instructions of the library's. The library computes everything else.
+/// The bins are those of an [`Histogram`] with three digits. Recording a sample is the most frequent operation of all
+/// measurements; here it takes a quarter of the instructions of the library's. Everything else is computed by the
+/// library.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// Sample counts per bin, up to the last non-empty one.
     bins: Vec<u64>,
 }
 
-/// The bin of a value.
+/// Index of the bin of a value.
 #[inline]
 fn bin(value: u64) -> usize {
     let shift = (value | (EXACT - 1)).ilog2() - FINE_BITS;
     ((u64::from(shift) << FINE_BITS) + (value >> shift)) as usize
 }
 
-/// The least value of a bin.
+/// Lowest value in a bin.
 fn least(bin: usize) -> u64 {
     let bin = bin as u64;
     match (bin >> FINE_BITS).checked_sub(1) {
@@ -71,9 +72,9 @@ impl Times {
         self.bins.iter_mut().zip(&other.bins).for_each(|(sum, count)| *sum += count);
     }
 
-    /// The same samples in a `Histogram`, to one part in a thousand.
+    /// The same samples in a `Histogram`, with a precision of 0.1 %.
     fn histogram(&self) -> Histogram<u64> {
-        // Three digits are within the five that the library allows, and a histogram that resizes itself takes every value.
+        // Three digits are within the library's limit of five, and an auto-resizing histogram accepts every value.
         let mut histogram = Histogram::new(3).unwrap_or_else(|_| unreachable!());
         for (bin, &count) in self.bins.iter().enumerate().filter(|(_, count)| **count > 0) {
             let _ = histogram.record_n(least(bin), count);
@@ -87,7 +88,7 @@ impl Times {
         self.bins.iter().sum()
     }
 
-    /// The number of samples above this time, to one part in a thousand of it.
+    /// Number of samples above this time, with a precision of 0.1 %.
     #[must_use]
     pub fn count_above(&self, time: Duration) -> u64 {
         self.bins.iter().skip(bin(time.as_nanos() / UNIT) + 1).sum()
@@ -111,8 +112,8 @@ impl Times {
         })
     }
 
-    /// Points of the cumulative distribution: (milliseconds, share at or below), at most `steps` over the body and about 100 over
-    /// the last hundredth.
+    /// Points of the CDF: (milliseconds, share at or below), at most `steps` over the body and about 100 over the last
+    /// hundredth.
     #[must_use]
     pub fn cumulative(&self, steps: u32) -> Vec<(f64, f64)> {
         let histogram = self.histogram();

@@ -97,7 +97,7 @@ fn bytes_pass_while_they_are_sent() {
     recorder.departed(seen(500), Duration::ZERO, Transmission::even(at(20), at(30)));
     let passed = [20, 22, 25, 30, 99].map(|us| recorder.passed_bytes(at(us)));
     assert_eq!(passed, [1000.0, 1100.0, 1250.0, 1500.0, 1500.0]);
-    // The rest of it is sent at half the rate.
+    // Its remainder is sent at half the rate.
     let mut slowed = LinkRecorder::new(0, 1);
     slowed.departed(seen(1000), Duration::ZERO, Transmission::even(at(0), at(10)));
     slowed.continued(at(5), at(15));

@@ -1,5 +1,5 @@
-//! Consistency of the list of metrics, the results of a run, and the pages that list metrics: a new metric is one entry
-//! of the list.
+//! The list of metrics, the results of a run, and the pages that list metrics must agree: a new metric needs only an
+//! entry in the list.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -57,7 +57,7 @@ fn plan() -> Plan {
     }
 }
 
-/// A run in which everything happens.
+/// A run that has a value for every metric.
 fn output() -> Output {
     let mut recorder = Recorder::new(plan());
     let counters = |n: f64| vec![vec![n; COUNTERS.len()], Vec::new()];
@@ -85,7 +85,7 @@ fn output() -> Output {
     recorder.output(at(200))
 }
 
-/// Every number of the run's window and costs by its path.
+/// All numbers in the run's window and costs, by path.
 fn numbers(output: &Output) -> BTreeMap<String, f64> {
     let mut numbers = BTreeMap::new();
     let mut window = serde_json::to_value(&output.windows[0]).unwrap();
@@ -116,8 +116,8 @@ fn every_number_of_a_window_is_a_metric_and_every_metric_is_a_number() {
     }
 }
 
-/// Nine samples of each limit other than the receive window, and nine of that: windows of 10 and 30 kB over 20 ms, the
-/// first eight times, hence 12.2 kB and 4.89 Mbit/s. The first flow connects before the window, the second in it.
+/// Nine samples of each limit other than the receive window, and nine of that: windows of 10 kB (eight times) and 30 kB
+/// over 20 ms, hence 12.2 kB and 4.89 Mbit/s. The first flow connects before the window, the second in it.
 #[test]
 fn samples_of_senders_are_shares_of_the_time() {
     let mut recorder = Recorder::new(plan());
@@ -218,7 +218,7 @@ fn number(x: f64) -> String {
     if x == 1e-6 { "1e-6".to_owned() } else { format!("{x:?}") }
 }
 
-/// With `UPDATE_PAGES=1` this writes the files; without, it holds them to the list.
+/// With `UPDATE_PAGES=1` this writes the files; otherwise it compares them with the list.
 #[test]
 fn pages_list_every_metric() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -31,7 +31,7 @@ const GAUGE: Unit = unit("", Dimension::Gauge, 1.0, "", 1.0);
 /// The statistics of a distribution.
 const DISTRIBUTION: &[&str] = &["mean", "p50", "p90", "p99", "max"];
 
-/// A metric of windows with a single value, which is in no table.
+/// A metric of windows with a single value and no column in tables.
 const fn metric(path: &'static str, unit: Unit, label: &'static str, better: Better, meaning: &'static str) -> Metric {
     Metric {
         path,
@@ -48,7 +48,7 @@ const fn metric(path: &'static str, unit: Unit, label: &'static str, better: Bet
     }
 }
 
-/// Adds a value: the sum of some counters of a traffic model over the sum of others, times a factor.
+/// Computes the value as the sum of some counters of a traffic model over the sum of others, times a factor.
 const fn ratio(metric: Metric, of: &'static [&'static str], over: &'static [&'static str], times: f64) -> Metric {
     Metric { value: Value::Traffic(Ratio { of, over, times }), ..metric }
 }
@@ -77,7 +77,7 @@ const fn column(name: &'static str, head: &'static str, rank: u8, term: (&'stati
     Shown { statistic: "", name, head, rank, zeros: true, together: false, term }
 }
 
-/// A column that is left out where it is zero everywhere.
+/// Hides the column if it is zero everywhere.
 const fn unless_zero(column: Shown) -> Shown {
     Shown { zeros: false, ..column }
 }
@@ -90,8 +90,8 @@ const DELAY: (&str, &str) = ("delay", "sojourn time in the queue; 1 % of the pac
 const FRAMES: (&str, &str) = ("frames", "complete video frames per second and flow; playable: decodable");
 const RESPONSE: (&str, &str) = ("p50, p99", "median and 99th percentile of the response time");
 
-/// Every metric. Within links, classes and applications, tables have their columns in this order. If a path matches
-/// several patterns, the first one applies.
+/// All metrics. Tables show the columns of links, classes and applications in this order. If a path matches several
+/// patterns, the first one applies.
 pub const METRICS: &[Metric] = &[
     over_time(Metric {
         in_windows: false,

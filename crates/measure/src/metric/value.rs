@@ -1,8 +1,8 @@
 //! Computation of metrics.
 //!
-//! The metrics that the library's own code reads are fields of the structures in [`crate::output`]. Any other metric is
-//! computed from the counters of a run by the function or ratio in its entry of [`METRICS`](super::METRICS), so that this
-//! entry is all that the metric needs.
+//! Metrics that the library's own code reads are fields of the structures in [`crate::output`]. All other metrics are
+//! computed from a run's counters by the function or ratio in their entry of [`METRICS`](super::METRICS), so that this
+//! entry is all that a metric needs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::counters::{Received, Traffic};
 /// How a metric is computed.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
-    /// From the field of this name in the structures of [`crate::output`].
+    /// Read from the field of this name in the structures of [`crate::output`].
     Field,
     /// Computed from the counters of a link.
     Link(fn(&Counted) -> f64),
@@ -25,7 +25,7 @@ pub enum Value {
 /// The counters of a link, or of one class at the measured link, in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
-    /// The length of the window, in seconds.
+    /// Length of the window in seconds.
     pub seconds: f64,
     /// Packets that arrived, left, and were dropped or marked, as in [`crate::Passed::total`].
     pub traffic: Traffic,
@@ -33,7 +33,7 @@ pub struct Counted {
     pub passed_bytes: f64,
     /// Data delivered to the receivers of a class; zero for links.
     pub received: Received,
-    /// The number of flows of a class; zero for links.
+    /// Number of flows of a class; zero for links.
     pub flows: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct Ratio {
     pub of: &'static [&'static str],
     /// The counters of the denominator.
     pub over: &'static [&'static str],
-    /// The factor of the ratio.
+    /// Factor for the ratio.
     pub times: f64,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn of_traffic(metrics: &[Metric], counters: &[&str], rates: &[f64]) -
     values(metrics, |value| if let Value::Traffic(ratio) = value { ratio.value(counters, rates) } else { None })
 }
 
-/// The values that exist: those that are numbers.
+/// Only the values that are numbers.
 pub(crate) fn known(values: Values) -> BTreeMap<String, f64> {
     values.into_iter().filter(|(_, value)| value.is_finite()).map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -95,7 +95,7 @@ mod tests {
     use super::super::{METRICS, Panel};
     use super::*;
 
-    /// Entries that are not in the list.
+    /// An entry that is not in the list.
     fn entry(path: &'static str, value: Value) -> Metric {
         let unit = METRICS[0].unit;
         let (label, meaning) = ("test", "A metric of this test.");
@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    /// One entry, and nothing else, gives a metric of links and one of classes.
+    /// One entry, and nothing else, defines a metric of links and one of classes.
     #[test]
     fn an_entry_of_the_list_is_enough_for_a_new_metric() {
         let drops = |c: &Counted| c.traffic.drops() as f64 / c.seconds;

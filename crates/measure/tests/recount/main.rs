@@ -1,4 +1,4 @@
-//! Recounts everything that a run reports from a log of its events.
+//! Recomputes everything that a run reports from a log of its events.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 
@@ -95,7 +95,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A summary, to a part in a thousand, of these values in ascending order.
+/// Checks a summary against these values in ascending order, with a tolerance of 0.1 %.
 #[track_caller]
 fn summarizes(summary: Option<Summary>, values: &[f64], what: &str) {
     let Some(s) = summary else { return assert!(values.is_empty(), "{what}: no summary of {} values", values.len()) };
@@ -111,7 +111,7 @@ fn summarizes(summary: Option<Summary>, values: &[f64], what: &str) {
     }
 }
 
-/// The mean of the queue's length over a span, and the length that it did not exceed for 99 % of it.
+/// Mean queue length over a span, and the length that was not exceeded for 99 % of it.
 fn lengths(log: &Log, span: Span) -> (f64, f64) {
     let mut at: BTreeMap<u64, u64> = BTreeMap::new();
     let mut steps = vec![(0, 0)];
@@ -129,7 +129,7 @@ fn lengths(log: &Log, span: Span) -> (f64, f64) {
     (mean, *p99.unwrap().0 as f64)
 }
 
-/// Bits that the link could have sent.
+/// Bits that the link can send in a span.
 fn capacity(span: Span) -> f64 {
     let ends = RATES[1..].iter().map(|(ns, _)| *ns).chain([u64::MAX]);
     RATES.iter().zip(ends).map(|((from, rate), to)| *rate as f64 * span.overlap(*from, to) as f64 / 1e9).sum()
@@ -162,7 +162,7 @@ fn of_class(class: &ClassStats, i: usize, log: &Log, span: Span, flows: f64, wha
     near(class.drop_rate, all.share(|p| p.dropped.is_some()), what);
     near(class.mark_rate, all.share(|p| p.marked.is_some()), what);
     let drops = all.drops();
-    // Reasons that the link had and the class did not are there as well.
+    // Reasons that occurred at the link but not in the class are listed, too.
     let of_link = Recounted::new(log, span, |_| true).drops();
     assert!(class.drops.keys().eq(of_link.keys()), "{what}");
     for (why, n) in &class.drops {
@@ -176,7 +176,7 @@ fn of_class(class: &ClassStats, i: usize, log: &Log, span: Span, flows: f64, wha
     summarizes(class.latency_ms, &sorted(received.iter().map(|d| d.4 as f64 / 1e6)), what);
 }
 
-/// Jain's index by its definition; nothing is a fair share of nothing.
+/// Jain's index by definition; without any traffic it is 1.
 fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     if sum == 0.0 {
@@ -185,7 +185,7 @@ fn jain(rates: &[f64]) -> f64 {
     sum * sum / rates.len() as f64 / rates.iter().map(|r| r * r).sum::<f64>()
 }
 
-/// The applications of the two groups, at some time.
+/// The applications of a group at some time.
 fn members(group: usize, ns: u64) -> Vec<u32> {
     match group {
         0 if ns >= JOINS => vec![0, 1, 5],
@@ -308,7 +308,7 @@ fn a_run_in_progress_is_what_has_happened_so_far() {
     }
 }
 
-/// One value of each column for each interval, late drops and marks in the interval of their arrival.
+/// One value per column and interval; late drops and marks count in the interval of their arrival.
 #[test]
 fn series_are_what_happened_in_each_interval() {
     for seed in 0..6 {
@@ -347,7 +347,8 @@ fn series_are_what_happened_in_each_interval() {
                 check(row, format!("classes.{name}.latency_ms.mean"), mean(&times));
                 let dropped = of[i].arrived.iter().filter(|p| p.dropped.is_some());
                 let per_s = dropped.count() as f64 / span.seconds();
-                // The application that joins counts from the interval of its arrival on; drops of before that come later do so as well.
+                // A joining application counts from the interval in which it joins, also for late drops of earlier
+                // packets.
                 let column = &series.columns[&format!("classes.{name}.loss_rate_pps")];
                 let flows = [members(i, 0).len(), members(i, END).len()].map(|n| per_s / n as f64);
                 assert!(
@@ -359,7 +360,7 @@ fn series_are_what_happened_in_each_interval() {
                     let count = of[i].arrived.iter().filter(|p| p.dropped == Some(why)).count() as f64;
                     let drops = &series.columns[&format!("classes.{name}.drops.{}", why.name())];
                     let seen = drops[row];
-                    // A reason that had not occurred by then has no value.
+                    // The column has no value before the reason first occurred.
                     assert!(seen == count || seen.is_nan() && count == 0.0, "{name} {row} {}: {seen}", why.name());
                 }
             }
@@ -402,7 +403,7 @@ fn flows(log: &Log, output: &Output) {
         let seen = (flow.packets, flow.retransmissions, flow.timeouts, flow.connections);
         assert_eq!(seen, (sent.len() as u64, count(|s| s.again), count(|s| s.timeout), count(|s| s.opens)));
         let drops = log.packets.iter().filter(|p| p.dropped.is_some());
-        // The other links count theirs with application 4.
+        // The other links attribute their drops to application 4.
         let lost = if app == 4 { 2 * drops.count() } else { drops.filter(|p| p.app == app).count() };
         assert_eq!(flow.drops, Some(lost as u64));
         let bytes = |(_, from, to): (&str, u64, u64)| {
@@ -415,7 +416,7 @@ fn flows(log: &Log, output: &Output) {
 
 fn exchanges(log: &Log, output: &Output) {
     let all: Vec<_> = log.exchanges.iter().filter(|(ns, _)| *ns >= ORIGIN).collect();
-    // A list that would be too long is left out.
+    // A list that would be too long is omitted.
     if all.len() > LISTED {
         assert_eq!((output.exchanges.len(), output.exchanges_dropped), (0, all.len() as u64));
     } else {
@@ -443,7 +444,7 @@ fn exchanges(log: &Log, output: &Output) {
     assert!(!listed.1.exchanges.is_empty());
 }
 
-/// A short run, whose exchanges are listed.
+/// A run so short that its exchanges are listed.
 fn play_few() -> (Log, Output) {
     let (mut log, _, mut outputs) = play(1, &[300 * MS]);
     let (now, output) = outputs.remove(0);
@@ -452,7 +453,7 @@ fn play_few() -> (Log, Output) {
     (log, output)
 }
 
-/// Each point says how many samples are at or below it.
+/// Each point has the share of samples at or below its value.
 fn distributions(log: &Log, output: &Output) {
     let mut wanted = BTreeMap::new();
     for (window, from, to) in WINDOWS {

@@ -1,4 +1,4 @@
-//! A random run of a bottleneck, fed to a recorder and logged.
+//! A random run of a bottleneck that feeds a recorder and keeps a log.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,21 +18,21 @@ pub(crate) const JOINS: u64 = 1_450 * MS;
 /// The windows: two that overlap, and one until the end.
 pub(crate) const WINDOWS: [(&str, u64, u64); 3] =
     [("early", 200 * MS, 1_200 * MS), ("late", 800 * MS, 2_500 * MS), ("last", 2_500 * MS, END)];
-/// The link's first rate, and its changes.
+/// The link's initial rate, and its changes.
 pub(crate) const RATES: [(u64, u64); 4] =
     [(0, 2_000_000), (500 * MS, 1_000_000), (900 * MS, 4_000_000), (2_600 * MS, 1_500_000)];
 pub(crate) const COUNTERS: &[&str] =
     &["frames_received", "frames_playable", "i_frames", "i_bytes", "played_s", "stalled_s", "stalls"];
-/// The link that is measured; the one before it is not reported, and the one after it has the same traffic.
+/// The measured link. The link before it is not reported; the link after it has the same traffic.
 pub(crate) const MEASURED: usize = 1;
-/// Exchanges that are listed at most.
+/// Maximum number of listed exchanges.
 pub(crate) const LISTED: usize = 60;
 
 pub(crate) fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
 }
 
-/// A model's counters at some time.
+/// A model's counters at this time.
 pub(crate) fn counted(ns: u64) -> Vec<f64> {
     (0..COUNTERS.len()).map(|i| (i + 2) as f64 * ns as f64 / 1e8).collect()
 }
@@ -66,10 +66,10 @@ pub(crate) fn plan() -> Plan {
     }
 }
 
-/// A packet and what became of it.
+/// A packet and its fate.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
-    /// The third class is none of those measured.
+    /// The third class is not measured.
     pub(crate) class: usize,
     pub(crate) app: u32,
     pub(crate) len: u32,
@@ -79,7 +79,7 @@ pub(crate) struct Packet {
     pub(crate) marked: Option<Why>,
     /// When it left the queue for the link.
     pub(crate) left: Option<u64>,
-    /// When which share of it was transmitted.
+    /// Pieces of its transmission: start, end, share of the packet.
     pub(crate) pieces: Vec<(u64, u64, f64)>,
 }
 
@@ -97,17 +97,17 @@ pub(crate) struct Sending {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) packets: Vec<Packet>,
-    /// The packets that wait from some time on.
+    /// Numbers of waiting packets: time and new number.
     pub(crate) lengths: Vec<(u64, u64)>,
     pub(crate) sendings: Vec<Sending>,
-    /// When, application, class, bytes, time from the sender.
+    /// Time, application, class, bytes, one-way delay.
     pub(crate) deliveries: Vec<(u64, u32, usize, u64, u64)>,
-    /// Time of end, and the exchange.
+    /// Time of completion, and the exchange.
     pub(crate) exchanges: Vec<(u64, FinishedExchange)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum Due {
     Arrive,
     Done,
     Deliver { app: u32, class: usize, bytes: u64, latency: u64 },
@@ -126,17 +126,17 @@ pub(crate) struct Play {
     recorder: Recorder,
     rng: Rng,
     now: u64,
-    agenda: BTreeMap<(u64, u64), What>,
+    agenda: BTreeMap<(u64, u64), Due>,
     count: u64,
     rate: u64,
     waiting: VecDeque<usize>,
-    /// The packet in transmission and the key of its end in the agenda.
+    /// The packet in transmission, and the key of its end in the agenda.
     on_link: Option<(usize, (u64, u64))>,
-    /// The output as it was seen in the middle.
+    /// Outputs taken during the run.
     looks: Vec<(u64, Output)>,
 }
 
-/// A run with this seed: what happened, its output, and the outputs seen before its end.
+/// A run with this seed: log, output, and the outputs taken during the run at the times `looks`.
 pub(crate) fn play(seed: u64, looks: &[u64]) -> (Log, Output, Vec<(u64, Output)>) {
     let mut play = Play {
         log: Log::default(),
@@ -151,17 +151,17 @@ pub(crate) fn play(seed: u64, looks: &[u64]) -> (Log, Output, Vec<(u64, Output)>
         looks: Vec::new(),
     };
     for (i, (_, from, to)) in WINDOWS.into_iter().enumerate() {
-        play.plan(to, What::Close(i));
-        play.plan(from, What::Open(i));
+        play.schedule(to, Due::Close(i));
+        play.schedule(from, Due::Open(i));
     }
-    (SERIES_FROM..=END).step_by(INTERVAL as usize).for_each(|ns| _ = play.plan(ns, What::Interval));
-    RATES[1..].iter().for_each(|(ns, rate)| _ = play.plan(*ns, What::Rate(*rate)));
-    looks.iter().for_each(|ns| _ = play.plan(*ns, What::Look));
-    play.plan(JOINS, What::Join);
-    play.plan(1, What::Arrive);
+    (SERIES_FROM..=END).step_by(INTERVAL as usize).for_each(|ns| _ = play.schedule(ns, Due::Interval));
+    RATES[1..].iter().for_each(|(ns, rate)| _ = play.schedule(*ns, Due::Rate(*rate)));
+    looks.iter().for_each(|ns| _ = play.schedule(*ns, Due::Look));
+    play.schedule(JOINS, Due::Join);
+    play.schedule(1, Due::Arrive);
     while let Some(((ns, _), what)) = play.agenda.pop_first().filter(|((ns, _), _)| *ns <= END) {
         play.now = ns;
-        play.happens(what);
+        play.process(what);
     }
     // A link that is not reported counts nothing; the others count everything.
     assert_eq!(*play.recorder.passed(0), Traffic::default());
@@ -177,13 +177,13 @@ pub(crate) fn play(seed: u64, looks: &[u64]) -> (Log, Output, Vec<(u64, Output)>
 }
 
 impl Play {
-    fn plan(&mut self, ns: u64, what: What) -> (u64, u64) {
+    fn schedule(&mut self, ns: u64, what: Due) -> (u64, u64) {
         self.count += 1;
         self.agenda.insert((ns, self.count), what);
         (ns, self.count)
     }
 
-    /// A random time from now on, at an odd nanosecond: windows start and end at even ones.
+    /// A random future time at an odd nanosecond; windows start and end at even ones.
     fn soon(&mut self, mean: f64) -> u64 {
         (self.now + (-libm::log(self.rng.uniform_open()) * mean) as u64 + 1) | 1
     }
@@ -193,32 +193,32 @@ impl Play {
         Seen { class: ClassId(p.class as u8), len: p.len, payload: p.payload }
     }
 
-    fn happens(&mut self, what: What) {
+    fn process(&mut self, what: Due) {
         let now = at(self.now);
         match what {
-            What::Arrive => self.arrive(),
-            What::Done => {
+            Due::Arrive => self.arrive(),
+            Due::Done => {
                 self.on_link = None;
                 self.transmit();
             }
-            What::Deliver { app, class, bytes, latency } => {
+            Due::Deliver { app, class, bytes, latency } => {
                 self.recorder.arrived(class, Duration::from_nanos(latency));
                 self.recorder.delivered(app, class, bytes);
                 self.log.deliveries.push((self.now, app, class, bytes, latency));
             }
-            What::Exchange(ended) => {
+            Due::Exchange(ended) => {
                 self.recorder.exchange(ended, now);
                 self.log.exchanges.push((self.now, ended));
             }
-            What::Open(window) => self.recorder.open(window, now, counters(self.now)),
-            What::Close(window) => self.recorder.close(window, now, counters(self.now)),
-            What::Interval => {
+            Due::Open(window) => self.recorder.open(window, now, counters(self.now)),
+            Due::Close(window) => self.recorder.close(window, now, counters(self.now)),
+            Due::Interval => {
                 let gauge = [("avg".to_owned(), self.now as f64 / 1e9)];
                 self.recorder.interval(now, counters(self.now), &gauge);
             }
-            What::Rate(rate) => self.change(rate),
-            What::Join => assert_eq!(self.recorder.join(0), 5),
-            What::Look => self.looks.push((self.now, self.recorder.output_so_far(now, &counters(self.now)))),
+            Due::Rate(rate) => self.change(rate),
+            Due::Join => assert_eq!(self.recorder.join(0), 5),
+            Due::Look => self.looks.push((self.now, self.recorder.output_so_far(now, &counters(self.now)))),
         }
     }
 
@@ -228,7 +228,7 @@ impl Play {
         let app = match class {
             0 if self.now > JOINS && self.rng.chance(0.5) => 5,
             0 => self.rng.below(2) as u32,
-            // The last of the group sends nothing.
+            // The last application of the group sends nothing.
             _ => 2 + self.rng.below(2) as u32,
         };
         let payload = self.rng.below(1000) as u32;
@@ -252,10 +252,10 @@ impl Play {
             self.length();
             self.transmit();
         }
-        // On average a little more than the link transmits, in bursts, and pauses.
+        // On average slightly more than the link can send, in bursts with pauses.
         let mean = if self.rng.chance(0.02) { 60e6 } else { 1.5e6 };
         let next = self.soon(mean);
-        self.plan(next, What::Arrive);
+        self.schedule(next, Due::Arrive);
     }
 
     fn send(&mut self, app: u32) {
@@ -271,7 +271,7 @@ impl Play {
 
     fn drop(&mut self, i: usize, why: Why) {
         let (seen, app, arrived) = (self.seen(i), self.log.packets[i].app, self.log.packets[i].arrived);
-        // One drop of the application: the other links count only their own traffic.
+        // The drop counts once for the application: the other links count only their own traffic.
         self.recorder.dropped(MEASURED, app, seen, why, at(arrived));
         self.recorder.dropped(0, 4, seen, why, at(arrived));
         self.recorder.dropped(2, 4, seen, why, at(arrived));
@@ -290,7 +290,7 @@ impl Play {
         self.log.lengths.push((self.now, length));
     }
 
-    /// The next packet, unless it is dropped at the head of the queue.
+    /// Sends the next packet, unless it is dropped at the head of the queue.
     fn transmit(&mut self) {
         while self.on_link.is_none() {
             let Some(i) = self.waiting.pop_front() else { return };
@@ -311,13 +311,13 @@ impl Play {
             let packet = &mut self.log.packets[i];
             packet.left = Some(self.now);
             packet.pieces.push((self.now, until, 1.0));
-            let key = self.plan(until, What::Done);
+            let key = self.schedule(until, Due::Done);
             self.on_link = Some((i, key));
             self.follow(i, until);
         }
     }
 
-    /// Delivery of a packet at its receiver.
+    /// Delivers a packet to its receiver.
     fn follow(&mut self, i: usize, until: u64) {
         let Packet { class, app, payload, arrived, .. } = self.log.packets[i].clone();
         if class == 2 {
@@ -325,15 +325,15 @@ impl Play {
         }
         let then = (until + self.rng.below(20 * MS)) | 1;
         let latency = then - arrived;
-        self.plan(then, What::Deliver { app, class, bytes: payload.into(), latency });
+        self.schedule(then, Due::Deliver { app, class, bytes: payload.into(), latency });
         if class == 0 && self.rng.chance(0.3) {
             let kind = self.rng.below(2) as usize;
             let ended = FinishedExchange { group: 0, kind, started: at(arrived), bytes: payload.into() };
-            self.plan(then, What::Exchange(ended));
+            self.schedule(then, Due::Exchange(ended));
         }
     }
 
-    /// The rest of the packet in transmission goes at the new rate.
+    /// The rest of the packet in transmission is sent at the new rate.
     fn change(&mut self, rate: u64) {
         self.rate = rate;
         (0..3).for_each(|link| self.recorder.rate(link, BitRate::from_bps(rate), at(self.now)));
@@ -345,6 +345,6 @@ impl Play {
         let ends = (self.now + (rest * f64::from(packet.len) * 8e9 / rate as f64) as u64) | 1;
         packet.pieces.extend([(from, self.now, share - rest), (self.now, ends, rest)]);
         (0..3).for_each(|link| self.recorder.continued(link, at(self.now), at(ends)));
-        self.on_link = Some((i, self.plan(ends, What::Done)));
+        self.on_link = Some((i, self.schedule(ends, Due::Done)));
     }
 }
