@@ -1,4 +1,4 @@
-//! The result: the candidates under seeds that the search did not use, compared pair by pair.
+//! The result of the search, with candidates compared on paired seeds that the search did not use.
 
 use aqmkit_results::advice::{Advice, Factor, Finalist, Goal as Shown, Role, Tried, Value};
 use aqmkit_results::statistics::{self, paired};
@@ -10,14 +10,15 @@ use crate::quantity::Better;
 use crate::search::{Found, Sample};
 use crate::space::{Candidate, Space};
 
-/// The disciplines whose defaults every advice shows: drop-tail, the default of many Linux distributions, and the usual choice for the link of a home.
+/// Disciplines whose defaults every advice shows: drop-tail, the default of many Linux distributions, and the usual
+/// choice for home links.
 pub const REFERENCES: [&str; 3] = ["fifo", "fq-codel", "cake"];
 
-/// The most candidates that are run under fresh seeds: the choice and the runner-up of the search, their defaults, one that `tc` does not have, and the
-/// references.
+/// Maximum number of candidates that are run with fresh seeds: the choice and the runner-up of the search, their
+/// defaults, one that `tc` does not have, and the references.
 pub const MOST_CONTENDERS: usize = 5 + REFERENCES.len();
 
-/// A candidate to be run under fresh seeds, and what for.
+/// A candidate to run with fresh seeds, and why.
 #[derive(Clone, Debug)]
 pub struct Contender {
     /// The candidate run again.
@@ -27,8 +28,8 @@ pub struct Contender {
 }
 
 /// Selects the candidates to run with fresh seeds: the choice, the best of another discipline that reached the last
-/// round, the defaults of both and of the references, and, if searched, the best of those beyond `tc`. `spaces` are
-/// those of the search.
+/// round, the defaults of both and of the references, and, if searched, the best of those that `tc` does not have.
+/// `spaces` are those of the search.
 #[must_use]
 pub fn contenders(found: &Found, spaces: &[Space], references: &[Space], beyond: Option<&Candidate>) -> Vec<Contender> {
     let mut all: Vec<Contender> = Vec::new();
@@ -54,9 +55,10 @@ pub fn contenders(found: &Found, spaces: &[Space], references: &[Space], beyond:
     all
 }
 
-/// The order of contenders after their fresh seeds, the advised one first. It is the one that costs least, bounds included; among those that the pairs of
-/// runs cannot tell from it and that meet as many bounds, the one with the fewest parameters to type, since a number that brings nothing is one that can be
-/// wrong elsewhere. What `tc` does not have is never the advised one.
+/// The order of the contenders by their fresh seeds; the first one is advised. It is the one with the lowest cost,
+/// including penalties for missed bounds. Among those that are not significantly worse and meet as many bounds, the one
+/// with the fewest parameters comes first, because a parameter without benefit can be harmful elsewhere. A discipline
+/// that `tc` does not have is never advised.
 #[must_use]
 pub fn ordered(contenders: &[Contender], samples: &[Vec<Sample>], goals: &Goals) -> Vec<usize> {
     let missed = |i: usize| {
@@ -79,7 +81,7 @@ pub fn ordered(contenders: &[Contender], samples: &[Vec<Sample>], goals: &Goals)
     std::iter::once(advised).chain((0..contenders.len()).filter(|i| *i != advised)).collect()
 }
 
-/// The link and the wish in words.
+/// Descriptions for the advice.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     /// Description of the link.
@@ -94,8 +96,8 @@ pub struct Words {
     pub facts: Vec<(String, String)>,
 }
 
-/// A sentence on how the advised candidate performs at another link rate, compared with other candidates there.
-/// `samples` has one list per name, the advised one first, in the same order of seeds. `link` begins the sentence: `On
+/// A sentence on how the advised candidate performs at another link rate, compared with other candidates. `samples` has
+/// one list per name, the advised one first, with the same order of seeds. `link` is the beginning of the sentence: `On
 /// a link 30 % slower`.
 #[must_use]
 pub fn elsewhere(link: &str, goals: &Goals, names: &[String], samples: &[Vec<Sample>]) -> String {
@@ -122,7 +124,7 @@ pub fn elsewhere(link: &str, goals: &Goals, names: &[String], samples: &[Vec<Sam
     format!("{link}: {}.", all.join("; "))
 }
 
-/// How many times worse `own` scores than `choice`, over paired runs.
+/// The factor by which `own` scores worse than `choice`, over paired runs.
 fn factor(own: &[Sample], choice: &[Sample], goals: &Goals) -> Option<Factor> {
     let costs = |of: &[Sample]| of.iter().map(|sample| goals.cost(&sample.values)).collect::<Vec<f64>>();
     let difference = paired(&costs(choice), &costs(own))?;
@@ -130,7 +132,7 @@ fn factor(own: &[Sample], choice: &[Sample], goals: &Goals) -> Option<Factor> {
     Some(Factor { mean: difference.mean.exp(), low: interval.low.exp(), high: interval.high.exp() })
 }
 
-/// Builds the advice; `samples` has those of the contenders, the choice first, all with the same fresh seeds in the
+/// Builds the advice. `samples` has those of the contenders, the choice first, all with the same fresh seeds in the
 /// same order.
 #[must_use]
 pub fn advise(
@@ -185,7 +187,7 @@ fn shown(goal: &Goal) -> Shown {
     }
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 fn short(value: f64) -> String {
     let digits: f64 = format!("{value:.2e}").parse().unwrap_or(value);
     format!("{digits}")
@@ -256,7 +258,7 @@ fn summary(choice: &Candidate, finalists: &[Finalist], goals: &[Shown], meets: b
     all
 }
 
-/// The bounds that a finalist misses, in words.
+/// Descriptions of the bounds that a finalist misses.
 fn missed(finalist: &Finalist, goals: &[Shown]) -> Vec<String> {
     let outside = |(value, goal): (&Value, &Shown)| {
         (value.holds == Some(false)).then(|| {
@@ -270,7 +272,7 @@ fn missed(finalist: &Finalist, goals: &[Shown]) -> Vec<String> {
     finalist.values.iter().zip(goals).filter_map(outside).collect()
 }
 
-/// The cost of choosing another candidate.
+/// Describes the cost of choosing another candidate.
 fn against(other: &Finalist, name: &str, goals: &[Shown]) -> Option<String> {
     let worse = other.worse?;
     let percent = |factor: f64| format!("{:.0} %", 100.0 * (factor - 1.0));
@@ -297,7 +299,7 @@ fn against(other: &Finalist, name: &str, goals: &[Shown]) -> Option<String> {
     Some(text)
 }
 
-/// Everything that was tried, with its means, and whether something else is better in both respects.
+/// All candidates of the search with their means, and whether they are on the Pareto fronts.
 fn tried(found: &Found, disciplines: &[String]) -> Vec<Tried> {
     let mean = |samples: &[&Sample], of: fn(&Sample) -> Option<f64>| {
         let values: Option<Vec<f64>> = samples.iter().map(|sample| of(sample)).collect();
@@ -325,7 +327,7 @@ fn tried(found: &Found, disciplines: &[String]) -> Vec<Tried> {
     all
 }
 
-/// The Pareto front: candidates that no other one equals in both respects and beats in one.
+/// The Pareto front: candidates that no other one matches in both respects and beats in one.
 fn front(all: &[Tried], of: impl Fn(&Tried) -> Option<(f64, f64)>) -> Vec<bool> {
     let points: Vec<Option<(f64, f64)>> = all.iter().map(of).collect();
     let dominated = |(x, y): (f64, f64)| points.iter().flatten().any(|(a, b)| *a <= x && *b <= y && (*a < x || *b < y));
@@ -373,7 +375,7 @@ mod tests {
             roles,
             [("codel target=10ms interval=100ms", Role::Choice), ("codel", Role::Defaults), ("fifo", Role::Defaults)]
         );
-        // A millisecond is added to each delay, and goodput, which is equal, has half of the weight.
+        // Each delay is one millisecond longer; goodput is equal and has half of the weight.
         let worse = advice.finalists[1].worse.unwrap();
         let by_hand = ((20.0_f64 / 10.0).ln() + (21.0_f64 / 11.0).ln() + (22.0_f64 / 12.0).ln()) / 6.0;
         assert!((worse.mean - by_hand.exp()).abs() < 1e-9 && worse.low < worse.mean && worse.is_certain(), "{worse:?}");

@@ -1,24 +1,24 @@
-//! Evaluates a wish on a link with its traffic: the metrics of a run that it concerns, and the score that compares candidates.
+//! Evaluates a wish for a link with its traffic: selects metrics, and computes the score that compares candidates.
 
 use crate::quantity::{Better, Numbers, Quantity};
 use crate::wish::{Kind, Wish};
 
-/// The cost of a value that could not be measured, as a logarithm: higher than any measured one.
+/// Cost of a value that could not be measured, as a logarithm: higher than that of any measured value.
 const UNMEASURED: f64 = 10.0;
 
-/// Penalty of missing a bound relative to the aims: missing it by 10 % costs as much as a score twice as bad.
+/// Penalty for a missed bound, relative to the aims: missing it by 10 % costs as much as a score that is twice as bad.
 const PER_MISS: f64 = 7.0;
 
-/// A quantity of the link or of some traffic, with its part in the wish.
+/// A metric of the link or of some traffic, and its role in the wish.
 #[derive(Clone, Debug)]
 pub struct Goal {
-    /// The quantity bounded or aimed at.
+    /// The bounded or optimised quantity.
     pub quantity: &'static Quantity,
-    /// The traffic groups it applies to, of which the worst counts; empty for the link.
+    /// Traffic groups that it applies to, of which the worst counts; empty for the link.
     pub groups: Vec<String>,
-    /// Name of its traffic, such as `video`; empty for the link.
+    /// Name of the traffic, such as `video`; empty for the link.
     pub of: String,
-    /// The bound, in the unit of results.
+    /// Bound, in the unit of results.
     pub bound: Option<f64>,
     /// Weight in the score; zero if it is only bounded.
     pub weight: f64,
@@ -31,20 +31,20 @@ impl Goal {
         if self.of.is_empty() { self.quantity.words.to_owned() } else { format!("{} {}", self.of, self.quantity.words) }
     }
 
-    /// The logarithm of a value, so that less is better.
+    /// The cost of a value as a logarithm; lower is better.
     fn cost(&self, value: Option<f64>) -> f64 {
         let Some(value) = value.filter(|value| value.is_finite()) else { return UNMEASURED };
         let logarithm = (value.max(0.0) + self.quantity.floor).ln();
         if self.quantity.better == Better::Less { logarithm } else { -logarithm }
     }
 
-    /// By how much a value misses the bound, as a logarithm; zero where it is within it, or there is none.
+    /// The logarithm of the factor by which a value misses the bound; zero if it is within the bound or there is none.
     fn miss(&self, value: Option<f64>) -> f64 {
         let Some(bound) = self.bound else { return 0.0 };
         if value.is_none() { UNMEASURED } else { (self.cost(value) - self.cost(Some(bound))).max(0.0) }
     }
 
-    /// Whether a value is within the bound; also where there is none.
+    /// Whether a value is within the bound, or there is no bound.
     #[must_use]
     pub fn holds(&self, value: Option<f64>) -> bool {
         self.miss(value) == 0.0
@@ -59,12 +59,12 @@ pub struct Goals {
 }
 
 impl Goals {
-    /// The goals of a wish on a link with these traffic groups. A bound or aim that names no traffic applies to the
-    /// worst of the traffic that the wish names, or to the link if it names none. Without aims, the traffic's own aims
-    /// and total goodput are used.
+    /// The goals of a wish for a link with these traffic groups. A bound or aim that names no traffic applies to the
+    /// worst of the traffic that the wish names, or to the link if it names none. If the wish has no aims, the default
+    /// aims of its traffic and the total goodput are used.
     ///
     /// # Errors
-    /// A bound or aim of traffic that is not on the link: its kind.
+    /// The kind of traffic that a bound or aim names but the link does not have.
     pub fn of(wish: &Wish, groups: &[String]) -> Result<Goals, &'static Kind> {
         let mut goals = Goals::default();
         let wanted: Vec<&'static Kind> = wish.traffic.iter().map(|wanted| wanted.kind).collect();
@@ -101,7 +101,7 @@ impl Goals {
     ) -> Result<(), &'static Kind> {
         let kinds: Vec<&'static Kind> = match kind {
             Some(kind) => vec![kind],
-            // Only kinds of traffic for which the quantity is meaningful: a bit rate for video, a page time for web.
+            // Only kinds of traffic for which the quantity is defined: a bit rate for video, a page time for web.
             None if quantity.is_of_traffic() => wanted
                 .iter()
                 .copied()
@@ -135,8 +135,8 @@ impl Goals {
         self.all.iter().map(|goal| goal.quantity.value(numbers, &goal.groups)).collect()
     }
 
-    /// The score of a run: the logarithm of the weighted geometric mean of its values by the aims; lower is better. The
-    /// difference between two runs is the logarithm of the factor by which one is better.
+    /// The score of a run: the logarithm of the weighted geometric mean of its values; lower is better. The difference
+    /// between two runs is the logarithm of the factor between them.
     #[must_use]
     pub fn cost(&self, values: &[Option<f64>]) -> f64 {
         let weights: f64 = self.all.iter().map(|goal| goal.weight).sum();
@@ -144,13 +144,13 @@ impl Goals {
         if weights > 0.0 { sum / weights } else { 0.0 }
     }
 
-    /// The cost of missed bounds, from the mean values over several runs: zero if all hold.
+    /// The penalty for missed bounds, from mean values over several runs: zero if all hold.
     #[must_use]
     pub fn misses(&self, means: &[Option<f64>]) -> f64 {
         PER_MISS * self.all.iter().zip(means).map(|(goal, value)| goal.miss(*value)).sum::<f64>()
     }
 
-    /// The mean of each goal over several runs; nothing where a run does not have it.
+    /// Mean of each goal over several runs; `None` if a run does not have it.
     #[must_use]
     pub fn means(&self, runs: &[&[Option<f64>]]) -> Vec<Option<f64>> {
         let mean = |i: usize| {
@@ -161,7 +161,7 @@ impl Goals {
     }
 }
 
-/// The groups of a kind that are on the link; several congestion controls may share it: `bulk-cubic`.
+/// The groups of a kind that are on the link; there are several if congestion controls share it: `bulk-cubic`.
 fn members(kind: &Kind, groups: &[String]) -> Vec<String> {
     let of = |group: &&String| {
         kind.groups.iter().any(|name| {
@@ -220,7 +220,8 @@ mod tests {
         assert_eq!(whole.values(&run)[0], Some(90.0), "of the link, the worse of both queues");
     }
 
-    /// Half the delay at the same goodput is better by the square root of two, and a missed bound outweighs it.
+    /// Half the delay at the same goodput is better by a factor of the square root of two; a missed bound outweighs
+    /// this.
     #[test]
     fn the_measure_is_a_geometric_mean() {
         let goals = Goals::of(&Wish::read("delay < 100ms, min delay, max goodput").unwrap(), &[]).unwrap();

@@ -1,5 +1,5 @@
-//! The commands that install a discipline: `tc` where Linux has it, `aqmkit kernel` where it runs inside the kernel as a BPF program, `aqmkit bridge`
-//! everywhere else.
+//! Commands that install a discipline: `tc` if Linux has it, `aqmkit kernel` if it runs inside the kernel as a BPF
+//! program, otherwise `aqmkit bridge`.
 //!
 //! Names and units follow the iproute2 manual pages: `tc-red(8)` uses bytes, `tc-choke(8)` packets, `tc-pie(8)` gains
 //! in sixteenths.
@@ -12,10 +12,10 @@ use toml::{Table, Value};
 
 use crate::space::Candidate;
 
-/// The interface towards the users, whose egress is the measured direction, and the one towards the network.
+/// Example interfaces: towards the users, whose egress is the measured direction, and towards the network.
 const INTERFACES: [&str; 2] = ["eth1", "eth0"];
 
-/// Link rates: of the measured direction, and of the other one if it has a queue.
+/// Link rates of the measured direction, and of the other one if it has a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     /// Rate towards the users.
@@ -24,12 +24,12 @@ pub struct Rates {
     pub up: Option<BitRate>,
 }
 
-/// Ethernet header length in bytes, which the kernel's disciplines include in packet lengths and the simulated ones do
-/// not.
+/// Ethernet header length in bytes: the kernel's disciplines include it in packet lengths, the simulated ones do not.
 const MAC_HEADER: u64 = 14;
 
-/// Disciplines that `tc` has under the name of the second column, with how it writes their parameters.
+/// Converts a parameter (name, value) into `tc`'s notation; `None` if `tc` does not have it.
 type Written = fn(&str, &Value) -> Option<String>;
+/// Disciplines of `tc`: name in the catalogue, name in `tc`, and the conversion of parameters.
 const LINUX: &[(&str, &str, Written)] = &[
     ("fifo", "pfifo", plain),
     ("red", "red", red),
@@ -52,13 +52,13 @@ pub fn is_in_linux(name: &str) -> bool {
     LINUX.iter().any(|(discipline, _, _)| *discipline == name)
 }
 
-/// The name that `tc` has for a discipline, if it has it.
+/// The name of a discipline in `tc`; `None` if `tc` does not have it.
 #[must_use]
 pub fn name_in_tc(name: &str) -> Option<&'static str> {
     LINUX.iter().find(|(discipline, _, _)| *discipline == name).map(|(_, in_tc, _)| *in_tc)
 }
 
-/// The names that `tc` has for the disciplines that may be advised for it.
+/// Names in `tc` of all disciplines that can be advised for it.
 pub fn names_in_tc() -> impl Iterator<Item = &'static str> {
     LINUX.iter().map(|(_, in_tc, _)| *in_tc)
 }
@@ -115,7 +115,7 @@ pub fn install(candidate: &Candidate, rates: Rates) -> Install {
     Install { with: "aqmkit bridge".to_owned(), note, lines: vec![line] }
 }
 
-/// Parameters as `NAME=VALUE`, with `before` ahead of each and `first` instead ahead of the first one, unless that is empty.
+/// Parameters as `NAME=VALUE`, each prefixed by `before`, the first one by `first` instead unless that is empty.
 fn words(parameters: &Table, before: &str, first: &str) -> String {
     let word = |(i, (name, value)): (usize, (&String, &Value))| {
         let start = if i == 0 && !first.is_empty() { first } else { before };
@@ -124,13 +124,13 @@ fn words(parameters: &Table, before: &str, first: &str) -> String {
     parameters.iter().enumerate().map(word).collect()
 }
 
-/// A shaper of the rate with the discipline as its queue; nothing where `tc` does not have the discipline or one of its parameters.
+/// A shaper with the discipline as its queue; `None` if `tc` does not have the discipline or one of its parameters.
 fn with_tc(candidate: &Candidate, rate: BitRate, interface: &str) -> Option<Vec<String>> {
     let (_, name, written) = LINUX.iter().find(|(discipline, _, _)| *discipline == candidate.discipline)?;
-    // tc's sfb always marks, and its sfq only with a RED in each queue, which is not searched.
+    // tc's sfb always marks; its sfq marks only with a RED in each queue, which is not searched.
     let unsaid = |key: &str| key == "ecn" && (*name == "sfb" || *name == "sfq");
     let mut said = String::new();
-    // tc reads the limit first, from which others are derived.
+    // tc derives other parameters from the limit, so it must come first.
     let (limit, others): (Vec<_>, Vec<_>) = candidate.parameters.iter().partition(|(key, _)| *key == "limit");
     for (key, value) in limit.into_iter().chain(others).filter(|(key, _)| !unsaid(key)) {
         said.push(' ');
@@ -150,7 +150,7 @@ fn with_tc(candidate: &Candidate, rate: BitRate, interface: &str) -> Option<Vec<
     Some(lines)
 }
 
-/// gred is set up with a number of virtual queues, here a single one, which then gets its parameters.
+/// gred is configured in two steps: the number of virtual queues, here one, and then the parameters of that queue.
 fn with_virtual_queue(candidate: &Candidate, place: &str, rate: &str) -> Option<Vec<String>> {
     let limit = red("limit", candidate.parameters.get("limit")?)?;
     let ecn = if candidate.parameters.get("ecn").and_then(Value::as_bool) == Some(true) { " ecn" } else { "" };
@@ -162,7 +162,8 @@ fn with_virtual_queue(candidate: &Candidate, place: &str, rate: &str) -> Option<
     ])
 }
 
-/// A parameter that `tc` writes as the catalogue does; packets and bytes are its units, so that numbers lose theirs.
+/// A parameter that `tc` writes like the catalogue; packets and bytes are `tc`'s default units, so that numbers need
+/// none.
 fn plain(name: &str, value: &Value) -> Option<String> {
     if name == "ecn" {
         return Some(if value.as_bool()? { "ecn" } else { "noecn" }.to_owned());
@@ -176,7 +177,7 @@ fn plain(name: &str, value: &Value) -> Option<String> {
     Some(format!("{name} {}", number.unwrap_or(&text)))
 }
 
-/// Thresholds in bytes only, and the probability under its name.
+/// Thresholds in bytes, and the probability under `tc`'s name.
 fn red(name: &str, value: &Value) -> Option<String> {
     match name {
         "limit" | "min" | "max" => value.as_str()?.ends_with('b').then(|| plain(name, value))?,
@@ -195,7 +196,7 @@ fn choke(name: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// GRED's virtual queue needs a command of its own.
+/// GRED's virtual queue is configured by a separate command.
 fn gred(name: &str, value: &Value) -> Option<String> {
     match name {
         "classes" => Some(String::new()),
@@ -204,12 +205,12 @@ fn gred(name: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// The other parameters do not exist in `tc`, or are keywords without a value.
+/// Other parameters do not exist in `tc`, or are keywords without a value.
 fn cake(name: &str, value: &Value) -> Option<String> {
     matches!(name, "rtt" | "memlimit").then(|| plain(name, value))?
 }
 
-/// Gains as whole numbers of sixteenths.
+/// Gains as integer multiples of 1/16.
 fn pie(name: &str, value: &Value) -> Option<String> {
     if name != "alpha" && name != "beta" {
         return plain(name, value);
@@ -309,7 +310,8 @@ mod tests {
         assert!(String::from_utf8(wrong.stderr).unwrap().contains("What is"), "a wrong word is noticed");
     }
 
-    /// The defaults of Linux 6.17 (`sch_*.c`) and iproute2 for options that a `tc` line leaves out, under the names of the catalogue.
+    /// Defaults of Linux 6.17 (`sch_*.c`) and iproute2 for options that a `tc` line omits, under the names of the
+    /// catalogue.
     fn of_the_kernel(name: &str) -> Vec<(&'static str, &'static str)> {
         match name {
             "codel" => vec![("target", "5ms"), ("interval", "100ms")],
@@ -342,7 +344,8 @@ mod tests {
         }
     }
 
-    /// A candidate is simulated with the parameters that its `tc` line gives the kernel: those in the line, and the kernel's defaults for the others.
+    /// A candidate is simulated with the parameters that its `tc` line gives the kernel: those in the line, and the
+    /// kernel's defaults for the others.
     #[test]
     fn what_is_simulated_is_what_is_typed() {
         let link = aqmkit_aqm::Link::new(BitRate::from_mbps(50));
@@ -367,7 +370,7 @@ mod tests {
         }
     }
 
-    /// The kernel counts the MAC header of a packet, so that a quantum of one full packet is 1514 bytes there.
+    /// The kernel counts the MAC header of a packet, so that a quantum of one full-sized packet is 1514 bytes there.
     #[test]
     fn a_quantum_is_typed_with_the_mac_header() {
         assert!(lines("fq-codel", &[0.0, 0.0, 0.0], None).pop().unwrap().contains("quantum 1514"));

@@ -1,4 +1,5 @@
-//! Finds the queue discipline, and its parameters, that serve a wish on a link best, and how certain this is.
+//! Searches the queue discipline, with its parameters, that meets a wish on a link best, and determines how certain
+//! this is.
 //!
 //! | module | holds |
 //! |---|---|
@@ -11,7 +12,7 @@
 //! | [`advice`] | the result, from runs with seeds that the search did not use |
 //! | [`install`] | the commands that install a discipline: `tc`, `aqmkit kernel`, `aqmkit bridge` |
 //!
-//! The search sees links and disciplines only through [`search::Measure`], so its tests can use functions with known minima.
+//! The search only uses [`search::Measure`] to evaluate candidates, so that tests can use functions with known minima.
 
 #![forbid(unsafe_code)]
 

@@ -1,16 +1,17 @@
-//! The quantities that a wish can name: names, units, and the metrics of a run that hold them.
+//! Quantities that a wish can name: names, units, and the corresponding metrics of a run.
 
 use std::collections::BTreeMap;
 
 use aqmkit_base::units::{parse_duration, parse_rate};
 
-/// Upstream traffic; a run's classes are those of the measured direction.
+/// Groups with upstream traffic: a run measures classes only in the downstream direction.
 const UPWARD: [&str; 2] = ["upload", "call-up"];
 
-/// The numbers of a run by their paths, as in `results.json`.
+/// Metrics of a run by path, as in `results.json`.
 pub type Numbers = BTreeMap<String, f64>;
 
-/// In which unit a quantity is given and shown. Values are in the units of results: milliseconds, bits per second, fractions of 1.
+/// The unit in which a quantity is written and displayed. Values are in the units of results: milliseconds, bits per
+/// second, fractions of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A time: `20ms`; milliseconds.
@@ -27,7 +28,7 @@ impl Unit {
     /// Parses a value with its unit.
     ///
     /// # Errors
-    /// What would be right.
+    /// How to correct the value.
     pub fn read(self, text: &str) -> Result<f64, String> {
         let number = |part: &str| part.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
         match self {
@@ -50,7 +51,7 @@ impl Unit {
         }
     }
 
-    /// The factor from the unit of results to the unit that is shown, and that unit's name.
+    /// Factor from the unit of results to the displayed unit, and that unit's name.
     #[must_use]
     pub fn shown(self) -> (f64, &'static str) {
         match self {
@@ -71,7 +72,7 @@ pub enum Better {
     More,
 }
 
-/// How values of several queues or applications are combined.
+/// How to combine the values of several queues or applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     /// The worst one counts.
@@ -80,16 +81,16 @@ enum Of {
     Sum,
 }
 
-/// The metrics that hold a quantity: paths in which `*` stands for a link, a class or an application.
+/// The metrics behind a quantity: paths in which `*` stands for a link, a class or an application.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Metrics of the link; empty if it is a quantity of applications.
+    /// Metrics of the link; empty for a quantity of applications.
     link: &'static [&'static str],
-    /// Metrics of a kind of traffic; empty if it is a quantity of the link.
+    /// Metrics of a kind of traffic; empty for a quantity of the link.
     traffic: &'static [&'static str],
 }
 
-/// A quantity that can be wished for.
+/// A quantity that a wish can name.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     /// Name in a wish.
@@ -100,13 +101,13 @@ pub struct Quantity {
     pub unit: Unit,
     /// Whether less or more of it is better.
     pub better: Better,
-    /// A constant that is added before logarithms are taken, in the unit of results: smaller differences hardly count.
+    /// Constant added before taking logarithms, in the unit of results, so that differences below it hardly count.
     pub floor: f64,
     of: Of,
     place: Place,
 }
 
-/// A delay of the queue, as its users see it.
+/// A queue delay.
 const fn delay(
     name: &'static str,
     words: &'static str,
@@ -124,7 +125,7 @@ const fn delay(
     }
 }
 
-/// The time of a web page.
+/// A completion time of web pages.
 const fn page(name: &'static str, words: &'static str, traffic: &'static [&'static str]) -> Quantity {
     Quantity {
         name,
@@ -228,20 +229,20 @@ impl Quantity {
         ALL.iter().find(|quantity| quantity.name == name)
     }
 
-    /// Whether the link as a whole has it.
+    /// Whether it is defined for the link as a whole.
     #[must_use]
     pub fn is_of_link(&self) -> bool {
         !self.place.link.is_empty()
     }
 
-    /// Whether one kind of traffic has it.
+    /// Whether it is defined for a kind of traffic.
     #[must_use]
     pub fn is_of_traffic(&self) -> bool {
         !self.place.traffic.is_empty()
     }
 
     /// The value in a run, of the link or of these traffic groups. The delay of upstream traffic such as uploads is
-    /// that of the queue `up`, since its data does not pass the measured link. `None` if it was not measured.
+    /// that of the queue `up`, because its data does not cross the measured link. `None` if it was not measured.
     #[must_use]
     pub fn value(&self, numbers: &Numbers, groups: &[String]) -> Option<f64> {
         let of_link = |link: &str| {
@@ -250,7 +251,7 @@ impl Quantity {
         let of_group = |group: &String| {
             let found =
                 self.place.traffic.iter().filter_map(|path| numbers.get(&path.replace('*', group)).copied()).next();
-            // The classes of a run are those that pass the measured link.
+            // The classes of a run are those that cross the measured link.
             let upward = UPWARD.contains(&group.as_str())
                 && self.of == Of::Worst
                 && self.place.link.first().is_some_and(|path| path.starts_with("links."));
@@ -265,7 +266,7 @@ impl Quantity {
         })
     }
 
-    /// The values over all links or classes of a run.
+    /// Values of all links or classes in a run.
     fn of_all(&self, numbers: &Numbers) -> Vec<f64> {
         let fits = |path: &str| {
             self.place.link.iter().any(|place| match place.split_once('*') {
@@ -276,12 +277,12 @@ impl Quantity {
                     .is_some_and(|name| !name.contains('.')),
             })
         };
-        // Used is the measured link; the other direction of most lines is idle.
+        // Utilisation refers to the measured link: the other direction of most links is nearly idle.
         let measured = |path: &str| self.name != "use" || !path.starts_with("links.up.");
         numbers.iter().filter(|(path, _)| fits(path) && measured(path)).map(|(_, value)| *value).collect()
     }
 
-    /// A value as a table shows it, without its unit.
+    /// A value in the displayed unit.
     #[must_use]
     pub fn scaled(&self, value: f64) -> f64 {
         value * self.unit.shown().0

@@ -1,11 +1,13 @@
-//! The search: races of disciplines and of their parameters, within a budget of runs.
+//! The search: races between disciplines and between their parameters, within a budget of runs.
 //!
-//! Four rounds share the budget. The first tries every discipline with its defaults and with random parameters; the better third goes on to the second,
-//! the best three to the third (successive halving: Jamieson and Talwalkar 2016). Within a discipline, a tree of Parzen estimators draws the next parameters
-//! where good candidates are dense and the others are not (Bergstra et al. 2011). Good candidates are run under further seeds, which all candidates share
-//! (common random numbers). The last round races the best parameters of three disciplines under seeds that the search has not used, and its winner is the choice.
+//! Four rounds share the budget. The first tries every discipline with its defaults and with random parameters; the
+//! best third reaches the second round, the best three the third (successive halving: Jamieson and Talwalkar 2016).
+//! Within a discipline, a tree-structured Parzen estimator draws parameters where good candidates are dense and others
+//! are not (Bergstra et al. 2011). Good candidates are rerun with additional seeds, which all candidates have in common
+//! (common random numbers). The last round compares the best parameters of three disciplines with seeds that the search
+//! has not used; its winner is the choice.
 //!
-//! The search depends on its seed and on what is measured, not on the number of jobs.
+//! The result depends on the seed and the measurements, but not on the number of jobs.
 
 use std::collections::BTreeMap;
 
@@ -19,35 +21,35 @@ use crate::space::{Candidate, Space};
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// The value of each goal.
+    /// Value of each goal.
     pub values: Vec<Option<f64>>,
-    /// The values for the pictures, which do not depend on the wish.
+    /// Values for plots, which do not depend on the wish.
     pub outline: Outline,
 }
 
-/// Delay, goodput and the time of a page in a run.
+/// Delay, goodput and page completion time of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outline {
-    /// The mean queue delay of the worst link, in milliseconds.
+    /// Mean queue delay of the worst link, in milliseconds.
     pub delay_ms: Option<f64>,
-    /// The goodput of all traffic, in bits per second.
+    /// Goodput of all traffic, in bits per second.
     pub goodput_bps: Option<f64>,
-    /// The mean time of a web page, in milliseconds.
+    /// Mean completion time of a web page, in milliseconds.
     pub page_ms: Option<f64>,
 }
 
-/// Candidates with the repeats, that is seeds, to run each under.
+/// Candidates, each with the repeats (seeds) to run.
 pub type Asked = Vec<(Candidate, Vec<u32>)>;
 
 /// Runs candidates.
 pub trait Measure {
-    /// Why no more can be run.
+    /// Why no more runs are possible.
     type Error;
 
-    /// Runs each candidate under its repeats: a sample for each, in their order.
+    /// Runs each candidate with its repeats; returns one sample per repeat, in order.
     ///
     /// # Errors
-    /// When no more can be run, such as after Ctrl-C.
+    /// When no more runs are possible, such as after Ctrl-C.
     fn measure(&mut self, asked: &Asked) -> Result<Vec<Vec<Sample>>, Self::Error>;
 }
 
@@ -56,13 +58,13 @@ pub trait Measure {
 pub struct Tried {
     /// The candidate run.
     pub candidate: Candidate,
-    /// Its position in its discipline's parameter space; `None` for the defaults.
+    /// Coordinates in its discipline's parameter space; `None` for the defaults.
     place: Option<Vec<f64>>,
-    /// Samples by repeat (seed).
+    /// Samples by repeat.
     pub samples: BTreeMap<u32, Sample>,
 }
 
-/// A round of the search.
+/// Summary of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
     /// Description of the round.
@@ -76,15 +78,15 @@ pub struct Round {
 /// The result of the search.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The best candidate of each of the disciplines that reached the last round, best first.
+    /// The best candidate of each discipline in the last round, best first.
     pub finalists: Vec<Candidate>,
-    /// Everything that was run.
+    /// All candidates that were run.
     pub tried: Vec<Tried>,
-    /// The rounds so far.
+    /// Summaries of the rounds.
     pub rounds: Vec<Round>,
 }
 
-/// Shares of the first three rounds in the budget left by the reference and the last round.
+/// Shares of the first three rounds in the budget that the reference and the last round leave.
 const SHARES: [f64; 3] = [0.35, 0.3, 0.2];
 /// Number of disciplines in the last round.
 const FINALISTS: usize = 3;
@@ -94,10 +96,10 @@ const GENERATION: usize = 4;
 const RETRIED: usize = 3;
 /// Maximum number of redraws after a discipline rejects the parameters.
 const REDRAWN: usize = 50;
-/// The repeats of the last round: first for several candidates of each discipline, then for the best of each.
+/// Repeats in the last round: first for several candidates of each discipline, then for the best of each.
 const RACE: [std::ops::RangeInclusive<u32>; 2] = [4..=6, 7..=12];
 
-/// Runs of the reference, with which every search begins.
+/// Runs of the reference at the beginning of each search.
 const OF_REFERENCE: usize = *RACE[1].end() as usize;
 
 /// Maximum number of runs of a last round with this many disciplines.
@@ -106,7 +108,8 @@ fn of_race(disciplines: usize) -> usize {
     disciplines.min(FINALISTS) * (RETRIED * each(&RACE[0]) + each(&RACE[1]))
 }
 
-/// The runs of one of the first three rounds, for each of `disciplines`, of `budget` runs for everything.
+/// Runs per discipline in one of the first three rounds, if it has `disciplines` of `all` and the whole search has
+/// `budget` runs.
 fn of_round(round: usize, budget: usize, all: usize, disciplines: usize) -> usize {
     let left = budget.saturating_sub(OF_REFERENCE + of_race(all));
     let share = SHARES[round] / SHARES.iter().sum::<f64>();
@@ -120,13 +123,13 @@ pub fn least_budget(disciplines: usize) -> usize {
     OF_REFERENCE + of_race(disciplines) + ((2 * disciplines) as f64 / share).ceil() as usize
 }
 
-/// A discipline in the race.
+/// A discipline in the search.
 struct Racer {
     space: Space,
     rng: Xoshiro256PlusPlus,
-    /// Indices of its candidates in the list of everything tried.
+    /// Indices of its candidates in the list of all candidates.
     tried: Vec<usize>,
-    /// Places that the discipline does not take.
+    /// Coordinates that the discipline has rejected.
     refused: Vec<Vec<f64>>,
 }
 
@@ -135,7 +138,8 @@ struct Search<'a, M> {
     measure: &'a mut M,
     racers: Vec<Racer>,
     tried: Vec<Tried>,
-    /// The cost of the first discipline's defaults under each repeat, as a reference: some seeds are easier than others for all.
+    /// Cost of the first discipline's defaults by repeat, as a reference: some seeds are easier than others for all
+    /// candidates.
     levels: BTreeMap<u32, f64>,
     runs: usize,
 }
@@ -143,7 +147,7 @@ struct Search<'a, M> {
 /// Searches these disciplines with at most `budget` runs.
 ///
 /// # Errors
-/// As of [`Measure::measure`].
+/// Those of [`Measure::measure`].
 pub fn search<M: Measure>(
     spaces: Vec<Space>,
     goals: &Goals,
@@ -195,7 +199,7 @@ impl<M: Measure> Search<'_, M> {
         Ok(())
     }
 
-    /// A round with `each` runs per remaining discipline, with seeds up to `repeats`.
+    /// A round with `each` runs per remaining discipline and seeds up to `repeats`.
     fn round(&mut self, repeats: u32, each: usize) -> Result<(), M::Error> {
         let seeds: Vec<u32> = (1..=repeats).collect();
         let used = if repeats > 1 { RETRIED.min(each) } else { 0 };
@@ -226,7 +230,7 @@ impl<M: Measure> Search<'_, M> {
             let defaults = self.racers[racer].space.defaults();
             drawn.push(self.enter(racer, defaults, None));
         }
-        let told: Vec<(Vec<f64>, f64)> = self.racers[racer]
+        let scored: Vec<(Vec<f64>, f64)> = self.racers[racer]
             .tried
             .iter()
             .filter_map(|i| Some((self.tried[*i].place.clone()?, self.objective(*i, None)?)))
@@ -235,11 +239,11 @@ impl<M: Measure> Search<'_, M> {
             if drawn.len() >= count || self.racers[racer].space.knobs().is_empty() {
                 break;
             }
-            // If good candidates border on rejected parameters, draws from the whole space help.
-            let known: &[(Vec<f64>, f64)] = if attempt % 4 == 3 { &[] } else { &told };
-            let Some(place) = self.racers[racer].ask(known) else { break };
+            // If good candidates are close to rejected parameters, draws from the whole space help.
+            let known: &[(Vec<f64>, f64)] = if attempt % 4 == 3 { &[] } else { &scored };
+            let Some(place) = self.racers[racer].next_place(known) else { break };
             let Some((candidate, rounded)) = self.racers[racer].space.at(&place) else {
-                // A refused candidate gets the highest cost, so that the next draws avoid it.
+                // A rejected candidate gets the highest cost, so that the next draws avoid it.
                 self.racers[racer].refused.push(place);
                 continue;
             };
@@ -258,7 +262,7 @@ impl<M: Measure> Search<'_, M> {
         entered
     }
 
-    /// Runs candidates under these repeats, unless they were.
+    /// Runs candidates with these repeats, except those that have been run.
     fn run(&mut self, which: Vec<usize>, repeats: &[u32]) -> Result<(), M::Error> {
         let missing = |i: &usize| {
             repeats.iter().copied().filter(|repeat| !self.tried[*i].samples.contains_key(repeat)).collect::<Vec<_>>()
@@ -272,8 +276,8 @@ impl<M: Measure> Search<'_, M> {
         Ok(())
     }
 
-    /// The objective of a candidate, lower is better: its mean score relative to the reference over the same seeds,
-    /// plus penalties for missed bounds. If `from` is given, only over repeats from there on.
+    /// The objective of a candidate, lower is better: its mean score relative to the reference with the same seeds,
+    /// plus penalties for missed bounds. If `from` is given, only repeats from that one on count.
     fn objective(&self, tried: usize, from: Option<u32>) -> Option<f64> {
         let samples: Vec<(&u32, &Sample)> =
             self.tried[tried].samples.iter().filter(|(repeat, _)| from.is_none_or(|from| **repeat >= from)).collect();
@@ -311,7 +315,7 @@ impl<M: Measure> Search<'_, M> {
         });
     }
 
-    /// The last round: the best candidates under seeds of their own; the best of each discipline, best first.
+    /// The last round: runs the best candidates with new seeds; returns the best of each discipline, best first.
     fn race(&mut self) -> Result<Vec<Candidate>, M::Error> {
         let from = *RACE[0].start();
         let several = (0..self.racers.len()).flat_map(|racer| self.best_of(racer, RETRIED, None)).collect();
@@ -326,19 +330,19 @@ impl<M: Measure> Search<'_, M> {
 }
 
 impl Racer {
-    /// The next place to try, a coordinate from each knob's own estimator.
-    fn ask(&mut self, told: &[(Vec<f64>, f64)]) -> Option<Vec<f64>> {
+    /// The next coordinates to try, each drawn by its knob's own estimator.
+    fn next_place(&mut self, scored: &[(Vec<f64>, f64)]) -> Option<Vec<f64>> {
         let mut place = Vec::new();
         for (i, knob) in self.space.knobs().iter().enumerate() {
             let range = tpe::range(knob.range.0, knob.range.1).ok()?;
-            // With only tens of candidates, a tenth would be a single one.
+            // With only tens of candidates, a tenth (the default) would be a single one.
             let mut optimizer =
                 tpe::TpeOptimizerBuilder::new().gamma(0.25).build(tpe::parzen_estimator(), range).ok()?;
-            for (known, value) in told {
+            for (known, value) in scored {
                 optimizer.tell(known[i], *value).ok()?;
             }
-            // No more of them than of those that were run: a quarter of all counts as good.
-            for refused in self.refused.iter().rev().take(told.len()) {
+            // Not more rejected than accepted candidates: a quarter of all counts as good.
+            for refused in self.refused.iter().rev().take(scored.len()) {
                 optimizer.tell(refused[i], f64::INFINITY).ok()?;
             }
             place.push(optimizer.ask(&mut self.rng).ok()?);
@@ -356,7 +360,7 @@ mod tests {
     use super::*;
     use crate::wish::Wish;
 
-    /// Delays that have their least where the parameters have given values, with noise that all candidates share, and counted runs.
+    /// Delays with a minimum at given parameter values, with noise that is common to all candidates; counts runs.
     struct Bowl {
         best: &'static str,
         runs: usize,

@@ -7,20 +7,21 @@ use toml::{Table, Value};
 /// A discipline with the parameters of a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The name of the discipline.
+    /// Name in the catalogue.
     pub discipline: String,
-    /// Name: the discipline, and the parameters that differ from its defaults.
+    /// Name of the candidate: the discipline, and the parameters that differ from its defaults.
     pub label: String,
-    /// Parameters as in an experiment, without name and label: those needed to install it.
+    /// Parameters as in an experiment file, without name and label; the install command sets these.
     pub parameters: Table,
-    /// The kernel's defaults for parameters that are not typed, where they differ from the catalogue's; simulated with the others.
+    /// Kernel defaults that differ from the catalogue's, for parameters that the install command does not set;
+    /// simulated with the others.
     pub implied: Table,
-    /// The searched parameters with their values.
+    /// Searched parameters with their values.
     pub searched: Vec<(String, String)>,
 }
 
 impl Candidate {
-    /// As an entry in the sweep of an experiment.
+    /// The candidate as an entry in the sweep of an experiment.
     #[must_use]
     pub fn entry(&self) -> Table {
         let mut entry = self.implied.clone();
@@ -31,35 +32,35 @@ impl Candidate {
     }
 }
 
-/// The grid of values that a parameter may take.
+/// The grid of values that a parameter can take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Steps {
     /// Two significant digits.
     Digits,
     /// Whole numbers.
     Whole,
-    /// Multiples of this, up to that.
+    /// Multiples of the first value, up to the second.
     Multiples(f64, f64),
 }
 
-/// A parameter that is searched, on a logarithmic scale around its default.
+/// A searched parameter, on a logarithmic scale around its default.
 #[derive(Clone, Debug)]
 pub struct Knob {
     /// Parameter name.
     pub name: String,
-    /// Default value, without unit.
+    /// Default value in `unit`.
     default: f64,
     unit: String,
     steps: Steps,
-    /// The least and the largest value, as decimal logarithms of their ratio to the default.
+    /// Range as decimal logarithms of the ratio to the default.
     pub range: (f64, f64),
 }
 
-/// The name of a knob, its default where the discipline has none, and its steps.
+/// Parameter name, a default for it if the discipline has none, and its steps.
 type Turned = (&'static str, &'static str, Steps);
 
-/// The knobs of disciplines that Linux has, those an operator turns, with the default from which they are searched. `pie` has gains in
-/// sixteenths, as in `tc`.
+/// The parameters of Linux's disciplines that operators tune, with the defaults around which they are searched. The
+/// gains of `pie` are in sixteenths, as in `tc`.
 const OF_LINUX: &[(&str, &[Turned])] = &[
     ("fifo", &[("limit", "", Steps::Whole)]),
     (
@@ -139,16 +140,16 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
             ("non_hh_weight", "", Steps::Whole),
         ],
     ),
-    // Its target follows from `rtt`.
+    // The target follows from `rtt`.
     ("cake", &[("rtt", "", Steps::Digits)]),
     ("drr", &[("limit", "", Steps::Whole)]),
     ("fq", &[("limit", "", Steps::Whole)]),
 ];
 
-/// Gains of `pie` in `tc` are whole numbers up to 32 that stand for sixteenths.
+/// In `tc`, gains of `pie` are integers up to 32, in units of 1/16.
 const SIXTEENTHS: Steps = Steps::Multiples(1.0 / 16.0, 2.0);
 
-/// Parameters that state facts of the link and its packets, bound memory, or seed a hash: they are not searched.
+/// Parameters that are not searched: they describe the link and its packets, bound memory, or seed a hash.
 const NO_KNOBS: &[&str] = &[
     "avpkt",
     "bandwidth",
@@ -188,9 +189,10 @@ const NO_KNOBS: &[&str] = &[
     "zombies",
 ];
 
-/// Thresholds of RED in bytes, since `tc` takes them so: 5 and 15 packets of 1500 bytes, in a queue of a thousand.
+/// Thresholds of RED in bytes, as in `tc`: 5 and 15 packets of 1500 bytes, with a limit of a thousand packets.
 const RED: [(&str, &str); 3] = [("limit", "1500000b"), ("min", "7500b"), ("max", "22500b")];
-/// The burst that `tc` derives from them, `(2 min + max) / 3` in packets of 1000 bytes, and its probability at `max`.
+/// Values that `tc` derives from them: the burst `(2 min + max) / 3`, in packets of 1000 bytes, and the probability at
+/// `max`.
 const RED_OF_TC: [(&str, Value); 2] = [("burst", Value::Integer(12)), ("max_p", Value::Float(0.02))];
 
 /// Kernel defaults that differ from the catalogue's: those of `sch_dualpi2.c` in Linux 6.17 (RFC 9332 has a ramp,
@@ -213,13 +215,13 @@ fn implied(name: &str) -> Table {
     of.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
 }
 
-/// Disciplines of `tc` with the words `ecn` and `noecn`, whose defaults differ: one of the two is always typed.
+/// Disciplines for which `tc` has the keywords `ecn` and `noecn` with different defaults: one of the two is always set.
 const SAY_ECN: [&str; 4] = ["codel", "fq-codel", "pie", "fq-pie"];
 
-/// Parameters of `gred` that belong to a virtual queue. It has a single one here, since the links of a search have no classes.
+/// Parameters of a `gred` virtual queue. Here there is only one, because the links of a search have no classes.
 const OF_VIRTUAL_QUEUE: [&str; 4] = ["min", "max", "max_p", "burst"];
 
-/// The candidates that a discipline has on a link.
+/// The parameter space of a discipline on a link.
 #[derive(Clone, Debug)]
 pub struct Space {
     discipline: String,
@@ -230,8 +232,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// The discipline of this name on links of these rates, whose queues may hold `limit` and mark if `ecn`. Nothing where it needs
-    /// parameters that only its user can know.
+    /// The space of the discipline with this name on links with these rates, with a queue limit of `limit` and marking
+    /// if `ecn`. `None` if it needs parameters that only its user knows.
     #[must_use]
     pub fn of(name: &str, limit: &str, ecn: bool, rates: &[BitRate]) -> Option<Space> {
         let (base, knobs, rates) = (Table::new(), Vec::new(), rates.to_vec());
@@ -243,9 +245,9 @@ impl Space {
                 let queue = Table::from_iter(own.map(|(key, value)| (key.to_owned(), value)));
                 vec![(RED[0].0, text(RED[0].1)), ("classes", Value::Array(vec![Value::Table(queue)]))]
             }
-            // `tc` has no parameter for its limit.
+            // `tc` has no parameter for cake's limit.
             "cake" => Vec::new(),
-            // As tc derives them from a limit of a thousand packets.
+            // The values that tc derives from a limit of a thousand packets.
             "choke" => vec![
                 ("limit", text("1000p")),
                 ("min", text("83p")),
@@ -253,11 +255,11 @@ impl Space {
                 ("burst", Value::Integer(139)),
                 ("max_p", Value::Float(0.02)),
             ],
-            // A turn of Linux's is a quantum.
+            // Linux's sfq serves one quantum per turn.
             "sfq" => vec![("limit", text(limit)), ("flows", Value::Integer(127)), ("quantum", text("1500b"))],
             _ => vec![("limit", text(limit))],
         };
-        // Thresholds and parameters derived from them are only consistent together.
+        // Thresholds and the parameters derived from them are only valid together.
         let together: Table = usual.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         let all_at_once = space.accepts(&together);
         if all_at_once {
@@ -297,19 +299,19 @@ impl Space {
         Some(space)
     }
 
-    /// The name of the discipline.
+    /// Name of the discipline in the catalogue.
     #[must_use]
     pub fn discipline(&self) -> &str {
         &self.discipline
     }
 
-    /// The parameters that are searched.
+    /// The searched parameters.
     #[must_use]
     pub fn knobs(&self) -> &[Knob] {
         &self.knobs
     }
 
-    /// The discipline with its defaults.
+    /// The candidate with default parameters.
     #[must_use]
     pub fn defaults(&self) -> Candidate {
         Candidate {
@@ -321,8 +323,8 @@ impl Space {
         }
     }
 
-    /// The candidate at this place, a coordinate for each knob, and the place of the values that it was rounded to. Nothing where the
-    /// discipline does not take these values together.
+    /// The candidate at these coordinates, one per knob, and the coordinates of its rounded values. `None` if the
+    /// discipline rejects the combination.
     #[must_use]
     pub fn at(&self, place: &[f64]) -> Option<(Candidate, Vec<f64>)> {
         let mut candidate = self.defaults();
@@ -339,7 +341,7 @@ impl Space {
         self.accepts(&candidate.parameters).then_some((candidate, rounded))
     }
 
-    /// Sets a parameter where the discipline has it.
+    /// Sets a parameter at the level where the discipline has it.
     fn set(&self, parameters: &mut Table, name: &str, value: Value) {
         let queue = match parameters.get_mut("classes") {
             Some(Value::Array(queues)) if self.discipline == "gred" && OF_VIRTUAL_QUEUE.contains(&name) => {
@@ -364,7 +366,7 @@ impl Space {
             .is_some_and(|spec| self.rates.iter().all(|rate| spec.effective(&Link::new(*rate)).is_ok()))
     }
 
-    /// Whether a knob alone can be turned at all.
+    /// Whether the discipline accepts other values of this knob alone.
     fn turns(&self, knob: &Knob) -> bool {
         [0.5, 2.0_f64].iter().any(|factor| {
             let mut with = self.base.clone();
@@ -379,7 +381,7 @@ fn text(value: &str) -> Value {
 }
 
 impl Knob {
-    /// A knob around this default; nothing where that is no number above zero.
+    /// A knob around this default; `None` if the default is not a positive number.
     fn of(name: &str, default: &Value, steps: Steps) -> Option<Knob> {
         let (number, unit) = match default {
             Value::Integer(value) => (*value as f64, String::new()),
@@ -390,12 +392,12 @@ impl Knob {
             }
             _ => return None,
         };
-        // A queue that only drops when it is full wants to be much shorter than the thousand packets it has by default.
+        // A drop-tail queue often needs a much lower limit than its default of a thousand packets.
         let range = if name == "limit" { (-2.0, 0.5) } else { (-1.0, 1.0) };
         (number > 0.0).then(|| Knob { name: name.to_owned(), default: number, unit, steps, range })
     }
 
-    /// The value at a coordinate, rounded to its steps.
+    /// The value at a coordinate, rounded to the grid.
     fn value(&self, coordinate: f64) -> f64 {
         let value = self.default * 10_f64.powf(coordinate);
         match self.steps {
@@ -416,12 +418,12 @@ impl Knob {
     }
 }
 
-/// Rounded to two significant digits.
+/// Rounds to two significant digits.
 fn two_digits(value: f64) -> f64 {
     format!("{value:.1e}").parse().unwrap_or(value)
 }
 
-/// A time in the unit in which it is at least one.
+/// Formats a time in a unit in which it is at least one.
 fn time(value: f64, unit: &str) -> String {
     let finer = match unit {
         "s" => Some("ms"),
@@ -461,13 +463,13 @@ mod tests {
         let queue = candidate.parameters["classes"][0].as_table().unwrap();
         assert_eq!(queue["max"].as_str(), Some("36000b"));
         assert_eq!(candidate.parameters.keys().collect::<Vec<_>>(), ["classes", "limit"]);
-        // A largest threshold below the smallest one.
+        // The upper threshold is below the lower one.
         assert!(space("gred").at(&[0.9, -0.9, 0.0, 0.0]).is_none());
     }
 
     #[test]
     fn what_a_discipline_refuses_is_no_candidate() {
-        // A largest threshold below the smallest one.
+        // The upper threshold is below the lower one.
         assert!(space("red").at(&[0.9, -0.9, 0.0, 0.0]).is_none());
         assert!(space("red").at(&[0.0, 0.3, 0.0, 0.3]).is_some());
     }

@@ -15,7 +15,7 @@ use crate::quantity::Quantity;
 use crate::search::{Asked, Measure, Outline, Sample};
 use crate::space::Candidate;
 
-/// Why no more can be run.
+/// Why no more runs are possible.
 #[derive(Debug)]
 pub enum TrialError {
     /// The experiment cannot be run.
@@ -26,25 +26,25 @@ pub enum TrialError {
     Stopped,
 }
 
-/// A link with its traffic, on which candidates are run.
+/// Runs candidates on a link with its traffic.
 pub struct Trials<'a> {
-    /// The experiment without a sweep.
+    /// The experiment, without a sweep.
     pub setting: &'a Table,
     /// The goals of the wish.
     pub goals: &'a Goals,
-    /// The seed that the seeds of the repeats are derived from.
+    /// Base seed from which the seeds of repeats are derived.
     pub seed: u64,
     /// Number of parallel runs.
     pub jobs: usize,
     /// Store of finished runs.
     pub store: &'a Store,
-    /// The receiver of progress.
+    /// Receives the progress.
     pub watch: &'a dyn Watch,
-    /// A request to stop.
+    /// Set this to stop.
     pub cancel: &'a AtomicBool,
-    /// The failed runs and their errors.
+    /// Failed runs with their errors.
     pub failed: Vec<String>,
-    /// CPU seconds that the runs took, when they were made.
+    /// CPU time of the runs in seconds, measured when they were run.
     pub cpu_s: f64,
 }
 
@@ -84,7 +84,7 @@ impl Measure for Trials<'_> {
         self.cpu_s += outcome.done.iter().map(|done| done.output.engine.cpu_s).sum::<f64>();
         let found: BTreeMap<(&str, u32), Sample> =
             outcome.done.iter().filter_map(|done| Some((key(&done.labels)?, sample(done, self.goals)))).collect();
-        // A run that failed has no values, which costs more than any that did not.
+        // A failed run has no values, which costs more than any measured value.
         let of = |candidate: &Candidate, repeat: u32| {
             found
                 .get(&(candidate.label.as_str(), repeat))
@@ -103,7 +103,7 @@ fn key(labels: &BTreeMap<String, String>) -> Option<(&str, u32)> {
     Some((labels.get("aqm")?.as_str(), labels.get("repeat")?.parse().ok()?))
 }
 
-/// The metrics of a run over its whole measured time.
+/// The goals' values, over the whole measurement.
 fn sample(done: &Done, goals: &Goals) -> Sample {
     let whole = done.output.windows.first();
     let numbers = whole.map(|window| flatten(&Entry::of(&done.labels, window, done.output.engine))).unwrap_or_default();
@@ -126,7 +126,7 @@ mod tests {
     use crate::space::Space;
     use crate::wish::Wish;
 
-    /// Every repeat is another run, the same for each candidate, and is found in the store the second time.
+    /// Each repeat is a different run, the same for all candidates; the second time, all are found in the store.
     #[test]
     fn candidates_are_run_under_the_repeats_that_are_asked_for() {
         let text = "title = 't'\nduration = '4s'\nwarmup = '10s'\n[topology]\nrate = '2mbit'\ndelays = '20ms'\n[[traffic]]\nkind = 'bulk'\nname = 'bulk'\nclass = 'bulk'\nflows = 2\n";

@@ -1,4 +1,4 @@
-//! Reads a wish: `video, 2 web; p99 < 20ms; web page < 1s; max goodput`.
+//! Parses a wish: `video, 2 web; p99 < 20ms; web page < 1s; max goodput`.
 //!
 //! Parts are separated by commas or semicolons. A part names traffic, sets a bound, or states an aim:
 //!
@@ -21,18 +21,18 @@ pub enum AmountOf {
     Load,
 }
 
-/// A kind of traffic that a wish may name.
+/// A kind of traffic that a wish can name.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Name in a wish, and of the command's option.
+    /// Name in a wish and in the command's option.
     pub name: &'static str,
-    /// The groups of the experiment that it makes.
+    /// Traffic groups that it adds to the experiment.
     pub groups: &'static [&'static str],
-    /// Unit of its amount.
+    /// Unit of an amount.
     pub amount: AmountOf,
-    /// The amount where none is given.
+    /// Default amount.
     pub usual: f64,
-    /// Default aims, if a wish has none: names of quantities.
+    /// Default aims if a wish has none: names of quantities.
     pub aims: &'static [&'static str],
 }
 
@@ -45,7 +45,7 @@ const fn counted(
     Kind { name, groups, amount: AmountOf::Count, usual, aims }
 }
 
-/// Every kind of traffic.
+/// All kinds of traffic.
 pub const KINDS: &[Kind] = &[
     counted("bulk", &["bulk"], 2.0, &["goodput"]),
     counted("upload", &["upload"], 1.0, &["goodput"]),
@@ -83,7 +83,7 @@ pub struct Bound {
     pub kind: Option<&'static Kind>,
     /// The bounded quantity.
     pub quantity: &'static Quantity,
-    /// Whether the value must be below (less) or above (more).
+    /// Whether the value must be below (`Less`) or above (`More`).
     pub side: Better,
     /// The value, in the unit of results.
     pub value: f64,
@@ -111,16 +111,16 @@ pub struct Wish {
     pub aims: Vec<Aim>,
 }
 
-/// An error in a wish, and the correction.
+/// An error in a wish, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WishError {
     /// The problem.
     pub what: String,
-    /// The remedy.
+    /// How to correct it.
     pub right: String,
 }
 
-/// An error.
+/// Shorthand for an error result.
 fn wrong<T>(what: impl Into<String>, right: impl Into<String>) -> Result<T, WishError> {
     Err(WishError { what: what.into(), right: right.into() })
 }
@@ -131,7 +131,7 @@ fn quantities() -> impl Iterator<Item = &'static str> {
 }
 
 impl Wish {
-    /// Reads a wish.
+    /// Parses a wish.
     ///
     /// # Errors
     /// The first part that cannot be parsed, with the known alternatives.
@@ -161,7 +161,7 @@ impl Wish {
     }
 }
 
-/// `2 video`, `web 30%`, `call`.
+/// Parses `2 video`, `web 30%` or `call`.
 fn traffic(part: &str, words: &[&str]) -> Result<Wanted, WishError> {
     let (name, amount) = match words {
         [name] => (*name, None),
@@ -188,7 +188,7 @@ fn traffic(part: &str, words: &[&str]) -> Result<Wanted, WishError> {
     Ok(Wanted { kind, amount })
 }
 
-/// A bound as an example, for an error.
+/// An example of a bound, for an error.
 fn example(name: &str) -> &'static str {
     match Quantity::find(name).map(|quantity| (quantity.unit, quantity.better)) {
         Some((quantity::Unit::Time, _)) => "< 20ms",
@@ -199,7 +199,7 @@ fn example(name: &str) -> &'static str {
     }
 }
 
-/// An aim as an example, for an error.
+/// An example of an aim, for an error.
 fn aimed(name: &str) -> String {
     let way = if Quantity::find(name).is_some_and(|quantity| quantity.better == Better::More) { "max" } else { "min" };
     format!("{way} {name}")
@@ -224,7 +224,7 @@ fn read_amount(kind: &Kind, text: &str) -> Result<f64, WishError> {
     }
 }
 
-/// `p99 < 20ms`, `web page < 1s`.
+/// Parses `p99 < 20ms` or `web page < 1s`.
 fn bound(part: &str) -> Result<Bound, WishError> {
     let place = part.find(['<', '>', '≤', '≥']).unwrap_or(0);
     let (left, rest) = part.split_at(place);
@@ -248,7 +248,7 @@ fn bound(part: &str) -> Result<Bound, WishError> {
     Ok(Bound { kind, quantity, side, value })
 }
 
-/// `min delay`, `2 max bulk goodput`, `2 * max goodput`.
+/// Parses `min delay`, `2 max bulk goodput` or `2 * max goodput`.
 fn aim(part: &str, words: &[&str]) -> Result<Aim, WishError> {
     let place = words.iter().position(|word| ["min", "max"].contains(word)).unwrap_or(0);
     let weight = match &words[..place] {
@@ -279,14 +279,14 @@ fn aim(part: &str, words: &[&str]) -> Result<Aim, WishError> {
     Ok(Aim { kind, quantity, weight })
 }
 
-/// The traffic, if one is named, and the quantity of a bound or an aim.
+/// Parses the subject of a bound or aim: a kind of traffic, if one is named, and a quantity.
 fn subject(part: &str, text: &str) -> Result<(Option<&'static Kind>, &'static Quantity), WishError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (kind, names) = match words.split_first() {
         Some((first, rest)) if Kind::find(first).is_some() => (Kind::find(first), rest),
         _ => (None, &words[..]),
     };
-    // `delay p99` is p99, `page p90` is page-p90.
+    // Synonyms: `delay p99` for p99, `page p90` for page-p90.
     let name = match names {
         ["delay", which @ ("p50" | "p90" | "p99")] | [which @ ("p50" | "p90" | "p99"), "delay"] => (*which).to_owned(),
         _ => names.join("-"),
@@ -355,7 +355,7 @@ mod tests {
         }
     }
 
-    /// Whatever makes a kind of traffic good is a quantity that this traffic has.
+    /// The default aims of a kind of traffic are quantities that it has.
     #[test]
     fn every_kind_has_aims() {
         for kind in KINDS {
