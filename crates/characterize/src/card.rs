@@ -1,4 +1,4 @@
-//! The report card from the directories of finished experiments.
+//! Builds the report card from the directories of finished experiments.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,14 +18,14 @@ use crate::sections::{self, ELSEWHERE, SECTIONS, Source};
 /// The finished experiments of a card.
 #[derive(Debug)]
 pub struct Finished {
-    /// Results and runs by the name of the experiment.
+    /// Results and runs by name of the experiment.
     experiments: BTreeMap<String, (Results, Runs)>,
-    /// Nanoseconds per packet of each discipline, by label; disciplines that were not measured are missing.
+    /// Nanoseconds per packet of each discipline, by label; empty entries were not measured.
     costs: BTreeMap<String, f64>,
 }
 
 impl Finished {
-    /// Reads the experiments of these names from their directories below `dir`.
+    /// Reads the experiments with these names from their directories below `dir`.
     ///
     /// # Errors
     /// When one is missing or cannot be read.
@@ -38,7 +38,7 @@ impl Finished {
     }
 }
 
-/// The card of these disciplines; the first `subjects` are under study.
+/// The card of these disciplines, of which the first `subjects` are under study.
 #[must_use]
 pub fn card(contestants: &[Contestant], subjects: usize, finished: &Finished) -> Card {
     let disciplines: Vec<String> = contestants.iter().map(|c| c.label().to_owned()).collect();
@@ -77,7 +77,7 @@ fn facts(finished: &Finished) -> Vec<(String, String)> {
     .into()
 }
 
-/// Judges a section for each discipline.
+/// Judges all disciplines in a section.
 fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usize, finished: &Finished) -> Section {
     let rules: Vec<Rule> = section
         .rules
@@ -111,19 +111,19 @@ fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usi
     }
 }
 
-/// The numbers of a discipline in a section: for each repeat one for each rule, in their order.
+/// The numbers of a discipline in a section: for each repeat, one per rule.
 type Numbers = Vec<Vec<Option<f64>>>;
 
-/// The mean of the number of rule `i` over the repeats, and whether it is certainly within the bound or outside of it. Of a single repeat the number itself
-/// decides; where only one of several repeats has a number, nothing does.
+/// The mean of rule `i`'s number over the repeats, and whether it is significantly inside or outside the bound. A
+/// single repeat decides by its number; if only one of several repeats has a number, the result is undecided.
 fn cell(bound: rule::Bound, i: usize, numbers: &Numbers, fifo: &Numbers) -> Cell {
     let number = |of: &Numbers, repeat: usize| of.get(repeat)?.get(i).copied().flatten().filter(|x| x.is_finite());
     let pairs = || (0..numbers.len()).filter_map(|repeat| Some((number(numbers, repeat)?, number(fifo, repeat))));
     let value = Stat::of(&pairs().map(|(own, _)| own).collect::<Vec<_>>());
-    // Drop-tail had the same seeds: the spread of the differences counts, seed by seed.
+    // Drop-tail was run with the same seeds: the spread of the paired differences counts.
     let margin = Stat::of(&pairs().filter_map(|(own, of_fifo)| bound.margin(own, of_fifo)).collect::<Vec<_>>());
     let is_certain = |distance: &Stat| match distance.half_width() {
-        // Without any spread the bound itself is within it.
+        // Without any spread the interval is a single point.
         Some(half) => half == 0.0 || distance.mean.abs() > half,
         None => numbers.len() == 1,
     };
@@ -134,7 +134,7 @@ fn cell(bound: rule::Bound, i: usize, numbers: &Numbers, fifo: &Numbers) -> Cell
     }
 }
 
-/// A discipline's row, from its numbers and those of drop-tail.
+/// Builds a discipline's row from its numbers and those of drop-tail.
 fn row(section: &sections::Section, numbers: &Numbers, fifo: &Numbers, missing: &str) -> Row {
     let cells: Vec<Cell> =
         section.rules.iter().enumerate().map(|(i, rule)| cell(rule.bound, i, numbers, fifo)).collect();
@@ -191,12 +191,12 @@ fn of_parameters(
         row(section, &numbers, &Numbers::default(), "nothing could be measured")
     };
     let rows = contestants.iter().map(of).collect();
-    // Parameters of several disciplines cannot share an axis.
+    // Disciplines with different parameters cannot share an axis.
     let only = contestants.first().filter(|_| subjects == 1 && matches!(section.picture, Drawing::Parameters));
     (rows, only.and_then(|contestant| knobs(contestant, finished)))
 }
 
-/// A picture of the delay with each parameter halved and doubled.
+/// A plot of the delay with each parameter halved and doubled.
 fn knobs(contestant: &Contestant, finished: &Finished) -> Option<Picture> {
     let (results, runs) = finished.experiments.get(&parameters::name_of(contestant))?;
     let changes = parameters::delays(contestant, &Evidence::new(results, runs.data()));
@@ -247,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// The numbers of one rule in some repeats.
+    /// The numbers of one rule, one per repeat.
     fn numbers(each: &[f64]) -> Numbers {
         each.iter().map(|value| vec![Some(*value)]).collect()
     }

@@ -14,17 +14,17 @@ pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
 #[derive(Clone, Debug)]
 pub struct Contestant {
     label: String,
-    /// As an entry in the sweep of an experiment, with `name` and `label`.
+    /// Entry in the sweep of an experiment, with `name` and `label`.
     entry: Table,
-    /// The discipline of the catalogue; `None` for a discipline that is defined elsewhere, such as in Python.
+    /// The discipline in the catalogue; `None` for one that is defined elsewhere, such as in Python.
     spec: Option<Spec>,
 }
 
 impl Contestant {
-    /// A discipline of the catalogue with these parameters, under the name `label`.
+    /// A discipline of the catalogue with these parameters and this label.
     ///
     /// # Errors
-    /// When a parameter is wrong, or one is missing.
+    /// When a parameter is invalid or missing.
     pub fn new(label: &str, name: &str, parameters: &Table) -> Result<Contestant, ParamError> {
         let json = serde_json::to_value(parameters).unwrap_or_default();
         let spec = Spec::read(name, json).map_err(|e| ParamError::new(name, "", e.to_string()))?;
@@ -38,12 +38,12 @@ impl Contestant {
     /// A discipline of the catalogue with its defaults.
     ///
     /// # Errors
-    /// When it needs parameters.
+    /// When it has parameters without defaults.
     pub fn named(name: &str) -> Result<Contestant, ParamError> {
         Contestant::new(name, name, &Table::new())
     }
 
-    /// A user-defined discipline, by its entry in the sweep of an experiment, with the key `label`.
+    /// A user-defined discipline: `entry` is its entry in the sweep of an experiment, with the key `label`.
     #[must_use]
     pub fn custom(entry: Table) -> Contestant {
         let label = entry.get("label").and_then(Value::as_str).unwrap_or("custom").to_owned();
@@ -62,8 +62,8 @@ impl Contestant {
         self.spec.as_ref()
     }
 
-    /// As an entry in the sweep of an experiment with queues of `limit`. Marks if it can; its own parameters take
-    /// precedence.
+    /// The entry in the sweep of an experiment with queues of `limit`. The discipline marks if it can; its own
+    /// parameters take precedence.
     #[must_use]
     pub fn entry(&self, limit: &Value) -> Table {
         let mut entry = self.entry.clone();
@@ -83,7 +83,7 @@ impl Contestant {
 /// The disciplines of a card: those under study, each once, then the references.
 ///
 /// # Errors
-/// Never, as the references need no parameters.
+/// Never: the references need no parameters.
 pub fn with_references(mut subjects: Vec<Contestant>) -> Result<Vec<Contestant>, ParamError> {
     for name in REFERENCES {
         if !subjects.iter().any(|c| c.label == name) {

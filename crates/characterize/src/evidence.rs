@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_results::{Entry, Results, RunData, flatten};
 
-/// The labels and the window of a number.
+/// Where to read a number: labels and window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     /// Selected labels, by axis.
@@ -13,10 +13,10 @@ pub(crate) struct Place<'a> {
     pub(crate) window: &'a str,
 }
 
-/// The only combination of an experiment, over the whole measured time.
+/// The only combination of an experiment, over the whole measurement.
 pub(crate) const ALL: Place<'static> = Place { labels: &[], window: "all" };
 
-/// A combination, over the whole measured time.
+/// A combination, over the whole measurement.
 pub(crate) const fn at<'a>(labels: &'a [(&'a str, &'a str)]) -> Place<'a> {
     Place { labels, ..ALL }
 }
@@ -26,7 +26,7 @@ pub(crate) const fn during(window: &str) -> Place<'_> {
     Place { labels: &[], window }
 }
 
-/// The numbers of an experiment.
+/// The metrics of an experiment.
 pub(crate) struct Evidence<'a> {
     numbers: Vec<(&'a Entry, BTreeMap<String, f64>)>,
     data: Vec<RunData<'a>>,
@@ -37,7 +37,7 @@ impl<'a> Evidence<'a> {
         Evidence { numbers: results.runs.iter().map(|entry| (entry, flatten(entry))).collect(), data }
     }
 
-    /// The numbers of each repeat alone; the repeats of different disciplines have the same seeds.
+    /// The metrics of each repeat separately; the same repeat of different disciplines has the same seed.
     pub(crate) fn repeats(&self) -> Vec<Evidence<'a>> {
         let names: BTreeSet<&str> = self.numbers.iter().filter_map(|(entry, _)| repeat(&entry.labels)).collect();
         let of = |name: &str| Evidence {
@@ -47,7 +47,7 @@ impl<'a> Evidence<'a> {
         names.into_iter().map(of).collect()
     }
 
-    /// The mean of a number over the repeats of a discipline; `None` if no run has it.
+    /// Mean of a metric over the repeats of a discipline; `None` if no run has it.
     pub(crate) fn mean(&self, aqm: &str, place: Place<'_>, path: &str) -> Option<f64> {
         let here = |entry: &Entry| {
             let has = |key: &str, label: &str| entry.labels.get(key).is_some_and(|found| found == label);
@@ -68,7 +68,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The number of a run among those that differ only in their seed.
+/// The repeat of a run.
 fn repeat(labels: &BTreeMap<String, String>) -> Option<&str> {
     labels.get("repeat").map(String::as_str)
 }

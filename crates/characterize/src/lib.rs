@@ -13,7 +13,7 @@
 //! | `parameters` | each parameter of a discipline halved and doubled |
 //! | [`card`] | the report card from the directories of finished experiments |
 //!
-//! The experiments are in `experiments/rfc7928/*.toml`; a card runs them with its own disciplines in place of those in
+//! The experiments are in `experiments/rfc7928/*.toml`; a card runs them with its own disciplines instead of those in
 //! the files. The RFC defines no bounds: the rules are this crate's, and each card states them.
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The sensitivity to parameters: each parameter of a discipline halved and doubled (RFC 7928 sections 8.3 and 12).
+//! Sensitivity to parameters: each parameter of a discipline is halved and doubled (RFC 7928 sections 8.3 and 12).
 
 use aqmkit_aqm::registry::{Link, Spec};
 use toml::{Table, Value};
@@ -7,16 +7,16 @@ use crate::contestant::{Contestant, RATE};
 use crate::evidence::{ALL, Evidence};
 use crate::planned::{Planned, limit};
 
-/// The experiment that is repeated with each change.
+/// Name of the experiment that is repeated with each change.
 pub(crate) const BASE: &str = "parameters";
-/// The prefix of the directories of these experiments.
+/// Prefix of the directories of these experiments.
 pub(crate) const NAME: &str = "parameters-";
-/// The label of the discipline with its defaults.
+/// Label of the discipline with its defaults.
 const DEFAULT: &str = "default";
-/// The factors applied to a parameter, with their names.
+/// Factors applied to a parameter, with their names.
 const FACTORS: [(f64, &str); 2] = [(0.5, "halved"), (2.0, "doubled")];
-/// Parameters that are not varied: the limit of the queue, which RFC 7928 treats separately (section 3.2), and the
-/// sizes of hash tables.
+/// Parameters that are not varied: the queue limit, which RFC 7928 treats separately (section 3.2), and sizes of hash
+/// tables.
 const NO_KNOBS: [&str; 5] = ["limit", "flows", "buckets", "divisor", "hash_seed"];
 
 /// The directory of a discipline's experiment.
@@ -68,7 +68,7 @@ fn scaled(value: &Value, factor: f64) -> Option<Value> {
     }
 }
 
-/// The experiment with each change of a discipline's parameters; `None` if it has none to vary.
+/// The experiment with all changes of a discipline's parameters; `None` if it has no parameters to vary.
 pub(crate) fn experiment(contestant: &Contestant, base: &Table, number: &'static str) -> Option<Planned> {
     let limit = limit(base);
     let mut entries = vec![labelled(contestant.entry(&limit), DEFAULT)];
@@ -99,8 +99,7 @@ fn labelled(mut entry: Table, label: &str) -> Table {
 pub(crate) struct Change {
     /// Name of the changed parameter.
     pub(crate) parameter: String,
-    /// The quantity with the parameter halved and doubled, divided by that with the default; `None` if it could not be
-    /// run.
+    /// The metric with the parameter halved and doubled, divided by that with the default; `None` if it was not run.
     pub(crate) ratios: [Option<f64>; 2],
 }
 

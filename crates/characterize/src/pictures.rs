@@ -1,21 +1,21 @@
-//! The pictures of sections.
+//! Plots of the sections.
 
 use aqmkit_results::card::{Cloud, Line, Lines, Picture};
 
 use crate::evidence::{Evidence, Place};
 use crate::quantities::{Quantity, ROUND_TRIPS, rtt_advantage};
 
-/// The kind of picture of a section.
+/// What a section plots.
 pub(crate) enum Drawing {
-    /// Goodput against the delay at a link, second by second: an ellipse for each label of an axis.
+    /// Goodput against the delay at a link, second by second: one ellipse per label of an axis.
     Plane { link: &'static str, axis: Option<(&'static str, &'static [&'static str])> },
-    /// A quantity over the labels of an axis.
+    /// A metric over the labels of an axis.
     Over { axis: &'static str, x: &'static str, y: &'static str, logarithmic: bool, of: &'static str },
-    /// Several quantities side by side.
+    /// Several metrics side by side.
     Values { y: &'static str, logarithmic: bool, of: &'static [(&'static str, Quantity)] },
     /// A column of the time series of the first repeat.
     Time { column: &'static str, y: &'static str, labels: &'static [(&'static str, &'static str)] },
-    /// The ratio of the second flow's goodput to the first's, over its round-trip time.
+    /// The second flow's goodput divided by the first's, over the second flow's RTT.
     RoundTrips,
     /// The delay with each parameter halved and doubled.
     Parameters,
@@ -26,7 +26,7 @@ pub(crate) enum Drawing {
 }
 
 impl Drawing {
-    /// The picture of an experiment; `None` if the picture is not made from its results.
+    /// Draws the plot from an experiment; `None` if the plot is not made from its results.
     pub(crate) fn picture(
         &self,
         evidence: &Evidence<'_>,
@@ -110,7 +110,7 @@ fn clouds(
     };
     let mut all = Vec::new();
     for labels in &combinations {
-        // The name distinguishes combinations.
+        // Combinations are distinguished by their names.
         let name =
             labels.first().filter(|_| combinations.len() > 1).map_or(String::new(), |(_, label)| (*label).to_owned());
         for (discipline, aqm) in disciplines.iter().enumerate() {

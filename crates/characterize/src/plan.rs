@@ -1,4 +1,4 @@
-//! The experiments of a card, with its disciplines in them.
+//! The experiments of a card with its disciplines.
 
 use aqmkit_experiment::{Problem, find};
 use toml::{Table, Value};
@@ -11,7 +11,7 @@ use crate::sections::{SECTIONS, Source};
 
 /// The study that the experiments belong to.
 const STUDY: &str = "rfc7928";
-/// Repeats of a quick card: with fewer, the spread is too uncertain for a verdict.
+/// Repeats of a quick card: with fewer, the spread is too uncertain for verdicts.
 const QUICK_REPEATS: i64 = 5;
 
 /// The experiments of a card with these disciplines, in the order of its sections.
@@ -49,7 +49,7 @@ fn read(id: &str, text: &str) -> Result<Table, Problem> {
     Ok(file)
 }
 
-/// The experiment with these disciplines in place of those in its sweep.
+/// Replaces the disciplines in the experiment's sweep by these.
 fn with_disciplines(file: &Table, contestants: &[Contestant]) -> Table {
     let limit = limit(file);
     let list = contestants.iter().map(|c| Value::Table(c.entry(&limit))).collect();

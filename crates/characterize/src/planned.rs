@@ -6,9 +6,9 @@ use toml::{Table, Value};
 /// An experiment of a card.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// Name within the study, and directory of its results below that of the card.
+    /// Name within the study, and name of its directory below that of the card.
     pub name: String,
-    /// The number of its section; of several sections, the first.
+    /// Number of its section; the first one if several sections use it.
     pub number: &'static str,
     /// Experiment id, such as `rfc7928/mix`.
     pub id: String,
@@ -20,7 +20,7 @@ impl Planned {
     /// Parses the experiment.
     ///
     /// # Errors
-    /// When a discipline cannot be run on the link of the experiment.
+    /// When the experiment rejects a discipline.
     pub fn experiment(&self, overrides: &Overrides) -> Result<Experiment, Problem> {
         Experiment::parse(&format!("experiments/{}.toml", self.id), &self.text, overrides)
     }
@@ -29,6 +29,6 @@ impl Planned {
 /// The queue limit of an experiment: that of the first discipline in its sweep.
 pub(crate) fn limit(file: &Table) -> Value {
     let first = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array()?.first()?.get("limit"));
-    // In packets; disciplines that count bytes accept this too.
+    // In packets; disciplines that count bytes accept this, too.
     first.map_or(Value::String("1000p".to_owned()), |limit| Value::String(format!("{limit}p")))
 }

@@ -1,8 +1,8 @@
-//! Numbers of a discipline, computed from the measured values: those that several sections or pictures need.
+//! Metrics of a discipline that several sections or plots use.
 
 use crate::evidence::{ALL, Evidence, Place, at};
 
-/// Computes a number of a discipline from the runs.
+/// Computes a metric of a discipline from the runs.
 pub(crate) type Quantity = fn(&Evidence<'_>, &str) -> Option<f64>;
 
 pub(crate) fn used(e: &Evidence<'_>, aqm: &str, link: &str, place: Place<'_>) -> Option<f64> {
@@ -13,13 +13,13 @@ pub(crate) fn delay(e: &Evidence<'_>, aqm: &str, place: Place<'_>) -> Option<f64
     e.mean(aqm, place, "links.bottleneck.queue_delay_ms.mean")
 }
 
-/// A ratio or its inverse, whichever is larger.
+/// The ratio of two numbers or its inverse, whichever is larger.
 pub(crate) fn apart(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     let ratio = one.zip(other).filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| one / other)?;
     Some(ratio.max(1.0 / ratio))
 }
 
-/// The largest and the smallest of several numbers; `None` if one is missing.
+/// Largest and smallest of several numbers; `None` if one is missing.
 pub(crate) fn extremes(values: impl IntoIterator<Item = Option<f64>>) -> Option<(f64, f64)> {
     let all: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
     let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -42,9 +42,9 @@ pub(crate) fn needs_drops(e: &Evidence<'_>, aqm: &str) -> Option<&'static str> {
         .then_some("it drops no datagrams of either size: they have queues of their own")
 }
 
-/// The phases of varying congestion.
+/// Names of the windows with varying congestion.
 pub(crate) const PHASES: [&str; 5] = ["mild", "medium", "heavy", "medium-again", "mild-again"];
-/// The round-trip times of the second flow, with their labels, in milliseconds.
+/// RTTs of the second flow: label, and milliseconds.
 pub(crate) const ROUND_TRIPS: [(&str, f64); 7] = [
     ("5ms", 5.0),
     ("15ms", 15.0),
@@ -54,10 +54,10 @@ pub(crate) const ROUND_TRIPS: [(&str, f64); 7] = [
     ("400ms", 400.0),
     ("560ms", 560.0),
 ];
-/// The round-trip time of the first flow, in milliseconds.
+/// RTT of the first flow in milliseconds.
 const FIRST_RTT: f64 = 100.0;
 
-/// The ratio of the second flow's goodput to the first's.
+/// The second flow's goodput divided by the first's.
 pub(crate) fn rtt_advantage(e: &Evidence<'_>, aqm: &str, rtt: &str) -> Option<f64> {
     let labels = [("rtt", rtt)];
     let place = Place { labels: &labels, window: "all" };
@@ -82,7 +82,7 @@ pub(crate) fn rtt_use(e: &Evidence<'_>, aqm: &str) -> Option<f64> {
     extremes(ROUND_TRIPS.map(of)).map(|(_, least)| least)
 }
 
-/// The goodput of a class that competes with unresponsive datagrams, in Mbit/s.
+/// Goodput in Mbit/s of a class that competes with unresponsive datagrams.
 pub(crate) fn mbps(e: &Evidence<'_>, aqm: &str, mix: &str, class: &str) -> Option<f64> {
     let labels = [("mix", mix)];
     let place = Place { labels: &labels, window: "all" };

@@ -1,13 +1,13 @@
-//! The rules that a section judges by: a quantity and its bound.
+//! Rules for verdicts: a metric and its bound.
 
 use crate::quantities::Quantity;
 
 /// The bound of a rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
-    /// At least this.
+    /// At least this value.
     AtLeast(f64),
-    /// At most this.
+    /// At most this value.
     AtMost(f64),
     /// At most this multiple of drop-tail's value.
     OfFifo(f64),
@@ -29,8 +29,8 @@ impl Bound {
         }
     }
 
-    /// The distance of a value from the bound, negative if it violates it; `None` if the bound needs drop-tail's value
-    /// and there is none.
+    /// The distance of a value from the bound, negative if it violates the bound; `None` if the bound depends on
+    /// drop-tail's value and there is none.
     pub(crate) fn margin(self, value: f64, fifo: Option<f64>) -> Option<f64> {
         match self {
             Bound::AtLeast(least) => Some(value - least),
@@ -41,7 +41,7 @@ impl Bound {
     }
 }
 
-/// A rule: a quantity and its bound.
+/// A metric and its bound.
 pub(crate) struct Rule {
     /// The quantity in words.
     pub(crate) words: &'static str,

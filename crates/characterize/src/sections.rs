@@ -1,4 +1,4 @@
-//! The list of sections of a card: for each its question, experiment, rules and picture.
+//! The list of sections of a card, each with question, experiment, rules and plot.
 
 use crate::evidence::{ALL, Evidence, at, during};
 use crate::pictures::Drawing;
@@ -7,12 +7,12 @@ use crate::quantities::{
 };
 use crate::rule::{Bound, Rule, rule};
 
-/// The source of a section's values.
+/// Where a section's values come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// An experiment of the study, by its name.
+    /// An experiment of the study with this name.
     Experiment(&'static str),
-    /// An experiment of each discipline, with its parameters halved and doubled.
+    /// An experiment per discipline, with its parameters halved and doubled.
     Parameters,
     /// The benchmark of the disciplines.
     Cost,
@@ -24,13 +24,13 @@ pub struct Section {
     pub number: &'static str,
     /// Section title.
     pub title: &'static str,
-    /// The question it answers.
+    /// The question that it answers.
     pub asks: &'static str,
     /// The source of its values.
     pub source: Source,
     pub(crate) rules: &'static [Rule],
     pub(crate) picture: Drawing,
-    /// The reason why it does not apply to a discipline, if it does not.
+    /// Returns the reason why it does not apply to a discipline, if there is one.
     pub(crate) not_for: fn(&Evidence<'_>, &str) -> Option<&'static str>,
 }
 
@@ -40,16 +40,16 @@ impl std::fmt::Debug for Section {
     }
 }
 
-/// The least utilisation, in percent, of one `NewReno` transfer over a queue without buffer: the mean of a sawtooth
-/// between half of the capacity and all of it.
+/// Minimum utilisation, in percent, of a single `NewReno` transfer without any buffer: the mean of a sawtooth between
+/// half and full capacity.
 const OF_NEWRENO: f64 = 75.0;
-/// For CUBIC, whose sawtooth starts at 0.7 of the capacity.
+/// The same for CUBIC, whose sawtooth starts at 0.7 of the capacity.
 const OF_CUBIC: f64 = 85.0;
-/// The utilisation, in percent, that many transfers reach if the queue is not too short.
+/// Utilisation, in percent, that many transfers reach unless the queue is too short.
 const OF_MANY: f64 = 90.0;
-/// The mean opinion score that a call should reach: "satisfied" or better (ITU-T G.107, annex B, R of 80).
+/// Mean opinion score that a call should reach: "satisfied" or better (ITU-T G.107, annex B, R of 80).
 const SATISFIED: f64 = 4.0;
-/// The transmission time of a packet of 84 bytes, with preamble and gap, at 10 Gbit/s, in nanoseconds.
+/// Transmission time of an 84-byte packet (including preamble and gap) at 10 Gbit/s, in nanoseconds.
 const SMALLEST_AT_TEN_GIGABIT: f64 = 67.2;
 
 /// The rules of the sections on levels of congestion.
@@ -63,7 +63,7 @@ macro_rules! congestion {
     };
 }
 
-/// Every section, in the order of the RFC.
+/// All sections, in the order of the RFC.
 pub const SECTIONS: &[Section] = &[
     Section {
         number: "4.4",

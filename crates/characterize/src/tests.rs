@@ -22,8 +22,8 @@ fn sections_are_in_the_order_of_the_rfc_and_have_rules() {
     }
 }
 
-/// Each experiment can be read with the disciplines of a card, at both scales, and all disciplines have its buffer and
-/// mark if they can.
+/// Each experiment accepts the disciplines of a card at both scales; all disciplines get its queue limit, and mark if
+/// they can.
 #[test]
 fn the_disciplines_of_a_card_take_the_place_of_those_of_the_files() {
     let subjects = vec![Contestant::named("red").unwrap(), Contestant::named("dualpi2").unwrap()];
