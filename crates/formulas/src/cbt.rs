@@ -1,8 +1,7 @@
 //! Class-based thresholds: Parris 2001, chapters IV and VI.
 //!
-//! Thresholds and the bandwidths that follow from them are those of the discipline. Borrowing and the
-//! resulting latency are predictions of the dissertation that the discipline does not compute, so they are
-//! implemented only here.
+//! Thresholds and the resulting bandwidths are computed by the discipline's functions. Borrowing and the resulting
+//! latency are predictions of the dissertation that the discipline does not compute; they are implemented here.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +38,7 @@ fn bps(r: BitRate) -> f64 {
     r.as_bps() as f64
 }
 
-/// The bits of a number of packets of this size.
+/// Size in bits of a number of packets.
 fn bits(packets: f64, packet: Bytes) -> f64 {
     packets * packet.as_f64() * 8.0
 }
@@ -65,7 +64,7 @@ fn sum(allocations: &PerClass<BitRate>) -> f64 {
 }
 
 formula! {
-    /// The threshold that holds a class to its bandwidth at this latency: `Th = B L / P`.
+    /// The threshold that limits a class to its bandwidth at this latency: `Th = B L / P`.
     "cbt-threshold", "Parris 2001, eqs 4.1, 4.9, 4.25, B.5",
     Threshold { bandwidth: BitRate, packet: Bytes, latency: Duration },
     |a| count(discipline::threshold(a.bandwidth, a.latency, a.packet))
@@ -143,7 +142,7 @@ formula! {
 }
 
 formula! {
-    /// A class's share of the link from the bytes that it keeps queued, among those that are not idle.
+    /// A class's share of the link, computed from the queued bytes of all classes that are not idle.
     "cbt-occupancy-share", "Parris 2001, eq 4.10 and section IV 5.2",
     OccupancyShare { occupancies: PerClass<Bytes>, class: String, idle: Vec<String> = Vec::new() },
     |a| {
@@ -163,7 +162,7 @@ formula! {
     }
 }
 
-/// The state of a reallocation: bandwidths and loads by class.
+/// State of a reallocation: bandwidths and loads by class.
 struct Sharing<'a> {
     allocated: &'a PerClass<BitRate>,
     loads: PerClass<f64>,
@@ -191,7 +190,7 @@ impl<'a> Sharing<'a> {
         self.now.keys().map(|c| self.excess(c)).sum()
     }
 
-    /// Equation 4.15: the class's share of the excess; 0 if its load is met.
+    /// Equation 4.15: the class's share of the excess; 0 if its load is satisfied.
     fn part(&self, class: &str) -> f64 {
         let wanting = |c: &str| self.now.get(c) < self.loads.get(c);
         let all: f64 = self.allocated.iter().filter(|(c, _)| wanting(c)).map(|(_, b)| bps(*b)).sum();
@@ -200,7 +199,7 @@ impl<'a> Sharing<'a> {
     }
 
     /// One iteration of equation 4.17: classes allocated more than their load give up the surplus, and the others share
-    /// it in proportion to their allocations. As in Table 4.7, a class that this lifts above its load gives up its
+    /// it in proportion to their allocations. As in Table 4.7, a class that thereby exceeds its load gives up the
     /// surplus in the *next* iteration; the `min()` printed in the equation would lose it.
     fn step(&mut self) {
         let shared = self.total_excess();
@@ -208,7 +207,7 @@ impl<'a> Sharing<'a> {
         self.now = next.collect();
     }
 
-    /// `iteration` steps, or, without it, as many as there are classes: then nothing moves any more (4.18).
+    /// Performs `iteration` steps, or by default as many as there are classes: after that nothing changes (4.18).
     fn after(mut self, iteration: Option<usize>) -> Self {
         for _ in 0..iteration.unwrap_or(self.now.len()).min(10_000) {
             self.step();
@@ -245,7 +244,7 @@ formula! {
 }
 
 formula! {
-    /// The bandwidth of a class after what others leave is shared out, `B'`.
+    /// The bandwidth of a class after the excess of others has been redistributed, `B'`.
     "cbt-reallocation", "Parris 2001, eqs 4.13, 4.16 to 4.18",
     Reallocation {
         allocations: PerClass<BitRate>, loads: PerClass<BitRate>, class: String, iteration: Option<usize> = None,
@@ -267,7 +266,7 @@ formula! {
 }
 
 formula! {
-    /// The time that a class's unused queue would take: `(Th - q_avg) P / C`.
+    /// The transmission time of the unused part of a class's threshold: `(Th - q_avg) P / C`.
     "cbt-unused", "Parris 2001, eqs 4.22, 4.23",
     Unused { threshold: f64, average: f64, packet: Bytes, capacity: BitRate },
     |a| time(bits(a.threshold - a.average, a.packet) / bps(a.capacity))
@@ -296,7 +295,8 @@ formula! {
 }
 
 formula! {
-    /// By how many powers of `1 - w` an old sample counts less in the average of a class that is sampled more often.
+    /// How much less an old sample counts in the average of a class that is sampled more often: the exponent of `1 -
+    /// w`.
     "sampling-disparity", "Parris 2001, section VI 5.1.1",
     SamplingDisparity { fast: f64, slow: f64, time: Duration },
     |a| count((a.fast - a.slow) * a.time.as_secs_f64())

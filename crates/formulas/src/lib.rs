@@ -151,17 +151,17 @@ use serde::de::DeserializeOwned;
 
 use crate::unit::{Dimension, Quantity};
 
-/// An equation with its arguments filled in.
+/// An equation with its arguments.
 trait Formula: Sized {
     const NAME: &'static str;
     /// Paper and equation number.
     const SOURCE: &'static str;
     /// One-line description.
     const ABOUT: &'static str;
-    /// The names of its arguments.
+    /// Names of its arguments.
     const ARGS: &'static [&'static str];
 
-    /// Takes its arguments out of a table.
+    /// Deserializes the arguments from a table.
     fn fill(args: &mut toml::Table) -> Result<Self, String>;
 
     /// Evaluates the formula.
@@ -177,7 +177,7 @@ pub struct Entry {
     pub source: &'static str,
     /// One-line description.
     pub about: &'static str,
-    /// The names of its arguments.
+    /// Names of its arguments.
     pub args: &'static [&'static str],
     run: fn(toml::Table) -> Result<Quantity, String>,
 }
@@ -194,7 +194,7 @@ fn run<F: Formula>(mut args: toml::Table) -> Result<Quantity, String> {
     if q.value.is_finite() { Ok(q) } else { Err("these arguments give a division by zero".to_owned()) }
 }
 
-/// Refuses a table with other arguments than these.
+/// Rejects a table with other arguments than these.
 fn known(args: &toml::Table, names: &[&str]) -> Result<(), String> {
     let unknown = args.keys().find(|key| !names.contains(&key.as_str()));
     unknown.map_or(Ok(()), |key| Err(format!("unknown field `{key}`; the arguments are {}", names.join(", "))))
@@ -205,7 +205,7 @@ fn required<T: DeserializeOwned>(args: &mut toml::Table, name: &str) -> Result<T
     optional(args, name)?.ok_or_else(|| format!("missing field `{name}`"))
 }
 
-/// An argument that may be left out.
+/// Reads an optional argument.
 fn optional<T: DeserializeOwned>(args: &mut toml::Table, name: &str) -> Result<Option<T>, String> {
     let read = |given: toml::Value| given.try_into().map_err(|e: toml::de::Error| format!("{name}: {}", e.message()));
     args.remove(name).map(read).transpose()
@@ -219,7 +219,7 @@ pub enum Error {
     Unknown {
         /// The unknown name.
         name: String,
-        /// A name close to it.
+        /// The unknown name.
         near: Option<String>,
     },
     /// Invalid arguments.
@@ -251,7 +251,7 @@ pub fn find(name: &str) -> Option<Entry> {
 /// The value of the formula `name` for these arguments.
 ///
 /// # Errors
-/// When no formula has this name, or its arguments are missing, unknown or of the wrong kind.
+/// When no formula has this name, or arguments are missing, unknown or of the wrong type.
 pub fn evaluate(name: &str, args: &toml::Table) -> Result<Quantity, Error> {
     let Some(entry) = find(name) else {
         let near = aqmkit_base::near::closest(name, all().iter().map(|e| e.name)).map(str::to_owned);
@@ -260,7 +260,7 @@ pub fn evaluate(name: &str, args: &toml::Table) -> Result<Quantity, Error> {
     (entry.run)(args.clone()).map_err(|what| Error::Args { name: entry.name, what })
 }
 
-/// Declares a formula: its words, name, source, arguments and value. An argument with a value behind it may be left out.
+/// Declares a formula: description, name, source, arguments and value. An argument with a default is optional.
 macro_rules! formula {
     (@take $args:ident $field:ident) => { crate::required($args, stringify!($field))? };
     (@take $args:ident $field:ident $default:expr) => {
@@ -278,7 +278,7 @@ macro_rules! formula {
             const ABOUT: &'static str = concat!($($doc),+);
             const ARGS: &'static [&'static str] = &[$(stringify!($field)),*];
 
-            // Field by field: a deserialiser of its own for each formula would be a fiftieth of the whole program.
+            // Field by field: a separate deserializer for each formula would be a fiftieth of the whole program.
             fn fill(args: &mut toml::Table) -> Result<Self, String> {
                 Ok($type { $($field: formula!(@take args $field $($default)?)),* })
             }
@@ -292,7 +292,7 @@ macro_rules! formula {
 }
 use formula;
 
-/// The formulas of a file.
+/// The list of a file's formulas.
 macro_rules! table {
     ($($type:ident),* $(,)?) => {
         pub(super) const ALL: &[crate::Entry] = &[$(crate::Entry::of::<$type>()),*];
@@ -324,7 +324,7 @@ fn share(x: f64) -> Result<Quantity, String> {
     Ok(Quantity { value: x, dimension: Dimension::Share })
 }
 
-/// Refuses a probability outside (0, 1].
+/// Rejects a probability outside (0, 1].
 fn probability(name: &str, p: f64) -> Result<f64, String> {
     if p > 0.0 && p <= 1.0 { Ok(p) } else { Err(format!("{name} = {p} must be above 0 and at most 1")) }
 }

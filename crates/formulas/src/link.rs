@@ -41,21 +41,21 @@ formula! {
 }
 
 formula! {
-    /// Packets of this size that a link carries per second.
+    /// The number of packets of this size that a link carries per second.
     "packets-per-second", "arithmetic",
     PacketsPerSecond { rate: BitRate, packet: Bytes },
     |a| per_second(a.rate.bytes_per_sec() / a.packet.as_f64())
 }
 
 formula! {
-    /// The load of this many packets of this size per second.
+    /// The load of a number of packets of this size per second.
     "packet-load", "arithmetic",
     PacketLoad { packets_per_s: f64, packet: Bytes },
     |a| rate(a.packets_per_s * a.packet.as_f64() * 8.0)
 }
 
 formula! {
-    /// The packets that a flow of this rate loses a second.
+    /// The packets that a flow with this rate loses per second.
     "drops-per-second", "Parris 2001, section III 2.2.4",
     DropsPerSecond { packets_per_s: f64, loss: f64 },
     |a| per_second(a.packets_per_s * probability("loss", a.loss)?)
@@ -69,7 +69,7 @@ formula! {
 }
 
 formula! {
-    /// The load of a number of equal flows.
+    /// The total load of a number of equal flows.
     "aggregate", "arithmetic",
     Aggregate { flows: f64, rate: BitRate },
     |a| rate(a.flows * bps(a.rate))
@@ -97,14 +97,14 @@ formula! {
 }
 
 formula! {
-    /// The bytes under way on a full path.
+    /// The bytes in flight on a full path.
     "bandwidth-delay", "arithmetic",
     BandwidthDelay { rate: BitRate, rtt: Duration },
     |a| size(a.rate.bytes_per_sec() * a.rtt.as_secs_f64())
 }
 
 formula! {
-    /// The rate of a connection held back by its window.
+    /// The rate of a connection that is limited by its window.
     "window-rate", "Parris 2001, appendix A 3.4",
     WindowRate { window: Bytes, rtt: Duration },
     |a| rate(a.window.as_f64() * 8.0 / a.rtt.as_secs_f64())
@@ -125,7 +125,7 @@ formula! {
 }
 
 formula! {
-    /// The time a transfer takes alone: some round trips and its transmission.
+    /// The time of a transfer without competition: some round trips, and its transmission.
     "transfer-time", "DualQ section 7.2",
     TransferTime { size: Bytes, rate: BitRate, rtt: Duration, round_trips: f64 = 2.0 },
     |a| time(a.round_trips * a.rtt.as_secs_f64() + a.size.as_f64() / a.rate.bytes_per_sec())

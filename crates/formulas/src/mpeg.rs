@@ -65,8 +65,8 @@ impl Gop {
         self.0.iter().filter(|f| **f == frame).count() as f64
     }
 
-    /// Frames that cannot be shown when the first of this type is lost. A B-frame is needed by none. A P- or
-    /// I-frame is needed by every frame from the reference before it (the B-frames in between) to the end of its group.
+    /// Frames that cannot be shown when the first frame of this type is lost. No frame needs a B-frame. A P- or I-frame
+    /// is needed by all frames from the previous reference (the B-frames in between) to the end of its group.
     fn effective_loss(&self, frame: Frame) -> Result<f64, String> {
         let at = self.0.iter().position(|f| *f == frame).ok_or_else(|| format!("the gop has no {frame:?}-frame"))?;
         if frame == Frame::B {
@@ -83,7 +83,7 @@ fn of<T: Copy>(table: &PerFrame<T>, frame: Frame, what: &str) -> Result<T, Strin
     table.get(&frame).copied().ok_or_else(|| format!("{what} has no entry for {frame:?}"))
 }
 
-/// The packets of a group, of one type of frame or in all.
+/// Packets of a group, for one type of frame or for all.
 fn packets(gop: &Gop, per_frame: &PerFrame<f64>, frame: Option<Frame>) -> Result<f64, String> {
     let of_type =
         |f: Frame| if gop.frames(f) == 0.0 { Ok(0.0) } else { Ok(gop.frames(f) * of(per_frame, f, "packets")?) };
@@ -107,21 +107,21 @@ fn expected(gop: &Gop, per_frame: &PerFrame<f64>, frame: Option<Frame>) -> Resul
 }
 
 formula! {
-    /// The mean number of packets of a frame, in whole packets.
+    /// The mean number of packets per frame, rounded up to whole packets.
     "mpeg-frame-packets", "Parris 2001, Table A.6",
     FramePackets { packets: f64 },
     |a| count(a.packets.ceil())
 }
 
 formula! {
-    /// The frames of a group, of one type or in all.
+    /// The frames of a group, for one type or for all.
     "mpeg-gop-frames", "Parris 2001, Table A.6",
     GopFrames { gop: Gop, frame: Option<Frame> = None },
     |a| count(a.frame.map_or(a.gop.0.len() as f64, |f| a.gop.frames(f)))
 }
 
 formula! {
-    /// The packets of a group, of one type of frame or in all.
+    /// The packets of a group, for one type of frame or for all.
     "mpeg-gop-packets", "Parris 2001, Table A.7",
     GopPackets { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> = None },
     |a| count(packets(&a.gop, &a.packets, a.frame)?)
@@ -149,7 +149,7 @@ formula! {
 }
 
 formula! {
-    /// The frames lost from a group that loses one packet, on account of one type of frame or in all.
+    /// The expected number of frames lost from a group with one lost packet, for one type of frame or for all.
     "mpeg-expected-loss", "Parris 2001, Table A.7",
     ExpectedLoss { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> = None },
     |a| count(expected(&a.gop, &a.packets, a.frame)?)
@@ -165,7 +165,7 @@ enum Per {
 }
 
 formula! {
-    /// The frames lost from a group that loses one packet, over the group's packets (as printed) or frames.
+    /// The frames lost from a group with one lost packet, divided by the group's packets (as printed) or frames.
     "mpeg-loss-rate", "Parris 2001, Table A.7",
     LossRate { gop: Gop, packets: PerFrame<f64>, frame: Option<Frame> = None, per: Per = Per::default() },
     |a| {
@@ -188,14 +188,14 @@ formula! {
 }
 
 formula! {
-    /// Lost frames of one type to lost frames of another.
+    /// The lost frames of one type divided by the lost frames of another.
     "mpeg-loss-ratio", "Parris 2001, appendix A 3.3.2",
     LossRatio { gop: Gop, packets: PerFrame<f64>, frame: Frame, other: Frame },
     |a| share(packets(&a.gop, &a.packets, Some(a.frame))? / packets(&a.gop, &a.packets, Some(a.other))?)
 }
 
 formula! {
-    /// The bytes of these numbers of frames of each type.
+    /// The bytes of given numbers of frames of each type.
     "mpeg-bytes", "Parris 2001, appendix A 3.3.2",
     StreamBytes { sizes: PerFrame<Bytes>, frames: PerFrame<f64> },
     |a| {

@@ -1,7 +1,7 @@
 //! RED and FRED: Parris 2001, chapter III and appendix B.
 //!
-//! RED's probabilities and averages are those that its discipline computes with. FRED's shares and tests
-//! are implemented here again, because its discipline applies them to queued flows.
+//! RED's probabilities and averages are computed by the discipline's functions. FRED's shares and tests are
+//! reimplemented here, because the discipline applies them to queued flows.
 
 use aqmkit_aqm::law::early::{Ramp, spread};
 use aqmkit_aqm::law::ewma;
@@ -24,7 +24,7 @@ table![
     FredShare,
 ];
 
-/// Equation 3.1, as the discipline takes it: nothing up to `min`, everything above the end of the ramp.
+/// Equation 3.1 as in the discipline: zero up to `min`, one above the end of the ramp.
 fn base(average: f64, ramp: Ramp) -> Result<f64, String> {
     if ramp.max <= ramp.min {
         return Err(format!("max = {} must be above min = {}", ramp.max, ramp.min));
@@ -95,7 +95,7 @@ formula! {
 }
 
 formula! {
-    /// RED's average after the queue stood empty: `(1 - w)^n avg` with `n = idle * drain_rate - 1`.
+    /// RED's average after the queue was empty for some time: `(1 - w)^n avg` with `n = idle * drain_rate - 1`.
     "red-idle-average", "Parris 2001, fig 3.7",
     IdleAverage { average: f64, weight: f64, idle: Duration, rate: BitRate, packet: Bytes },
     |a| {
@@ -127,7 +127,7 @@ formula! {
 }
 
 formula! {
-    /// The smallest burst into an empty queue that lifts RED's average to this value.
+    /// The smallest burst into an empty queue that raises RED's average to this value.
     "red-burst", "Parris 2001, eq B.2",
     Burst { average: f64, weight: f64 },
     |a| {
@@ -152,7 +152,7 @@ fn yes(answer: bool) -> f64 {
 }
 
 formula! {
-    /// Whether the flow's packet is surely dropped: more than its share is queued, or two with a full average.
+    /// Whether the flow's packet is dropped with certainty: more than its share is queued, or two with a full average.
     "fred-forced", "Parris 2001, fig 3.14",
     Forced { queued: f64, average: f64, active: u32, strikes: u32, min: f64, max: f64 },
     |a| {

@@ -46,7 +46,7 @@ fn choose(n: u32, k: u32) -> f64 {
 }
 
 formula! {
-    /// The probability that a flow of `gamma` times the target's rate is in at least `K` of `M` drop lists.
+    /// The probability that a flow with `gamma` times the target's rate is in at least `K` of `M` drop lists.
     "redpd-identification", "Mahajan and Floyd 2001, eq 4",
     Identification { gamma: f64, loss: f64, k: u32, m: u32 },
     |a| {
@@ -59,21 +59,21 @@ formula! {
 }
 
 formula! {
-    /// By how much a monitored flow's dropping probability grows; never by more than it already loses.
+    /// The increase of a monitored flow's drop probability; at most its existing drop probability.
     "redpd-increase", "Mahajan and Floyd 2001, eq 5",
     Increase { drops: f64, mean_drops: f64, loss: f64, existing: Option<f64> = None },
     |a| share((a.drops / a.mean_drops * probability("loss", a.loss)?).min(a.existing.unwrap_or(1.0)))
 }
 
 formula! {
-    /// The pre-filter's dropping probability that brings `gamma` times the target's rate down to `alpha` times.
+    /// The pre-filter's drop probability that reduces `gamma` times the target's rate to `alpha` times.
     "redpd-prefilter", "Mahajan and Floyd 2001, section 5.2",
     Prefilter { gamma: f64, alpha: f64 = 1.0 },
     |a| share((a.gamma - a.alpha) / a.gamma)
 }
 
 formula! {
-    /// The time to bring a flow from `gamma` to `alpha` times the target's rate.
+    /// The time to reduce a flow from `gamma` to `alpha` times the target's rate.
     "redpd-cutdown", "Mahajan and Floyd 2001, eq 6",
     Cutdown { gamma: f64, alpha: f64, rtt: Duration, loss: f64, k: u32, m: u32 },
     |a| {
@@ -82,38 +82,38 @@ formula! {
     }
 }
 
-/// Rounds in which the probability falls by `decrement`: until it is at most twice that.
+/// Number of rounds in which the probability falls by `decrement`: until it is at most twice that.
 fn subtractive(probability: f64, decrement: f64) -> f64 {
     if probability <= 2.0 * decrement { 0.0 } else { whole(probability / decrement - 2.0) }
 }
 
-/// The smallest whole number that is not less, but for the error of division.
+/// Rounds up to an integer, with a tolerance for rounding errors.
 fn whole(x: f64) -> f64 {
     (x - 1e-9).ceil()
 }
 
-/// Rounds of dividing a probability by `beta` until it is below `minimum`.
+/// Number of rounds of dividing a probability by `beta` until it is below `minimum`.
 fn multiplicative(probability: f64, decrement: f64, minimum: f64, beta: f64) -> f64 {
     let left = probability - subtractive(probability, decrement) * decrement;
     whole((left / minimum).ln() / beta.ln()).max(0.0)
 }
 
 formula! {
-    /// Rounds in which a flow's dropping probability falls by the largest decrement, `n`.
+    /// The number of rounds in which a flow's drop probability falls by the largest decrement, `n`.
     "redpd-subtractive-rounds", "Mahajan and Floyd 2001, eq 7",
     SubtractiveRounds { probability: f64, decrement: f64 },
     |a| count(subtractive(a.probability, a.decrement))
 }
 
 formula! {
-    /// Rounds in which the rest of a flow's dropping probability is divided by `beta`, `m`.
+    /// The number of rounds in which the rest of a flow's drop probability is divided by `beta`, `m`.
     "redpd-multiplicative-rounds", "Mahajan and Floyd 2001, eq 7",
     MultiplicativeRounds { probability: f64, decrement: f64, minimum: f64, beta: f64 = 2.0 },
     |a| count(multiplicative(a.probability, a.decrement, a.minimum, a.beta))
 }
 
 formula! {
-    /// The time until a flow that behaves is released: `(m + n) l` intervals.
+    /// The time until a well-behaved flow is released: `(m + n) l` intervals.
     "redpd-release", "Mahajan and Floyd 2001, eq 7",
     Release {
         probability: f64, decrement: f64, minimum: f64, lists: f64, rtt: Duration, loss: f64, k: u32, m: u32,

@@ -1,4 +1,4 @@
-//! Rates of TCP, and what couples them.
+//! Rates of TCP, and couplings of congestion controls.
 
 use aqmkit_aqm::disciplines::{dcn, dualq};
 use aqmkit_base::{BitRate, Bytes, Duration};
@@ -31,7 +31,7 @@ table![
 ];
 
 formula! {
-    /// The bytes per second of a flow that is no greedier than TCP: `1.5 sqrt(2/3) B / (R sqrt(p))`.
+    /// The rate of a TCP-friendly flow, in bytes per second: `1.5 sqrt(2/3) B / (R sqrt(p))`.
     "tcp-friendly-bound", "Parris 2001, section III 2.3.2, eq 3.1 (first)",
     FriendlyBound { packet: Bytes, rtt: Duration, loss: f64 },
     |a| {
@@ -95,13 +95,14 @@ formula! {
 }
 
 formula! {
-    /// The share of marks of a DCTCP flow behind a step at `threshold` packets: `alpha^2 (1 - alpha / 4) = (2 W + 1) / (W + 1)^2` with `W = C r / P + K`, about `sqrt(2 / W)`.
+    /// The marking probability of a DCTCP flow with a step at `threshold` packets: `alpha^2 (1 - alpha / 4) = (2 W + 1)
+    /// / (W + 1)^2` with `W = C r / P + K`, about `sqrt(2 / W)`.
     "dctcp-step-share", "Alizadeh et al. 2010, section 3.3, eqs 5 and 6",
     DctcpStepShare { rate: BitRate, rtt: Duration, packet: Bytes, threshold: f64 },
     |a| {
         let w = a.rate.as_bps() as f64 * a.rtt.as_secs_f64() / (8.0 * a.packet.as_f64()) + a.threshold;
         let right = (2.0 * w + 1.0) / ((w + 1.0) * (w + 1.0));
-        // The left side rises on 0 to 1.
+        // The left side increases on 0 to 1: bisection.
         let (mut low, mut high) = (0.0_f64, 1.0_f64);
         for _ in 0..60 {
             let middle = f64::midpoint(low, high);
@@ -175,7 +176,7 @@ formula! {
     }
 }
 
-/// `constant`, stretched by the round trip that the queue adds to the Classic traffic only.
+/// Scales `constant` by the RTT that the queue adds to Classic traffic only.
 fn coupling(constant: f64, base: Option<Duration>, queue: Option<Duration>) -> Result<f64, String> {
     let queue = queue.map_or(0.0, Duration::as_secs_f64);
     match base.map(Duration::as_secs_f64) {
@@ -186,14 +187,14 @@ fn coupling(constant: f64, base: Option<Duration>, queue: Option<Duration>) -> R
 }
 
 formula! {
-    /// The coupling `2^k` that gives equal rates: the constant, times `(T_0 + q) / T_0` where only one kind waits.
+    /// The coupling `2^k` for equal rates: the constant, times `(T_0 + q) / T_0` if only Classic traffic waits.
     "coupling-factor", "De Schepper et al., section 5",
     CouplingFactor { constant: f64, base: Option<Duration> = None, queue: Option<Duration> = None },
     |a| share(coupling(a.constant, a.base, a.queue)?)
 }
 
 formula! {
-    /// The whole `k` closest to the coupling that gives equal rates.
+    /// The integer `k` closest to the coupling for equal rates.
     "coupling-shift", "De Schepper et al., section 5",
     CouplingShift { constant: f64, base: Option<Duration> = None, queue: Option<Duration> = None },
     |a| count(coupling(a.constant, a.base, a.queue)?.log2().round().abs())
@@ -226,15 +227,16 @@ formula! {
 }
 
 formula! {
-    /// A flow's count after the decrement at `T_dec`; below zero the flow leaves the table: `pktcount - p_ref`.
+    /// A flow's count after the decrement at `T_dec`, `pktcount - p_ref`; below zero the flow is removed from the
+    /// table.
     "dcn-decrement", "Le et al. 2004, section 3.2",
     DcnDecrement { reference: f64, count: f64 },
     |a| count(dcn::after_t_dec(a.count, a.reference))
 }
 
 formula! {
-    /// The fair share after a sample of the queue, as the discipline takes it: `p_ref + a (q_before - q_ref) - b (q - q_ref)`;
-    /// with `as_printed`, `a` with the new sample and `b` with the old one.
+    /// The fair share after a sample of the queue length, as in the discipline: `p_ref + a (q_before - q_ref) - b (q -
+    /// q_ref)`; with `as_printed`, `a` applies to the new sample and `b` to the old one.
     "dcn-reference", "Le et al. 2004, section 3.2",
     DcnReference {
         reference: f64,

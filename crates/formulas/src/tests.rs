@@ -1,7 +1,7 @@
 use super::*;
 use crate::unit::Unit;
 
-/// The value of a formula whose arguments are written as TOML.
+/// The value of a formula, with arguments in TOML.
 fn value(name: &str, args: &str, unit: &str) -> f64 {
     let table: toml::Table = args.parse().unwrap();
     let q = evaluate(name, &table).unwrap_or_else(|e| panic!("{e}"));
@@ -136,7 +136,7 @@ fn rates_of_tcp() {
     near(value("tcp-rate", "rtt = '40ms'\nloss = 0.01", "packets/s"), 306.2);
     near(value("tcp-rate-full", "rtt = '100ms'\nrto = '200ms'\nloss = 0.01", "packets/s"), 117.2);
     near(value("tcp-rate-full", "rtt = '100ms'\nrto = '200ms'\nloss = 0.02\nb = 2", "packets/s"), 56.13);
-    // Equation 6 of RFC 9438 where losses are rare, Reno where they are not.
+    // Equation 6 of RFC 9438 if losses are rare, Reno otherwise.
     near(value("cubic-rate", "rtt = '100ms'\nloss = 0.0002", "packets/s"), 1114.0);
     near(value("cubic-rate", "rtt = '100ms'\nloss = 0.01", "packets/s"), 122.5);
     near(value("relentless-rate", "rtt = '100ms'\nsignal = 0.02", "packets/s"), 500.0);
@@ -157,7 +157,7 @@ fn rates_of_tcp() {
     near(value("dctcp-rate", "rtt = '10ms'\nmarking = 0.1\nstep = true", "packets/s"), 20_000.0);
     near(value("dcn-drop-probability", "reference = 3\ncount = 4", "ratio"), 0.25);
     near(value("dcn-decrement", "reference = 3\ncount = 4", "ratio"), 1.0);
-    // A queue that jumped from its target to 6 above it: down by 2 * 6; as printed, up by 1 * 6.
+    // The queue jumped from its target to 6 above it: down by 2 * 6; as printed, up by 1 * 6.
     let jump = "reference = 10\na = 1\nb = 2\nqueue = 30\nqueue_before = 24\ntarget = 24";
     near(value("dcn-reference", jump, "ratio"), -2.0);
     near(value("dcn-reference", &format!("{jump}\nas_printed = true"), "ratio"), 16.0);

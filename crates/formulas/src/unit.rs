@@ -1,4 +1,4 @@
-//! The units in which values are published.
+//! Units of published values.
 
 pub use aqmkit_measure::metric::Dimension;
 use aqmkit_measure::metric::Metric;
@@ -8,17 +8,17 @@ use aqmkit_measure::metric::Metric;
 pub struct Quantity {
     /// The value in base units.
     pub value: f64,
-    /// Its dimension.
+    /// Determines the base unit.
     pub dimension: Dimension,
 }
 
 /// A unit of `published.csv`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// Its name in text, such as `mbit`.
+    /// Name in text, such as `mbit`.
     pub name: &'static str,
     dimension: Dimension,
-    /// One of it in the base unit of its dimension.
+    /// Factor to the base unit of its dimension.
     scale: f64,
 }
 
@@ -26,7 +26,7 @@ const fn unit(name: &'static str, dimension: Dimension, scale: f64) -> Unit {
     Unit { name, dimension, scale }
 }
 
-/// Every unit that a published value can have.
+/// All units that a published value can have.
 pub const UNITS: &[Unit] = &[
     unit("KB/s", Dimension::Rate, 8192.0),
     unit("KB/s(1000)", Dimension::Rate, 8e3),
@@ -50,7 +50,7 @@ pub const UNITS: &[Unit] = &[
 ];
 
 impl Unit {
-    /// The unit written so.
+    /// The unit with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Unit> {
         UNITS.iter().find(|u| u.name == name)
@@ -62,11 +62,11 @@ impl Unit {
         (self.dimension == Dimension::Share && self.name != "ratio").then(|| 1.0 / self.scale)
     }
 
-    /// A quantity in this unit.
+    /// Converts a quantity to this unit.
     ///
     /// # Errors
-    /// When it is not of this unit's kind. A plain count may stand as a `ratio`. A gauge may stand in any unit and is not
-    /// converted, except from a fraction into `%`.
+    /// When the dimensions differ. A plain count can be expressed as `ratio`. A gauge can be expressed in any unit; it
+    /// is not converted, except from a fraction into `%`.
     pub fn express(&self, q: Quantity) -> Result<f64, String> {
         if q.dimension == Dimension::Gauge {
             return Ok(if self.dimension == Dimension::Share { q.value / self.scale } else { q.value });
@@ -79,7 +79,7 @@ impl Unit {
     }
 }
 
-/// Turns the number at a path of `results.json` into a quantity.
+/// Converts the number at a path of `results.json` into a quantity.
 ///
 /// # Errors
 /// When there is no such metric.
@@ -90,7 +90,7 @@ pub fn of_field(path: &str, value: f64) -> Result<Quantity, String> {
     Ok(Quantity { value: value * scale, dimension })
 }
 
-/// The unit of a gauge whose name ends with one. Disciplines name their gauges, so no table has them.
+/// The unit of a gauge whose name ends with one. Disciplines define their gauges, so no table has them.
 fn gauge(path: &str) -> Option<(Dimension, f64)> {
     const SUFFIXES: [(&str, Dimension, f64); 5] = [
         ("_bps", Dimension::Rate, 1.0),

@@ -1,4 +1,4 @@
-//! The sizes of the web's responses, as `http-unc` draws them.
+//! Sizes of web responses in the model `http-unc`.
 
 use aqmkit_base::Bytes;
 use aqmkit_traffic::http_unc::responses;
@@ -8,7 +8,7 @@ use super::{formula, probability, share, size, table};
 
 table![Size, Share];
 
-/// The denominator of a share.
+/// What a share refers to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Of {
@@ -25,7 +25,7 @@ formula! {
 }
 
 formula! {
-    /// Share of `http-unc`'s responses, or of their bytes, that is in responses of such sizes.
+    /// The share of `http-unc`'s responses, or of their bytes, in responses within this range of sizes.
     "http-unc-share", "Le, Aikat, Jeffay and Smith 2004, section 3, Figures 1 and 2",
     Share { above: Option<Bytes> = None, upto: Option<Bytes> = None, of: Of = Of::default() },
     |a| share(between(a.above.map_or(0.0, Bytes::as_f64), a.upto.map_or(f64::INFINITY, Bytes::as_f64), a.of))
@@ -46,7 +46,8 @@ fn between(low: f64, high: f64, of: Of) -> f64 {
     found / all
 }
 
-/// Probabilities with their widths: even below 0.9, and finer and finer towards 1, where few responses hold many bytes.
+/// Probabilities and their widths: even below 0.9, and increasingly fine towards 1, where few responses hold many
+/// bytes.
 fn steps() -> impl Iterator<Item = (f64, f64)> {
     const EVEN: u32 = 18_000;
     const FINE: u32 = 20_000;
@@ -68,8 +69,9 @@ mod tests {
             assert!((parts - 1.0).abs() < 1e-9);
         }
         assert!((between(0.0, responses().quantile(0.5), Of::Responses) - 0.5).abs() < 1e-4);
-        // From 0.1 % on the tails of both kinds are Pareto: 0.177 x 0.00269 (697 kB / 1 MB)^1.25 of the top-level responses; of the embedded ones
-        // 0.823 (0.00642 (45 kB / 1 MB)^1.24 + 0.000392), as all of the second are larger.
+        // From 0.1 % on the tails of both kinds are Pareto: 0.177 x 0.00269 (697 kB / 1 MB)^1.25 of the top-level
+        // responses; of the embedded ones 0.823 (0.00642 (45 kB / 1 MB)^1.24 + 0.000392), because all responses of the
+        // second component are larger.
         let tail = 0.177 * 0.002_69 * 0.697_f64.powf(1.25) + 0.823 * (0.006_42 * 0.045_f64.powf(1.24) + 0.000_392);
         let found = between(1e6, f64::INFINITY, Of::Responses);
         assert!((found / tail - 1.0).abs() < 0.03, "{found} for {tail}");
