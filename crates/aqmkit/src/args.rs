@@ -370,6 +370,9 @@ pub(crate) struct Bench {
     /// Simulated time of the engine benchmark
     #[arg(long, default_value = "100s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Duration,
+    /// Disciplines to measure [default: all]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub disciplines: Vec<String>,
     /// Packets through each discipline
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub packets: u64,

@@ -1,7 +1,9 @@
 //! `bench`: the speed of the engine and the disciplines.
 
+use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::registry::{self, Entry};
 use aqmkit_lab::bench::{engine, speed};
+use aqmkit_lab::parameters::known;
 use aqmkit_report::format::thousands;
 use serde::Serialize;
 
@@ -39,6 +41,7 @@ pub(super) fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
         let what = format!("{} packets are too few for {} flows", thousands(args.packets), thousands(*flows));
         return wrong(what, "use fewer --flows or more --packets");
     }
+    args.disciplines.iter().try_for_each(|name| known(name, &Catalogue::default()))?;
     let tell = |text: &str| {
         if talk != Talk::Quiet {
             say::tell(text);
@@ -58,8 +61,9 @@ pub(super) fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
     let speeds_of = args.scenarios.iter().map(|scenario| engine::speed(*scenario, args.duration));
     let engines: Vec<engine::Speed> = speeds_of.collect::<Result<_, _>>()?;
     tell("measuring the disciplines …");
+    let of = |entry: &&Entry| args.disciplines.is_empty() || args.disciplines.iter().any(|name| name == entry.name);
     let each = |e| args.flows.iter().map(move |flows| DisciplineSpeed::of(e, args.packets, *flows));
-    let speeds: Vec<_> = registry::ALL.iter().flat_map(each).collect();
+    let speeds: Vec<_> = registry::ALL.iter().filter(of).flat_map(each).collect();
     if args.json {
         let all = serde_json::json!({ "engine": engines.first(), "engines": engines, "disciplines": speeds });
         return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
