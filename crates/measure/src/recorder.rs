@@ -4,7 +4,7 @@ use aqmkit_aqm::Why;
 use aqmkit_base::{BitRate, Duration, Instant, Transmission};
 
 use crate::counters::{Seen, Sent, Traffic};
-use crate::hosts::{FinishedExchange, HostRecorder};
+use crate::hosts::HostRecorder;
 use crate::join::join;
 use crate::limits::SenderSample;
 use crate::link::LinkRecorder;
@@ -128,9 +128,10 @@ impl Recorder {
         self.hosts.sent(app)
     }
 
-    /// Records a finished exchange.
-    pub fn exchange(&mut self, ended: FinishedExchange, now: Instant) {
-        self.hosts.exchange(&self.plan, ended, now);
+    /// The plan, and the recorder of the hosts.
+    #[inline]
+    pub fn hosts(&mut self) -> (&Plan, &mut HostRecorder) {
+        (&self.plan, &mut self.hosts)
     }
 
     /// Opens a window; `counters` has the traffic models' own counters, by group.

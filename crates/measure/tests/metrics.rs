@@ -76,7 +76,8 @@ fn output() -> Output {
         recorder.sent(2).packets += 1;
         recorder.arrived(0, Duration::from_millis(20));
         recorder.delivered(0, 0, 1448);
-        recorder.exchange(FinishedExchange { group: 0, kind: 0, started: at(ms), bytes: 1448 }, at(ms + 30));
+        let (plan, hosts) = recorder.hosts();
+        hosts.exchange(plan, FinishedExchange { group: 0, kind: 0, started: at(ms), bytes: 1448 }, at(ms + 30));
         let rtt = Some(Duration::from_millis(20));
         recorder.sampled(1, &SenderSample { limit: SendLimit::ReceiveWindow, window: 10_000, rtt, endless: true });
         recorder.interval(at(ms + 90), counters(ms as f64), &[("avg".to_owned(), 1.0)]);

@@ -12,6 +12,7 @@ pub mod change;
 mod driver;
 pub mod event_queue;
 mod fetch;
+pub mod host;
 mod link;
 pub mod log;
 pub mod observe;

@@ -3,6 +3,7 @@
 use aqmkit_aqm::{Ack, Ends, Packet};
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
 use aqmkit_measure::Seen;
+use aqmkit_traffic as traffic;
 use aqmkit_transport::{Flags, Options, Segment, rate};
 
 /// The contents of a packet.
@@ -62,6 +63,24 @@ impl Side {
         match self {
             Side::Client => Side::Server,
             Side::Server => Side::Client,
+        }
+    }
+}
+
+impl From<traffic::Side> for Side {
+    fn from(side: traffic::Side) -> Self {
+        match side {
+            traffic::Side::Client => Side::Client,
+            traffic::Side::Server => Side::Server,
+        }
+    }
+}
+
+impl From<Side> for traffic::Side {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Client => traffic::Side::Client,
+            Side::Server => traffic::Side::Server,
         }
     }
 }

@@ -7,6 +7,7 @@ use aqmkit_base::Instant;
 use aqmkit_measure::Output;
 
 use crate::change::{Change, TimedChange};
+use crate::host::Host;
 use crate::log::Log;
 use crate::observe::Observer;
 use crate::profile::{Probe, Profile, Stopwatch};

@@ -5,6 +5,7 @@ use aqmkit_aqm::{Backlog, InnerQueue, ParamError, Stats};
 use aqmkit_base::{BitRate, Duration, Ecn, Instant};
 use aqmkit_measure::{Traffic, utilization};
 
+use crate::host::Host;
 use crate::packet::Queued;
 use crate::world::World;
 

@@ -1,20 +1,20 @@
 //! The state of a run: links, connections, applications and the event loop.
 //!
-//! The path of a packet: an application issues an action ([`apps`]), its connection creates segments
+//! The path of a packet: an application issues an action ([`host`]), its connection creates segments
 //! ([`connections`]), a packet passes from link to link (here) and is delivered ([`connections`] again).
 //! With many connections their state is prefetched ([`ahead`]). The caller observes
 //! the run ([`look`]) and changes it ([`changes`]).
 
 mod ahead;
-mod apps;
 mod changes;
 mod connections;
 mod drivers;
 mod ends;
+mod host;
 mod limits;
 mod look;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use ahead::Ahead;
 use aqmkit_aqm::custom::Customs;
@@ -26,13 +26,13 @@ use aqmkit_traffic as traffic;
 use aqmkit_transport::{Profile, Route};
 
 use crate::event_queue::EventQueue;
+use crate::host::{Applications, Host};
 use crate::link::{Fate, Link};
 use crate::log::{Log, PacketEvent};
 use crate::observe::{Observer, Place, Watch};
 use crate::packet::{Arena, Body, Flight, Queued, Side};
 use crate::profile::{EventKind, Probe};
 use crate::scenario::{Delays, Scenario, WindowSpec};
-use apps::App;
 use connections::Connection;
 use ends::Outputs;
 
@@ -119,7 +119,7 @@ pub(crate) struct World<'o> {
     links: Vec<Link>,
     paths: Vec<Path>,
     groups: Vec<Group>,
-    apps: Vec<App>,
+    apps: Applications,
     conns: Vec<Connection>,
     free_conns: Vec<u32>,
     /// The delay in addition to the links of the datagrams that an application's client sends.
@@ -133,19 +133,13 @@ pub(crate) struct World<'o> {
     log: Option<Box<Log>>,
     windows: Vec<WindowSpec>,
     events: u64,
-    seed: u64,
     /// When each group starts and stops.
     spans: Vec<(Instant, Instant)>,
-    /// Sums of the counters of applications that were replaced, by group.
-    retired: Vec<Vec<f64>>,
     /// Pending events that a change has moved to another time.
     cancelled: Vec<(Instant, SimEvent)>,
-    /// Events not yet delivered to applications.
-    app_events: VecDeque<(u32, traffic::Event)>,
     /// Reused between calls.
     #[allow(clippy::vec_box, reason = "a call takes one word out and puts it back, not nine")]
     spare_outputs: Vec<Box<Outputs>>,
-    actions: Vec<traffic::Action>,
     ahead: Ahead,
 }
 
@@ -161,7 +155,7 @@ impl<'o> World<'o> {
             scenario.links.iter().map(|l| Link::new(l, &scenario, customs)).collect();
         let (paths, groups) = lay_out(&scenario);
         let watch = observer.map(|o| Watch::new(o, &scenario));
-        let apps = apps::of(&mut scenario);
+        let apps = Applications::take(&mut scenario);
         let mut world = World {
             now: Instant::ZERO,
             event_queue: EventQueue::default(),
@@ -171,7 +165,7 @@ impl<'o> World<'o> {
             groups,
             // Most have one connection at a time. Unused capacity takes no physical memory, whereas growing
             // takes half as much again.
-            conns: Vec::with_capacity(apps.len()),
+            conns: Vec::with_capacity(apps.all().len()),
             apps,
             free_conns: Vec::new(),
             reply_delays: BTreeMap::new(),
@@ -183,13 +177,9 @@ impl<'o> World<'o> {
             log: None,
             windows: scenario.windows,
             events: 0,
-            seed: scenario.seed,
             spans: scenario.groups.iter().map(|g| (g.start, g.stop)).collect(),
-            retired: vec![Vec::new(); scenario.groups.len()],
             cancelled: Vec::new(),
-            app_events: VecDeque::new(),
             spare_outputs: Vec::new(),
-            actions: Vec::new(),
             ahead: Ahead::default(),
         };
         world.schedule(scenario.origin, &scenario.groups);
@@ -273,8 +263,8 @@ impl<'o> World<'o> {
             SimEvent::Timer { conn, generation, side } => self.timer(conn, generation, side),
             SimEvent::RequestProcessed { conn, generation } => self.request_processed(conn, generation),
             SimEvent::Wake { app } => self.wake(app),
-            SimEvent::Start { group } => self.deliver_to_group(group, traffic::Event::Start),
-            SimEvent::Stop { group } => self.stop_group(group),
+            SimEvent::Start { group } => self.deliver_to_group(usize::from(group), traffic::Event::Start),
+            SimEvent::Stop { group } => self.stop_group(usize::from(group)),
             SimEvent::Open { window } => {
                 let counters = self.counters();
                 self.meter.open(window as usize, self.now, counters);
@@ -293,7 +283,7 @@ impl<'o> World<'o> {
     fn send(&mut self, id: u32) {
         let sent = self.arena.get(id);
         if let Some(watch) = &mut self.watch {
-            watch.see(Place::Sender, sent, self.apps[sent.app as usize].index, self.now);
+            watch.see(Place::Sender, sent, self.apps[sent.app].index, self.now);
         }
         match self.paths[sent.path as usize].links.first() {
             Some(&link) => self.enter(id, link as usize),
@@ -362,7 +352,7 @@ impl<'o> World<'o> {
 
     /// The numbers of the hosts of a packet: who sent it, and who is to receive it.
     fn ends(&self, flight: &Flight) -> (u64, u64) {
-        let app = &self.apps[flight.app as usize];
+        let app = &self.apps[flight.app];
         let path = &self.paths[flight.path as usize];
         let client = 2 * u64::from(app.index % self.groups[usize::from(app.group)].clients);
         let server = 2 * u64::from(path.server) + 1;
@@ -408,7 +398,7 @@ impl<'o> World<'o> {
         if link == self.measured
             && let Some(watch) = &mut self.watch
         {
-            watch.see(Place::Measured, flight, self.apps[flight.app as usize].index, self.now);
+            watch.see(Place::Measured, flight, self.apps[flight.app].index, self.now);
         }
         if self.log.is_some() && self.links[link].driver.is_none() {
             self.record_of(link, PacketEvent::Departure, id);

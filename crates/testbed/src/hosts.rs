@@ -1,6 +1,6 @@
 //! The hosts of a live run: applications over sockets.
 //!
-//! The traffic models are those of the simulator; the kernel sends the data. One thread stands in the
+//! The traffic models are those of the simulator, and so is what their host does for them ([`Host`]); the kernel sends the data. One thread stands in the
 //! clients' namespace and serves both ends: a socket
 //! belongs to the namespace of the listener that accepted it, whichever thread accepts. Time is that of the scenario, which begins [`setup::START`] after the link's clock.
 
@@ -10,15 +10,17 @@ mod effort;
 mod record;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::io;
 use std::net::IpAddr;
 
-use aqmkit_base::{Duration, Ecn, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, Instant};
 use aqmkit_live::link::Link;
 use aqmkit_live::timing::Clock;
+use aqmkit_measure::{HostRecorder, Plan};
+use aqmkit_sim::host::{Applications, Datagram, Host, Request};
 use aqmkit_sim::{Control, Progress, Scenario};
-use aqmkit_traffic::{self as traffic, Action, Application, Arrival, Cx, Side};
+use aqmkit_traffic::{Arrival, Conn, Event, Side};
 use rustix::event::{Timespec, epoll};
 
 use crate::setup;
@@ -49,20 +51,11 @@ enum Due {
     /// A group starts.
     Start(usize),
     /// An application wants to be woken.
-    Wake(usize),
+    Wake(u32),
     /// A server has processed a request.
     RequestProcessed(usize, u64),
     /// A group stops.
     Stop(usize),
-}
-
-/// An application and its state.
-struct App {
-    model: Box<dyn Application>,
-    group: usize,
-    rng: Rng,
-    wake_at: Option<Instant>,
-    stopped: bool,
 }
 
 /// Applications, sockets and timed events.
@@ -72,13 +65,10 @@ pub(crate) struct Hosts {
     now: Instant,
     /// The clock at its last reading.
     clock_read: Instant,
-    apps: Vec<App>,
-    /// For each group its class, the servers it has, and its applications.
-    groups: Vec<(usize, u32, std::ops::Range<usize>)>,
+    apps: Applications,
     /// Whether the congestion control of each group has a slow-start threshold.
     has_threshold: Vec<bool>,
     event_queue: BinaryHeap<Reverse<(Instant, Due)>>,
-    app_events: VecDeque<(usize, traffic::Event)>,
     connections: Connections,
     datagrams: Datagrams,
     epoll: rustix::fd::OwnedFd,
@@ -94,16 +84,10 @@ impl Hosts {
     pub(crate) fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let record = Record::new(scenario.plan(), scenario.seed);
-        let (mut apps, mut groups, mut event_queue) = (Vec::new(), Vec::new(), BinaryHeap::new());
-        for (g, group) in scenario.groups.iter_mut().enumerate() {
-            let first = apps.len();
-            for (index, model) in group.apps.drain(..).enumerate() {
-                let rng = Rng::stream(scenario.seed, &format!("traffic.{}.{index}", group.name));
-                apps.push(App { model, group: g, rng, wake_at: None, stopped: false });
-            }
-            groups.push((group.class.index(), group.routes.len() as u32, first..apps.len()));
-            event_queue.push(Reverse((group.start, Due::Start(g))));
-            event_queue.push(Reverse((group.stop, Due::Stop(g))));
+        let apps = Applications::take(scenario);
+        let mut event_queue = BinaryHeap::new();
+        for (g, group) in scenario.groups.iter().enumerate() {
+            event_queue.extend([Reverse((group.start, Due::Start(g))), Reverse((group.stop, Due::Stop(g)))]);
         }
         for (w, window) in scenario.windows.iter().enumerate() {
             event_queue.extend([Reverse((window.from, Due::Open(w))), Reverse((window.to, Due::Close(w)))]);
@@ -115,21 +99,19 @@ impl Hosts {
         let connections = link.server.namespace.inside(|| Connections::listen(address, &controls, &epoll))?;
         let has_threshold =
             scenario.groups.iter().map(|g| g.profile.congestion.ends_slow_start_at_threshold()).collect();
-        let of: Vec<usize> = apps.iter().map(|a| a.group).collect();
-        let datagrams = Datagrams::open(link, &of, groups.len(), &epoll)?;
+        let of: Vec<usize> = apps.all().iter().map(|app| usize::from(app.group)).collect();
+        let datagrams = Datagrams::open(link, &of, scenario.groups.len(), &epoll)?;
         let end = Instant::ZERO + scenario.duration;
         let clock = link.clock;
-        let (now, app_events) = (Instant::ZERO, VecDeque::new());
+        let now = Instant::ZERO;
         let clock_read = now;
         Ok(Hosts {
             clock,
             now,
             clock_read,
             apps,
-            groups,
             has_threshold,
             event_queue,
-            app_events,
             connections,
             datagrams,
             epoll,
@@ -200,7 +182,7 @@ impl Hosts {
         for event in events.iter() {
             let data = event.data.u64();
             if data & DATAGRAM != 0 && data & REPLY != 0 {
-                self.receive_replies((data & !DATAGRAM & !REPLY) as usize);
+                self.receive_replies((data & !DATAGRAM & !REPLY) as u32);
             } else if data & DATAGRAM != 0 {
                 self.receive((data & !DATAGRAM) as usize);
             } else if data & LISTENER != 0 {
@@ -226,42 +208,31 @@ impl Hosts {
         match due {
             Due::Open(window) => {
                 self.connections.count(&mut self.record, at);
-                let counters = self.counters();
+                let counters = self.apps.counters(self.record.plan());
                 self.record.open(window, at, counters);
                 self.record.slow_start(window, self.in_slow_start());
             }
             Due::Close(window) => {
                 self.connections.count(&mut self.record, at);
-                let counters = self.counters();
+                let counters = self.apps.counters(self.record.plan());
                 self.record.close(window, at, counters);
             }
             Due::Interval => {
                 self.connections.count(&mut self.record, at);
-                let counters = self.counters();
+                let counters = self.apps.counters(self.record.plan());
                 self.record.interval(at, counters);
                 self.event_queue.push(Reverse((at + self.record.interval_length(), Due::Interval)));
             }
-            Due::Start(group) => self.deliver_to_group(group, traffic::Event::Start),
-            Due::Wake(app) => {
-                if self.apps[app].wake_at.is_some_and(|wish| wish <= self.now) {
-                    self.apps[app].wake_at = None;
-                    self.deliver_event(app, traffic::Event::Wake);
-                }
-            }
+            Due::Start(group) => self.deliver_to_group(group, Event::Start),
+            Due::Wake(app) => self.wake(app),
             Due::RequestProcessed(conn, serial) => self.with_connections(|c, w| c.request_processed(conn, serial, w)),
-            Due::Stop(group) => {
-                self.deliver_to_group(group, traffic::Event::Stop);
-                for app in self.groups[group].2.clone() {
-                    self.apps[app].stopped = true;
-                    self.connections.drop_all_of(app, &mut self.record, at);
-                }
-            }
+            Due::Stop(group) => self.stop_group(group),
         }
     }
 
     /// Connections of each group that are in their first slow start.
     fn in_slow_start(&self) -> Vec<u64> {
-        let mut all = vec![0; self.groups.len()];
+        let mut all = vec![0; self.record.plan().groups.len()];
         self.connections
             .without_threshold()
             .filter(|group| self.has_threshold[*group])
@@ -269,19 +240,10 @@ impl Hosts {
         all
     }
 
-    /// The models' own counters, by group, summed over its applications.
-    fn counters(&self) -> Vec<Vec<f64>> {
-        let of = |apps: &std::ops::Range<usize>| {
-            let names = self.apps.get(apps.start).map_or(0, |a| a.model.counters().len());
-            (0..names).map(|i| self.apps[apps.clone()].iter().map(|a| a.model.counter(i)).sum()).collect()
-        };
-        self.groups.iter().map(|(_, _, apps)| of(apps)).collect()
-    }
-
     fn with_connections(&mut self, act: impl FnOnce(&mut Connections, &mut connections::World<'_>)) {
         let mut world = connections::World {
             now: self.now,
-            app_events: &mut self.app_events,
+            apps: &mut self.apps,
             event_queue: &mut self.event_queue,
             record: &mut self.record,
             epoll: &self.epoll,
@@ -289,93 +251,79 @@ impl Hosts {
         act(&mut self.connections, &mut world);
     }
 
-    fn deliver_to_group(&mut self, group: usize, event: traffic::Event) {
-        self.app_events.extend(self.groups[group].2.clone().map(|app| (app, event)));
-        self.deliver_events();
-    }
-
-    fn deliver_events(&mut self) {
-        while let Some((app, event)) = self.app_events.pop_front() {
-            self.deliver_event(app, event);
-        }
-    }
-
-    fn deliver_event(&mut self, app: usize, event: traffic::Event) {
-        if !self.apps[app].stopped {
-            self.with_model(app, |model, cx| model.on_event(event, cx));
-        }
-    }
-
-    /// Calls an application's model and carries out its actions, unless it has been stopped.
-    fn with_model(&mut self, app: usize, call: impl FnOnce(&mut dyn Application, &mut Cx<'_>)) {
-        let it = &mut self.apps[app];
-        let (mut actions, servers) = (Vec::new(), self.groups[it.group].1);
-        call(&mut *it.model, &mut Cx { now: self.now, servers, rng: &mut it.rng, actions: &mut actions });
-        if !it.stopped {
-            actions.into_iter().for_each(|action| self.act(app, action));
-        }
-    }
-
-    fn act(&mut self, app: usize, action: Action) {
-        let group = self.apps[app].group;
-        match action {
-            // One address serves for all servers: they differ by their path, and here there is one.
-            Action::Open { conn, .. } => self.with_connections(|c, w| c.open(app, group, conn, w)),
-            Action::Request { conn, request, response, think, close } => {
-                let request = connections::Request { request, response, think, close };
-                self.with_connections(|c, w| c.request(app, conn, request, w));
-            }
-            Action::Push { conn, bytes } => self.with_connections(|c, w| c.push(app, conn, bytes, w)),
-            Action::Close { conn } => self.with_connections(|c, w| c.close(app, conn, w)),
-            Action::Datagram { len, tag, ecn } => {
-                self.record.sent(app).packets += 1;
-                self.send_datagram(app, len, tag, ecn);
-            }
-            Action::Reply { len, tag, ecn } => {
-                self.record.sent(app).packets += 1;
-                if let Some(ends) = self.datagrams.reply(app, (len, tag), ecn, self.clock_read, &self.epoll) {
-                    self.record.owns(app, record::UDP, ends, self.now);
-                }
-            }
-            Action::WakeAt(at) => {
-                self.apps[app].wake_at = Some(at);
-                self.event_queue.push(Reverse((at.max(self.now), Due::Wake(app))));
-            }
-            Action::Done(exchange) => self.record.exchange(group, exchange, self.now),
-        }
-    }
-
-    fn send_datagram(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn) {
-        if len > datagrams::LONGEST_WHOLE {
-            self.record.sends_fragments(app);
-        }
-        if let Some(ends) = self.datagrams.send(app, len, tag, ecn, self.clock_read) {
-            self.record.owns(app, record::UDP, ends, self.now);
-        }
-    }
-
     /// Reads the datagrams that have arrived at the clients of a group.
     fn receive(&mut self, group: usize) {
         while let Some(datagram) = self.datagrams.receive(group) {
-            let Some(it) = self.apps.get(datagram.app) else { continue };
-            let class = self.groups[it.group].0;
-            self.record.arrived(class, self.now.since(datagram.sent));
-            self.record.delivered(datagram.app, class, u64::from(datagram.len));
-            self.arrived(Side::Client, datagram);
+            self.deliver(Side::Client, datagram);
         }
     }
 
     /// Reads the datagrams that have arrived at the server of an application.
-    fn receive_replies(&mut self, app: usize) {
+    fn receive_replies(&mut self, app: u32) {
         while let Some(datagram) = self.datagrams.receive_reply(app) {
             if datagram.app == app {
-                self.arrived(Side::Server, datagram);
+                self.deliver(Side::Server, datagram);
             }
         }
     }
 
     /// Hands a datagram to its application.
-    fn arrived(&mut self, to: Side, Arrived { app, tag, len, sent }: Arrived) {
-        self.with_model(app, |model, cx| model.on_arrival(Arrival { to, tag, len, sent, ecn: Ecn::NotEct }, cx));
+    fn deliver(&mut self, to: Side, Arrived { app, tag, len, sent }: Arrived) {
+        if (app as usize) < self.apps.all().len() {
+            self.deliver_datagram(app, Arrival { to, tag, len, sent, ecn: Ecn::NotEct });
+        }
+    }
+}
+
+impl Host for Hosts {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn applications(&mut self) -> &mut Applications {
+        &mut self.apps
+    }
+
+    fn measurements(&mut self) -> (&Plan, &mut HostRecorder) {
+        self.record.hosts()
+    }
+
+    /// One address serves for all servers: they differ by their path, and here there is one.
+    fn open_connection(&mut self, app: u32, conn: Conn, _server: u32) {
+        let group = usize::from(self.apps[app].group);
+        self.with_connections(|c, w| c.open(app, group, conn, w));
+    }
+
+    fn send_request(&mut self, connection: u32, request: Request) {
+        self.with_connections(|c, w| c.request(connection as usize, request, w));
+    }
+
+    fn push(&mut self, connection: u32, bytes: u64) {
+        self.with_connections(|c, w| c.push(connection as usize, bytes, w));
+    }
+
+    fn close_connection(&mut self, connection: u32) {
+        self.with_connections(|c, w| c.close(connection as usize, w));
+    }
+
+    fn abandon_connection(&mut self, connection: u32) {
+        self.connections.abandon(connection as usize, &mut self.record, self.now);
+    }
+
+    fn send_datagram(&mut self, app: u32, to: Side, datagram: Datagram) {
+        if datagram.len > datagrams::LONGEST_WHOLE {
+            self.record.sends_fragments(app);
+        }
+        let opened = match to {
+            Side::Client => self.datagrams.send(app, datagram, self.clock_read),
+            Side::Server => self.datagrams.reply(app, datagram, self.clock_read, &self.epoll),
+        };
+        if let Some(ends) = opened {
+            self.record.owns(app, record::UDP, ends, self.now);
+        }
+    }
+
+    fn schedule_wake(&mut self, app: u32, at: Instant) {
+        self.event_queue.push(Reverse((at, Due::Wake(app))));
     }
 }

@@ -337,6 +337,7 @@ fn pages_and_datagrams_cross_a_live_link() {
             { kind = "short-flows", class = "web", interval = "20ms", shape = 1.2, size_max = "300kb" },
             { kind = "cbr", class = "media", flows = 2, rate = "1mbit", packet = "1000b" },
             { kind = "bulk", class = "web", flows = 1, stagger = "0s" },
+            { name = "paused", kind = "cbr", class = "media", rate = "5mbit", active = false },
         ]
     "#;
     std::fs::write(&file, experiment).unwrap();
@@ -364,6 +365,11 @@ fn pages_and_datagrams_cross_a_live_link() {
     let again = |app: &str| apps[app]["retransmission_rate"].as_f64().unwrap();
     assert!(again("bulk") + again("short-flows") > 0.0, "{apps}");
     assert!(apps["cbr"]["counters"]["packets_received"].as_f64() > Some(10.0), "{apps}");
+    assert_eq!(
+        apps["paused"]["counters"]["packets_received"].as_f64(),
+        Some(0.0),
+        "traffic that is not active does not start"
+    );
     // Datagrams are not sent twice, and few are dropped; each byte of their data is counted at the link as it is by the hosts.
     let efficiency = |class: &str| live["classes"][class]["efficiency"].as_f64().unwrap();
     assert!((0.5..=1.01).contains(&efficiency("media")) && (0.5..=1.01).contains(&efficiency("web")), "{live}");

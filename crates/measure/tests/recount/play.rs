@@ -207,7 +207,8 @@ impl Play {
                 self.log.deliveries.push((self.now, app, class, bytes, latency));
             }
             Due::Exchange(ended) => {
-                self.recorder.exchange(ended, now);
+                let (plan, hosts) = self.recorder.hosts();
+                hosts.exchange(plan, ended, now);
                 self.log.exchanges.push((self.now, ended));
             }
             Due::Open(window) => self.recorder.open(window, now, counters(self.now)),

@@ -63,7 +63,7 @@ impl World<'_> {
                     self.conns[conn as usize].fetch(Side::Server);
                 }
                 SimEvent::Wake { app } => {
-                    fetch(&self.apps[app as usize]);
+                    fetch(&self.apps[app]);
                     ahead.wakes.push(app);
                 }
                 _ => {}
@@ -99,9 +99,9 @@ impl World<'_> {
             }
         }
         while let Some(app) = ahead.wakes.pop() {
-            let app = &self.apps[app as usize];
+            let app = &self.apps[app];
             app.fetch_model();
-            if let Some((_, conn)) = app.conns.iter().next() {
+            if let Some(conn) = app.connections().next() {
                 self.conns[conn as usize].fetch(Side::Client);
                 self.conns[conn as usize].fetch_requests();
             }
@@ -113,12 +113,12 @@ impl World<'_> {
         while let Some((conn, end)) = ahead.data.pop() {
             let connection = &self.conns[conn as usize];
             if connection.will_respond(end) {
-                fetch(&self.apps[connection.app as usize]);
+                fetch(&self.apps[connection.app]);
                 ahead.readers.push(connection.app);
             }
         }
         while let Some(app) = ahead.readers.pop() {
-            self.apps[app as usize].fetch_model();
+            self.apps[app].fetch_model();
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Changes while the run is in progress.
 
 use aqmkit_aqm::ParamError;
-use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_base::{Duration, Instant};
 use aqmkit_traffic::{Application, Event};
 use aqmkit_transport::Profile;
 
-use super::apps::App;
 use super::{SimEvent, World};
 use crate::change::Change;
+use crate::host::Host;
 use crate::link::Link;
 use crate::scenario::{self, Delays};
 
@@ -78,16 +78,15 @@ impl World<'_> {
         self.groups[group].delays = delays;
         let members: Vec<u32> = self.meter.plan().groups[group].members().map(|app| app as u32).collect();
         for app in members {
-            let index = self.apps[app as usize].index;
-            let open: Vec<u32> = self.apps[app as usize].conns.iter().map(|(_, conn)| conn).collect();
+            let index = self.apps[app].index;
+            let open: Vec<u32> = self.apps[app].connections().collect();
             for conn in open {
                 let server = self.server_of(conn);
                 let extra = self.extra_delay(group as u16, index, server);
                 self.set_extra_delay(conn, extra);
             }
             if self.reply_delays.contains_key(&app) {
-                let server = index as usize % paths.len();
-                let extra = self.extra_delay(group as u16, index, server);
+                let extra = self.new_reply_delay(app);
                 self.reply_delays.insert(app, extra);
             }
         }
@@ -100,9 +99,9 @@ impl World<'_> {
         begin: Vec<Box<dyn Application>>,
         profile: Option<Box<Profile>>,
     ) {
-        let members: Vec<usize> = self.meter.plan().groups[group].members().collect();
-        let leaving: Vec<usize> = members.iter().skip(keep).copied().filter(|&app| !self.apps[app].stopped).collect();
-        leaving.iter().for_each(|&app| self.deliver_event(app as u32, Event::Stop));
+        let members: Vec<u32> = self.meter.plan().groups[group].members().map(|app| app as u32).collect();
+        let leaving: Vec<u32> = members.iter().skip(keep).copied().filter(|&app| !self.apps[app].stopped).collect();
+        leaving.iter().for_each(|&app| self.deliver_event(app, Event::Stop));
         leaving.iter().for_each(|&app| self.stop_app(app));
         if let Some(profile) = profile {
             self.groups[group].profile = *profile;
@@ -113,39 +112,25 @@ impl World<'_> {
         for (i, model) in begin.into_iter().enumerate() {
             let index = first + i;
             let app = match members.get(index) {
-                Some(&app) => self.replace_app(app, model),
+                Some(&app) => {
+                    self.apps.replace(app, model);
+                    app
+                }
                 None => self.join_app(group, index, model),
             };
             // One that comes before its group's start begins with it, and one after its end never does.
-            self.apps[app].stopped = now >= stop;
+            self.apps.set_stopped(app, now >= stop);
             if now >= start && now < stop {
-                self.deliver_event(app as u32, Event::Start);
+                self.deliver_event(app, Event::Start);
             }
         }
     }
 
-    /// Puts another application in the place of one that has stopped. It is at the same hosts and draws from the same stream.
-    fn replace_app(&mut self, app: usize, model: Box<dyn Application>) -> usize {
-        let it = &mut self.apps[app];
-        let retired = &mut self.retired[usize::from(it.group)];
-        let counters = it.model.counters().len();
-        retired.resize(counters, 0.0);
-        for (i, sum) in retired.iter_mut().enumerate() {
-            *sum += it.model.counter(i);
-        }
-        it.model = model;
-        it.generation = it.generation.wrapping_add(1);
-        it.wake_at = Instant::FAR_FUTURE;
-        app
-    }
-
-    /// Adds an application to a group.
-    fn join_app(&mut self, group: usize, index: usize, model: Box<dyn Application>) -> usize {
-        let name = &self.meter.plan().groups[group].name;
-        let rng = Rng::stream(self.seed, &format!("traffic.{name}.{index}"));
-        self.apps.push(App::new(model, group as u16, index as u32, rng));
+    /// Adds an application to a group. Returns its number.
+    fn join_app(&mut self, group: usize, index: usize, model: Box<dyn Application>) -> u32 {
+        self.apps.join(group, &self.meter.plan().groups[group].name, index, model);
         let app = self.meter.join(group);
-        debug_assert_eq!(app + 1, self.apps.len(), "applications have the same numbers everywhere");
-        app
+        debug_assert_eq!(app + 1, self.apps.all().len(), "applications have the same numbers everywhere");
+        app as u32
     }
 }

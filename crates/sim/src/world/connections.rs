@@ -11,17 +11,9 @@ use smallvec::SmallVec;
 
 use super::ends::{End, Outputs, SenderView};
 use super::{SimEvent, World};
+use crate::host::{Host, Request};
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Delays;
-
-/// A request and its answer to come.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) request: u64,
-    pub(super) response: u64,
-    pub(super) think: Duration,
-    pub(super) close: bool,
-}
 
 /// A connection. Slots are reused; `generation` distinguishes their users.
 ///
@@ -86,8 +78,9 @@ impl Progress {
 }
 
 impl World<'_> {
-    pub(super) fn open_connection(&mut self, app: u32, local: traffic::Conn, server: u32) {
-        let (group_index, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
+    /// Makes a connection of an application to a server, which is still to be opened. Returns its number.
+    pub(super) fn new_connection(&mut self, app: u32, local: traffic::Conn, server: u32) -> u32 {
+        let (group_index, index) = (self.apps[app].group, self.apps[app].index);
         let server = server as usize % self.groups[usize::from(group_index)].paths.len();
         let extra = self.extra_delay(group_index, index, server);
         let group = &self.groups[usize::from(group_index)];
@@ -113,10 +106,7 @@ impl World<'_> {
             requested: 0,
             responded: 0,
         };
-        let conn = self.store_connection(connection);
-        self.apps[app as usize].conns.add(local, conn);
-        self.meter.sent(app).connections += 1;
-        self.with_end(conn, Side::Client, End::connect);
+        self.store_connection(connection)
     }
 
     /// The delay of the round trip in addition to the links, between a server and an application of a group.
@@ -186,9 +176,9 @@ impl World<'_> {
     fn end_connection(&mut self, conn: u32, event: fn(traffic::Conn) -> traffic::Event) {
         self.keep_route(conn);
         let (app, local) = (self.conns[conn as usize].app, self.conns[conn as usize].local);
-        self.apps[app as usize].conns.remove(conn);
+        self.apps.remove_connection(app, conn);
         self.free_connection(conn);
-        self.app_events.push_back((app, event(local)));
+        self.apps.notify(app, event(local));
     }
 
     /// The ends of a connection that is over leave their estimates with the hosts' routes to each other.
@@ -197,20 +187,15 @@ impl World<'_> {
         if self.groups[usize::from(connection.group)].routes.is_empty() {
             return;
         }
-        let (server, index) = (self.server_of(conn), self.apps[connection.app as usize].index);
+        let (server, index) = (self.server_of(conn), self.apps[connection.app].index);
         let group = &mut self.groups[usize::from(connection.group)];
         let client = (index % group.clients) as usize;
         let routes = &mut group.routes[server * group.clients as usize + client];
         connection.ends.iter().zip(routes).for_each(|(end, route)| end.leave_with(&group.profile, route));
     }
 
-    fn find_connection(&self, app: u32, local: traffic::Conn) -> Option<u32> {
-        self.apps[app as usize].conns.find(local)
-    }
-
-    /// A client sends a request. If the connection has ended, the application was already notified.
-    pub(super) fn request(&mut self, app: u32, local: traffic::Conn, request: Request) {
-        let Some(conn) = self.find_connection(app, local) else { return };
+    /// A client sends a request.
+    pub(super) fn request(&mut self, conn: u32, request: Request) {
         self.conns[conn as usize].requests.push(request);
         if request.request == 0 {
             return self.serve(conn);
@@ -218,19 +203,13 @@ impl World<'_> {
         self.with_end(conn, Side::Client, |end, profile, now, out| end.write(profile, request.request, now, out));
     }
 
-    /// A server sends without having been asked.
-    pub(super) fn push(&mut self, app: u32, local: traffic::Conn, bytes: u64) {
-        let Some(conn) = self.find_connection(app, local) else { return };
-        self.with_end(conn, Side::Server, |end, profile, now, out| end.write(profile, bytes, now, out));
-    }
-
-    pub(super) fn close_connection(&mut self, app: u32, local: traffic::Conn) {
-        let Some(conn) = self.find_connection(app, local) else { return };
-        self.with_end(conn, Side::Client, End::close);
-    }
-
     /// Calls one end of a connection and executes its output.
-    fn with_end(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut End, &Profile, Instant, &mut Outputs)) {
+    pub(super) fn with_end(
+        &mut self,
+        conn: u32,
+        side: Side,
+        call: impl FnOnce(&mut End, &Profile, Instant, &mut Outputs),
+    ) {
         // An event below may call an endpoint in the middle of this call: it finds its own.
         let mut out = self.spare_outputs.pop().unwrap_or_default();
         let connection = &mut self.conns[conn as usize];
@@ -344,12 +323,11 @@ impl World<'_> {
                 self.deliver_segment(id, conn, generation, to);
             }
             Body::Datagram { app, generation, to, tag, len } => {
-                let (app, generation, class) = (*app, *generation, flight.class);
-                let to = if *to == Side::Server { traffic::Side::Server } else { traffic::Side::Client };
+                let (app, generation, to) = (*app, *generation, traffic::Side::from(*to));
                 let arrival = traffic::Arrival { to, tag: *tag, len: *len, sent: flight.sent, ecn: flight.ecn };
                 self.arena.release(id);
-                if self.apps[app as usize].generation == generation {
-                    self.deliver_datagram(app, class, arrival);
+                if self.apps[app].generation == generation {
+                    self.deliver_datagram(app, arrival);
                 }
             }
             Body::Rate { .. } => self.deliver_packet(id),
@@ -435,7 +413,7 @@ impl World<'_> {
         match (event, side) {
             (Event::Connected, Side::Client) => {
                 let c = &self.conns[conn as usize];
-                self.app_events.push_back((c.app, traffic::Event::Opened(c.local)));
+                self.apps.notify(c.app, traffic::Event::Opened(c.local));
             }
             (Event::Connected, Side::Server) => {}
             (Event::Delivered, Side::Server) => self.serve(conn),
@@ -506,7 +484,7 @@ impl World<'_> {
             c.responded = end;
             c.requests.remove(0);
             c.served -= 1;
-            self.app_events.push_back((c.app, traffic::Event::Response(c.local)));
+            self.apps.notify(c.app, traffic::Event::Response(c.local));
         }
         // Nearly all of a million connections are idle.
         c.requests = SmallVec::new();

@@ -17,8 +17,8 @@ impl World<'_> {
             let info = &self.meter.plan().groups[group];
             let step = info.population().div_ceil(MOST).max(1);
             let apps = info.members().skip(turn % step).step_by(step);
-            let open = apps.flat_map(|app| self.apps[app].conns.iter());
-            let samples: Vec<SenderSample> = open.filter_map(|(_, conn)| self.sender_sample(conn)).collect();
+            let open = apps.flat_map(|app| self.apps[app as u32].connections());
+            let samples: Vec<SenderSample> = open.filter_map(|conn| self.sender_sample(conn)).collect();
             for sample in &samples {
                 self.meter.sampled(group, sample);
             }
@@ -28,8 +28,8 @@ impl World<'_> {
     /// Connections of each group that are in their first slow start.
     pub(super) fn in_slow_start(&self) -> Vec<u64> {
         let of_group = |info: &aqmkit_measure::GroupInfo| {
-            let conns = info.members().flat_map(|app| self.apps[app].conns.iter());
-            conns.filter(|&(_, conn)| self.is_in_first_slow_start(conn)).count() as u64
+            let conns = info.members().flat_map(|app| self.apps[app as u32].connections());
+            conns.filter(|&conn| self.is_in_first_slow_start(conn)).count() as u64
         };
         self.meter.plan().groups.iter().map(of_group).collect()
     }

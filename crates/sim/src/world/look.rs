@@ -11,10 +11,6 @@ use crate::packet::Flight;
 use crate::view::{FlowView, LinkView};
 
 impl<'o> World<'o> {
-    pub(crate) fn now(&self) -> Instant {
-        self.now
-    }
-
     /// Events processed so far.
     pub(crate) fn events(&self) -> u64 {
         self.events
@@ -29,7 +25,7 @@ impl<'o> World<'o> {
     }
 
     pub(crate) fn group_of(&self, app: u32) -> u16 {
-        self.apps[app as usize].group
+        self.apps[app].group
     }
 
     pub(crate) fn passed(&self, link: usize) -> &Traffic {
@@ -89,22 +85,22 @@ impl<'o> World<'o> {
 
     /// The applications that have anything to show, in order.
     pub(crate) fn flow_views(&self, limit: usize) -> Vec<FlowView> {
-        let shown = (0..self.apps.len()).filter(|&app| {
+        let shown = (0..self.apps.all().len() as u32).filter(|&app| {
             let it = &self.apps[app];
-            it.conns.iter().next().is_some() || (!it.stopped && self.meter.app(app as u32).packets > 0)
+            it.connections().next().is_some() || (!it.stopped && self.meter.app(app).packets > 0)
         });
         shown.take(limit).map(|app| self.flow_view(app)).collect()
     }
 
-    fn flow_view(&self, app: usize) -> FlowView {
+    fn flow_view(&self, app: u32) -> FlowView {
         let it = &self.apps[app];
-        let sent = self.meter.app(app as u32);
-        let sender = it.conns.iter().next().map(|(_, conn)| self.sender_view(conn)).unwrap_or_default();
+        let sent = self.meter.app(app);
+        let sender = it.connections().next().map(|conn| self.sender_view(conn)).unwrap_or_default();
         FlowView {
-            app: app as u32,
+            app,
             group: it.group,
             index: it.index,
-            connections: it.conns.iter().count(),
+            connections: it.connections().count(),
             delivered: sent.delivered,
             packets: sent.packets,
             drops: sent.drops,

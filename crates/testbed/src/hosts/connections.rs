@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::Instant;
 use aqmkit_live::tcp_info::{Sender, TcpInfo};
+use aqmkit_sim::host::{Applications, Request};
 use aqmkit_traffic::{Conn, ENDLESS, Event};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
@@ -27,26 +28,16 @@ static ZEROS: [u8; CHUNK] = [0; CHUNK];
 /// The parts of the hosts that connections use.
 pub(super) struct World<'a> {
     pub(super) now: Instant,
-    pub(super) app_events: &'a mut VecDeque<(usize, Event)>,
+    pub(super) apps: &'a mut Applications,
     pub(super) event_queue: &'a mut BinaryHeap<Reverse<(Instant, Due)>>,
     pub(super) record: &'a mut Record,
     pub(super) epoll: &'a rustix::fd::OwnedFd,
 }
 
-/// A request of an application.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) request: u64,
-    pub(super) response: u64,
-    pub(super) think: Duration,
-    pub(super) close: bool,
-}
-
 /// A connection. Requests are queued in order; the counts are the progress of the first one at each end.
 struct Connection {
-    app: usize,
+    app: u32,
     group: usize,
-    class: usize,
     conn: Conn,
     serial: u64,
     client: TcpStream,
@@ -108,16 +99,10 @@ impl Connections {
         })
     }
 
-    fn find(&self, app: usize, conn: Conn) -> Option<usize> {
-        self.slots.iter().position(|s| s.as_ref().is_some_and(|c| c.app == app && c.conn == conn))
-    }
-
-    pub(super) fn open(&mut self, app: usize, group: usize, conn: Conn, world: &mut World<'_>) {
-        world.record.sent(app).connections += 1;
+    pub(super) fn open(&mut self, app: u32, group: usize, conn: Conn, world: &mut World<'_>) {
         let server = SocketAddr::new(self.address, port(group));
         let Ok((client, from)) = begin(server) else {
-            world.app_events.push_back((app, Event::Failed(conn)));
-            return;
+            return world.apps.notify(app, Event::Failed(conn));
         };
         world.record.owns(app, TCP, [server, from], world.now);
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -125,14 +110,12 @@ impl Connections {
             self.slots.len() - 1
         });
         self.serial += 1;
-        let class = world.record.class_of(app);
         // Edge-triggered: each end is read and written until it would block.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let watched = epoll::add(world.epoll, &client, EventData::new_u64(slot as u64), flags);
         self.slots[slot] = Some(Connection {
             app,
             group,
-            class,
             conn,
             serial: self.serial,
             client,
@@ -149,6 +132,7 @@ impl Connections {
             missing: 0,
             leaving: false,
         });
+        world.apps.add_connection(app, conn, slot as u32);
         if watched.is_err() {
             return self.end(slot, Event::Failed, world);
         }
@@ -178,8 +162,7 @@ impl Connections {
         }
     }
 
-    pub(super) fn request(&mut self, app: usize, conn: Conn, request: Request, world: &mut World<'_>) {
-        let Some(slot) = self.find(app, conn) else { return };
+    pub(super) fn request(&mut self, slot: usize, request: Request, world: &mut World<'_>) {
         let Some(c) = &mut self.slots[slot] else { return };
         c.to_ask += request.request;
         if c.asked.is_empty() {
@@ -197,16 +180,14 @@ impl Connections {
     }
 
     /// The server sends without having been asked.
-    pub(super) fn push(&mut self, app: usize, conn: Conn, bytes: u64, world: &mut World<'_>) {
-        let Some(slot) = self.find(app, conn) else { return };
+    pub(super) fn push(&mut self, slot: usize, bytes: u64, world: &mut World<'_>) {
         if let Some(c) = &mut self.slots[slot] {
             c.to_answer = c.to_answer.saturating_add(bytes);
         }
         self.ready(SERVER | slot as u64, world);
     }
 
-    pub(super) fn close(&mut self, app: usize, conn: Conn, world: &mut World<'_>) {
-        let Some(slot) = self.find(app, conn) else { return };
+    pub(super) fn close(&mut self, slot: usize, world: &mut World<'_>) {
         if let Some(c) = &mut self.slots[slot] {
             c.leaving = true;
         }
@@ -224,13 +205,9 @@ impl Connections {
         self.slots.iter().flatten().filter(starting).map(|c| c.group)
     }
 
-    /// Drops everything that an application has open.
-    pub(super) fn drop_all_of(&mut self, app: usize, record: &mut Record, now: Instant) {
-        for slot in 0..self.slots.len() {
-            if self.slots[slot].as_ref().is_some_and(|c| c.app == app) {
-                self.forget(slot, record, now);
-            }
-        }
+    /// Ends a connection at once: closes its sockets.
+    pub(super) fn abandon(&mut self, slot: usize, record: &mut Record, now: Instant) {
+        self.forget(slot, record, now);
     }
 
     fn forget(&mut self, slot: usize, record: &mut Record, now: Instant) -> Option<Connection> {
@@ -254,7 +231,7 @@ impl Connections {
         if request.response == 0 && c.awaited.front() == Some(&0) {
             c.awaited.pop_front();
             c.missing = c.awaited.front().copied().unwrap_or(0);
-            world.app_events.push_back((c.app, Event::Response(c.conn)));
+            world.apps.notify(c.app, Event::Response(c.conn));
         }
         self.ready(SERVER | slot as u64, world);
     }
@@ -277,7 +254,8 @@ impl Connections {
 
     fn end(&mut self, slot: usize, event: fn(Conn) -> Event, world: &mut World<'_>) {
         if let Some(c) = self.forget(slot, world.record, world.now) {
-            world.app_events.push_back((c.app, event(c.conn)));
+            world.apps.remove_connection(c.app, slot as u32);
+            world.apps.notify(c.app, event(c.conn));
         }
     }
 }
@@ -347,7 +325,7 @@ impl Connection {
                 return Ok(false);
             }
             self.open = true;
-            world.app_events.push_back((self.app, Event::Opened(self.conn)));
+            world.apps.notify(self.app, Event::Opened(self.conn));
         }
         self.to_ask = pour(&self.client, self.to_ask)?;
         while let Some(n) = blocked((&self.client).read(buffer))? {
@@ -365,7 +343,7 @@ impl Connection {
 
     /// Bytes of responses have come.
     fn came(&mut self, bytes: u64, world: &mut World<'_>) {
-        world.record.delivered(self.app, self.class, bytes);
+        world.record.delivered(self.app, self.group, bytes);
         let mut left = bytes;
         while let Some(response) = self.awaited.front() {
             // One without an end has none; one without bytes is over when the server has the request.
@@ -380,7 +358,7 @@ impl Connection {
             }
             self.awaited.pop_front();
             self.missing = self.awaited.front().copied().unwrap_or(0);
-            world.app_events.push_back((self.app, Event::Response(self.conn)));
+            world.apps.notify(self.app, Event::Response(self.conn));
             if left == 0 {
                 return;
             }

@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use aqmkit_base::{Ecn, Instant};
 use aqmkit_live::link::Link;
 use aqmkit_live::netns::Netns;
+use aqmkit_sim::host::Datagram;
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
@@ -23,7 +24,7 @@ pub(super) const LONGEST_WHOLE: u32 = 1472;
 
 /// A datagram that has come.
 pub(super) struct Arrived {
-    pub(super) app: usize,
+    pub(super) app: u32,
     pub(super) tag: u64,
     pub(super) len: u32,
     pub(super) sent: Instant,
@@ -86,50 +87,49 @@ impl Datagrams {
     }
 
     /// Sends a datagram; with the first one of an application, the two ends of its socket.
-    pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn, now: Instant) -> Option<[SocketAddr; 2]> {
-        let len = self.write(app, len, tag, now);
+    pub(super) fn send(&mut self, app: u32, datagram: Datagram, now: Instant) -> Option<[SocketAddr; 2]> {
+        let len = self.write(app, datagram, now);
         let ends = self.connect(app);
         // A datagram that the kernel has no room for is lost, as it would be on the path.
-        let _ = self.senders[app].1.as_mut().map(|s| s.with(ecn).send(&self.buffer[..len]));
+        let _ = self.senders[app as usize].1.as_mut().map(|s| s.with(datagram.ecn).send(&self.buffer[..len]));
         ends
     }
 
     /// Sends a datagram from the client's side; with the first one of an application, the two ends of its socket.
     pub(super) fn reply(
         &mut self,
-        app: usize,
-        (len, tag): (u32, u64),
-        ecn: Ecn,
+        app: u32,
+        datagram: Datagram,
         now: Instant,
         epoll: &OwnedFd,
     ) -> Option<[SocketAddr; 2]> {
-        let len = self.write(app, len, tag, now);
+        let len = self.write(app, datagram, now);
         let ends = self.connect(app);
-        let (group, sender) = &mut self.senders[app];
+        let (group, sender) = &mut self.senders[app as usize];
         let sender = sender.as_mut()?;
         if !sender.hears {
-            let about = epoll::EventData::new_u64(DATAGRAM | REPLY | app as u64);
+            let about = epoll::EventData::new_u64(DATAGRAM | REPLY | u64::from(app));
             sender.hears = epoll::add(epoll, &sender.socket, about, epoll::EventFlags::IN).is_ok();
         }
         let (socket, last) = &mut self.receivers[*group];
-        if ecn != *last && sockopt::set_ip_tos(&*socket, ecn as u8).is_ok() {
-            *last = ecn;
+        if datagram.ecn != *last && sockopt::set_ip_tos(&*socket, datagram.ecn as u8).is_ok() {
+            *last = datagram.ecn;
         }
         let _ = sender.socket.local_addr().and_then(|to| socket.send_to(&self.buffer[..len], to));
         ends
     }
 
     /// Writes a datagram into the buffer. Returns its length.
-    fn write(&mut self, app: usize, len: u32, tag: u64, now: Instant) -> usize {
-        self.buffer[..4].copy_from_slice(&(app as u32).to_be_bytes());
-        self.buffer[4..12].copy_from_slice(&tag.to_be_bytes());
+    fn write(&mut self, app: u32, datagram: Datagram, now: Instant) -> usize {
+        self.buffer[..4].copy_from_slice(&app.to_be_bytes());
+        self.buffer[4..12].copy_from_slice(&datagram.tag.to_be_bytes());
         self.buffer[12..20].copy_from_slice(&now.as_nanos().to_be_bytes());
-        (len as usize).clamp(HEADER, self.buffer.len())
+        (datagram.len as usize).clamp(HEADER, self.buffer.len())
     }
 
     /// Opens the socket of an application's server if there is none. Returns its two ends if it was opened.
-    fn connect(&mut self, app: usize) -> Option<[SocketAddr; 2]> {
-        let (group, sender) = &mut self.senders[app];
+    fn connect(&mut self, app: u32) -> Option<[SocketAddr; 2]> {
+        let (group, sender) = &mut self.senders[app as usize];
         if sender.is_some() {
             return None;
         }
@@ -144,8 +144,8 @@ impl Datagrams {
     }
 
     /// The next datagram that has come to the server of an application.
-    pub(super) fn receive_reply(&mut self, app: usize) -> Option<Arrived> {
-        Self::next(&self.senders.get(app)?.1.as_ref()?.socket, &mut self.buffer)
+    pub(super) fn receive_reply(&mut self, app: u32) -> Option<Arrived> {
+        Self::next(&self.senders.get(app as usize)?.1.as_ref()?.socket, &mut self.buffer)
     }
 
     fn next(socket: &UdpSocket, buffer: &mut [u8]) -> Option<Arrived> {
@@ -153,7 +153,7 @@ impl Datagrams {
             let len = socket.recv(buffer).ok()?;
             let word = |from: usize| buffer[from..from + 8].try_into().map(u64::from_be_bytes).unwrap_or(0);
             if len >= HEADER {
-                let (app, tag, sent) = ((word(0) >> 32) as usize, word(4), Instant::from_nanos(word(12)));
+                let (app, tag, sent) = ((word(0) >> 32) as u32, word(4), Instant::from_nanos(word(12)));
                 return Some(Arrived { app, tag, len: len as u32, sent });
             }
         }

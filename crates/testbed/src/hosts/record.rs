@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 
 use aqmkit_base::{Duration, Instant, SendLimit};
 use aqmkit_live::tcp_info::{Sender, TcpInfo};
-use aqmkit_measure::{FinishedExchange, HostRecorder, Owners, Plan, SenderSample, Sent};
+use aqmkit_measure::{HostRecorder, Owners, Plan, SenderSample};
 use aqmkit_packets::wire::{FiveTuple, Flow};
-use aqmkit_traffic::Exchange;
 
 use super::effort::{Begun, Effort, Endless};
 use crate::setup::on_the_clock;
@@ -52,22 +51,27 @@ impl Record {
     }
 
     /// From `now` on, what passes between these ends in either direction belongs to an application.
-    pub(super) fn owns(&mut self, app: usize, protocol: u8, [a, b]: [SocketAddr; 2], now: Instant) {
+    pub(super) fn owns(&mut self, app: u32, protocol: u8, [a, b]: [SocketAddr; 2], now: Instant) {
         for (from, to) in [(a, b), (b, a)] {
             let (source, destination) = (from.ip(), to.ip());
             let ports = Some((from.port(), to.port()));
             let flow = Flow::Ip(FiveTuple { source, destination, protocol, ports });
-            self.owners.owns(app as u32, flow.key(self.salt), on_the_clock(now));
+            self.owners.owns(app, flow.key(self.salt), on_the_clock(now));
         }
     }
 
     /// An application has sent what the kernel cuts into fragments, which have no ports.
-    pub(super) fn sends_fragments(&mut self, app: usize) {
-        self.owners.cannot_tell(app as u32);
+    pub(super) fn sends_fragments(&mut self, app: u32) {
+        self.owners.cannot_tell(app);
     }
 
-    pub(super) fn class_of(&self, app: usize) -> usize {
-        self.plan.groups.iter().find(|g| g.apps.contains(&app)).map_or(0, |g| g.class)
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The plan, and the recorder of the hosts.
+    pub(super) fn hosts(&mut self) -> (&Plan, &mut HostRecorder) {
+        (&self.plan, &mut self.recorder)
     }
 
     /// How long an interval of the series is.
@@ -75,13 +79,9 @@ impl Record {
         self.plan.interval
     }
 
-    pub(super) fn sent(&mut self, app: usize) -> &mut Sent {
-        self.recorder.sent(app as u32)
-    }
-
     /// An application's connection has sent more.
-    pub(super) fn segments(&mut self, app: usize, more: TcpInfo) {
-        let sent = self.sent(app);
+    pub(super) fn segments(&mut self, app: u32, more: TcpInfo) {
+        let sent = self.recorder.sent(app);
         sent.packets += u64::from(more.data_segments);
         sent.retransmissions += more.retransmissions;
         sent.timeouts += more.timeouts;
@@ -108,18 +108,9 @@ impl Record {
         }
     }
 
-    pub(super) fn delivered(&mut self, app: usize, class: usize, bytes: u64) {
-        self.recorder.delivered(app as u32, class, bytes);
-    }
-
-    pub(super) fn arrived(&mut self, class: usize, latency: Duration) {
-        self.recorder.arrived(class, latency);
-    }
-
-    pub(super) fn exchange(&mut self, group: usize, exchange: Exchange, now: Instant) {
-        let Exchange { started, bytes, .. } = exchange;
-        let ended = FinishedExchange { group, kind: usize::from(exchange.kind), started, bytes };
-        self.recorder.exchange(&self.plan, ended, now);
+    /// The client of an application's connection has received data.
+    pub(super) fn delivered(&mut self, app: u32, group: usize, bytes: u64) {
+        self.recorder.delivered(app, self.plan.groups[group].class, bytes);
     }
 
     pub(super) fn open(&mut self, window: usize, at: Instant, counters: Vec<Vec<f64>>) {
