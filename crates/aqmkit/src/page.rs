@@ -2,98 +2,136 @@
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::say;
 
 /// Renders a page for this many columns.
 #[must_use]
 pub(super) fn render(page: &str, width: u16) -> String {
-    let mut text = String::new();
-    let mut table: Vec<&str> = Vec::new();
-    let mut paragraph = Paragraph::default();
-    let mut in_code = false;
-    for line in page.lines() {
-        let is_row = !in_code && line.starts_with('|');
-        if is_row {
-            paragraph.flush(&mut text, width);
-            table.push(line);
-            continue;
-        }
-        flush(&mut text, &mut table, width);
-        if line.starts_with("```") {
-            paragraph.flush(&mut text, width);
-            in_code = !in_code;
-        } else if in_code {
-            text.push_str(&code(line, width));
-        } else if let Some(heading) = heading(line) {
-            paragraph.flush(&mut text, width);
-            text.push_str(&format!("{}\n", say::bold(&plain(heading))));
-        } else if line.trim().is_empty() {
-            paragraph.flush(&mut text, width);
-            text.push('\n');
-        } else {
-            if mark(line).is_some() {
-                paragraph.flush(&mut text, width);
-            }
-            paragraph.add(line);
-        }
+    let mut renderer = Renderer { width, ..Renderer::default() };
+    for event in Parser::new_ext(page, Options::ENABLE_TABLES) {
+        renderer.event(event);
     }
-    flush(&mut text, &mut table, width);
-    paragraph.flush(&mut text, width);
-    text
+    renderer.text
 }
 
-/// The text of a heading, if the line is one.
-fn heading(line: &str) -> Option<&str> {
-    let rest = line.trim_start_matches('#');
-    (rest.len() < line.len() && rest.starts_with(' ')).then(|| rest.trim())
-}
-
-/// The width of a list mark (`* `, `- ` or `12. `), if the line begins with one.
-fn mark(line: &str) -> Option<usize> {
-    let (mark, _) = line.trim_start().split_once(' ')?;
-    let number = mark.strip_suffix('.').is_some_and(|n| n.parse::<u8>().is_ok());
-    (mark == "*" || mark == "-" || number).then_some(mark.len() + 1)
-}
-
-/// Lines of one paragraph.
+/// The state between two events of the parser.
 #[derive(Default)]
-struct Paragraph {
-    indent: usize,
+struct Renderer {
+    width: u16,
+    /// The lines that are finished.
+    text: String,
+    /// The words of the current block or cell.
     words: String,
+    /// For each open list, the number of its next item, if they are numbered.
+    lists: Vec<Option<u64>>,
+    /// The marks of the items that are open, such as `* `. An empty one was printed.
+    marks: Vec<(usize, String)>,
+    /// The rows of the current table, the head first.
+    rows: Vec<Vec<String>>,
+    in_code: bool,
 }
 
-impl Paragraph {
-    fn add(&mut self, line: &str) {
-        if self.words.is_empty() {
-            self.indent = line.len() - line.trim_start().len();
-        } else {
-            self.words.push(' ');
+impl Renderer {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(&tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) if self.in_code => {
+                let width = self.width;
+                self.text.extend(text.lines().map(|line| code(line, width)));
+            }
+            Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) => {
+                self.words.push_str(&text);
+            }
+            Event::SoftBreak | Event::HardBreak => self.words.push(' '),
+            _ => {}
         }
-        self.words.push_str(line.trim());
     }
 
-    /// Wraps the paragraph; the lines of a list item are indented.
-    fn flush(&mut self, text: &mut String, width: u16) {
-        if self.words.is_empty() {
+    fn start(&mut self, tag: &Tag<'_>) {
+        match tag {
+            Tag::CodeBlock(_) => {
+                self.flush();
+                self.blank_line();
+                self.in_code = true;
+            }
+            Tag::List(first) => {
+                self.flush();
+                if self.lists.is_empty() {
+                    self.blank_line();
+                }
+                self.lists.push(*first);
+            }
+            Tag::Item => {
+                let mark = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "* ".to_owned(),
+                };
+                self.marks.push((mark.len(), mark));
+            }
+            Tag::TableRow | Tag::TableHead => self.rows.push(Vec::new()),
+            Tag::Heading { .. } | Tag::Table(_) => self.blank_line(),
+            Tag::Paragraph if self.marks.is_empty() => self.blank_line(),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph => self.flush(),
+            TagEnd::Item => {
+                self.flush();
+                self.marks.pop();
+            }
+            TagEnd::List(_) => {
+                self.lists.pop();
+            }
+            TagEnd::Heading(_) => {
+                let title = say::bold(&std::mem::take(&mut self.words));
+                self.text.push_str(&format!("{title}\n"));
+            }
+            TagEnd::CodeBlock => self.in_code = false,
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.words);
+                self.rows.last_mut().into_iter().for_each(|row| row.push(cell.trim().to_owned()));
+            }
+            TagEnd::Table => {
+                let rows = std::mem::take(&mut self.rows);
+                self.text.push_str(&table(&rows, self.width));
+            }
+            _ => {}
+        }
+    }
+
+    /// Separates blocks.
+    fn blank_line(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    /// Wraps the words of a paragraph; the lines of a list item are indented.
+    fn flush(&mut self) {
+        if self.words.trim().is_empty() {
             return;
         }
-        let first = " ".repeat(self.indent);
-        let others = " ".repeat(self.indent + mark(&self.words).unwrap_or(0));
-        let options = textwrap::Options::new(width.into())
+        let words = std::mem::take(&mut self.words);
+        let others = " ".repeat(self.marks.iter().map(|(width, _)| width).sum());
+        let mark = self.marks.last_mut().map(|(_, mark)| std::mem::take(mark)).unwrap_or_default();
+        let first = format!("{}{mark}", &others[mark.len()..]);
+        let options = textwrap::Options::new(self.width.into())
             .initial_indent(&first)
             .subsequent_indent(&others)
             .break_words(false)
             .word_splitter(textwrap::WordSplitter::NoHyphenation);
-        text.push_str(&textwrap::fill(&plain(&self.words), options));
-        text.push('\n');
-        self.words.clear();
+        self.text.push_str(&textwrap::fill(words.trim(), options));
+        self.text.push('\n');
     }
-}
-
-/// Text without Markdown marks.
-fn plain(text: &str) -> String {
-    text.replace("**", "").replace('`', "").replace("\\|", "|").replace("\\[", "[").replace("\\]", "]")
 }
 
 /// A line of code or of a law. If it is too long, its reference in brackets moves to the left, and then it is broken.
@@ -144,30 +182,18 @@ fn entry(head: &[String], row: &[String], width: u16) -> String {
     format!("{}{}", wrapped(&first, ""), wrapped(last, "    "))
 }
 
-fn flush(text: &mut String, lines: &mut Vec<&str>, width: u16) {
-    let all: Vec<Vec<String>> = lines.drain(..).filter(|l| !is_rule(l)).map(cells).collect();
-    let Some((head, rows)) = all.split_first() else { return };
+/// A table, the head first; entries where the last column would be too narrow.
+fn table(all: &[Vec<String>], width: u16) -> String {
+    let Some((head, rows)) = all.split_first() else { return String::new() };
     let longest = rows.iter().filter_map(|row| row.last()).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    if left_for_last(&all, width) < NARROWEST.min(longest) {
-        text.extend(rows.iter().map(|row| entry(head, row, width)));
-        return;
+    if left_for_last(all, width) < NARROWEST.min(longest) {
+        return rows.iter().map(|row| entry(head, row, width)).collect();
     }
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     table.force_no_tty().set_header(head.clone()).add_rows(rows.to_vec());
     let drawn = table.to_string();
-    text.push_str(&drawn.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"));
-    text.push('\n');
-}
-
-/// The line between a table's head and body.
-fn is_rule(line: &str) -> bool {
-    line.contains('-') && line.chars().all(|c| "|-: ".contains(c))
-}
-
-fn cells(line: &str) -> Vec<String> {
-    let marked = line.trim().trim_matches('|').replace("\\|", "\u{0}");
-    marked.split('|').map(|c| plain(&c.replace('\u{0}', "|")).trim().to_owned()).collect()
+    drawn.lines().map(str::trim_end).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 #[cfg(test)]
@@ -206,9 +232,9 @@ mod tests {
 
     #[test]
     fn paragraphs_and_items_are_broken_anew() {
-        let page = "Of one `line`\nand another.\n\n* an item that is longer than\n  that\n12. b, c, d, e, f and g\n\n    x = 1\n";
+        let page = "Of one `line`\nand another.\n\n* an item that is longer than\n  that\n* b\n\nc:\n\n12. d, e, f, [g](h.md) and i\n\n<!-- end -->\n\n    x = 1\n";
         let text = render(page, 20);
-        let broken = "Of one line and\nanother.\n\n* an item that is\n  longer than that\n12. b, c, d, e, f\n    and g\n\n    x = 1\n";
+        let broken = "Of one line and\nanother.\n\n* an item that is\n  longer than that\n* b\n\nc:\n\n12. d, e, f, g and i\n\n    x = 1\n";
         assert_eq!(text, broken);
     }
 }

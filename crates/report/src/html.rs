@@ -115,14 +115,6 @@ pub fn write_advice(path: &Path, advice: &Advice) -> Result<(), ExportError> {
     write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
 }
 
-/// An advice without the plotting library, for tests.
-///
-/// # Errors
-/// When the template cannot be rendered, which is a bug in it.
-pub fn advice_skeleton(advice: &Advice) -> Result<String, minijinja::Error> {
-    fill_advice(advice, "")
-}
-
 fn fill_advice(advice: &Advice, plotly: &str) -> Result<String, minijinja::Error> {
     templates()?.get_template("advice.html")?.render(context! {
         page => Value::from(Serde(advice::page(advice))),
