@@ -3,15 +3,15 @@
 //! | module | holds |
 //! |---|---|
 //! | [`contestant`] | a discipline under study, or a reference |
-//! | [`plan`] | the experiments of a card, with its disciplines in them |
-//! | [`sections`] | the one list of sections: question, experiment, rules, picture |
+//! | [`plan`] | the experiments of a card, with its disciplines |
+//! | [`sections`] | the list of sections: question, experiment, rules, plot |
 //! | `rule` | the bounds of rules |
-//! | `quantities` | the numbers that rules and pictures share |
+//! | `quantities` | metrics that rules and plots share |
 //! | `evidence` | the measured values of an experiment, by discipline and labels |
 //! | `planned` | one experiment of a card |
-//! | `pictures` | the pictures of sections |
+//! | `pictures` | plots of the sections |
 //! | `parameters` | each parameter of a discipline halved and doubled |
-//! | [`card`] | the report card from the directories of finished experiments |
+//! | [`card`] | builds the report card from the directories of finished experiments |
 //!
 //! The experiments are in `experiments/rfc7928/*.toml`; a card runs them with its own disciplines instead of those in
 //! the files. The RFC defines no bounds: the rules are this crate's, and each card states them.

@@ -77,8 +77,6 @@ impl Population for Meters {
         Box::new(Meter { server: index as u32, first: every.mul_f64(rng.uniform()), every, size, asked: None })
     }
 }
-
-/// One meter.
 struct Meter {
     server: u32,
     first: Duration,

@@ -2,21 +2,21 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `tree`, `path`, `patch` | the file as values with their places in the text, and changes of them |
+//! | `tree`, `path`, `patch` | the file as values with their locations in the text; changes by path |
 //! | `read`, `shape`, `keys` | from values to types, with errors that point to the text; what each key applies to |
 //! | `sweep`, `skip` | axes and combinations; combinations that are left out |
-//! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
-//! | `changes` | what changes during a run, and when |
-//! | `load` | loads to offer, for which populations are calibrated by simulation |
-//! | `without_scheme` | the same experiment for the null test |
+//! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | checks and converts the tables of one combination |
+//! | `changes` | changes of settings during a run |
+//! | `load`, `calibration` | loads to offer; trial runs that find the population for a load |
+//! | `without_scheme` | removes the scheme under study, for the null test |
 //! | `plan`, `scenario` | the runs, and the simulator's scenario of each |
 //! | `editable`, `outline` | a run that is changed while it is simulated; its links and traffic |
-//! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
+//! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | claims about published values |
 //! | `predict`, `figure`, `overview` | predictions by equations; figures of the report; its matrix of small plots |
 //! | `catalogue`, `embedded`, `files`, `recording` | the places of experiments and their data; captures that are replayed as traffic |
-//! | `catalogues` | the disciplines, controls and traffic models that can be named |
-//! | `setting` | what the experiment sets, in words for reports |
-//! | `problem` | what is wrong, where, and what would be right |
+//! | `catalogues` | names of disciplines, controls and traffic models |
+//! | `setting` | the settings of an experiment in words, for reports |
+//! | `problem` | errors: what is wrong, where, and how to correct it |
 
 #![forbid(unsafe_code)]
 
@@ -208,7 +208,7 @@ impl Experiment {
     /// Like [`Experiment::load`], with these catalogues.
     ///
     /// # Errors
-    /// As [`Experiment::load`].
+    /// Those of [`Experiment::load`].
     pub fn load_with(
         name_or_path: &str,
         overrides: &Overrides,
@@ -231,7 +231,7 @@ impl Experiment {
     /// Like [`Experiment::parse`], with these catalogues.
     ///
     /// # Errors
-    /// As [`Experiment::parse`].
+    /// Those of [`Experiment::parse`].
     pub fn parse_with(
         file_name: &str,
         text: &str,

@@ -125,7 +125,7 @@ const COMPARES: &[(&str, Compare)] =
 pub struct Bound {
     /// The relation to `value`.
     pub compare: Compare,
-    /// The limit.
+    /// The limit: for `every` in the unit of the claim's row, in a statistic in that of the column.
     pub value: f64,
 }
 
@@ -166,9 +166,9 @@ impl fmt::Display for Bound {
 /// A statistic of a series within a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
-    /// The smallest.
+    /// The smallest value.
     Min,
-    /// The largest.
+    /// The largest value.
     Max,
     /// The arithmetic mean.
     Mean,

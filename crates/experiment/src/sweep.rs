@@ -7,8 +7,6 @@ use super::patch::Patch;
 use super::path::Path;
 use super::problem::{Problem, suggest};
 use super::tree::{Entry, Node, Value};
-
-/// One axis.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     /// Path of a key, or a name chosen by the author.

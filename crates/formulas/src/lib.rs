@@ -3,10 +3,10 @@
 //! An experiment computes one with `formula = "cbt-threshold"` and `args = { … }`. Quantities are text with
 //! units as everywhere (`"575kibps"`, `"1507b"`, `"100ms"`; mind that `kbps` is 1000 bytes per second and `kibps` is 1024);
 //! queue lengths in packets, probabilities, weights and counts are bare numbers. *{rates}* below stands for one
-//! value for each class, such as `{ tcp = "575kibps", multimedia = "150kibps" }`. Arguments in brackets may be left out.
+//! value for each class, such as `{ tcp = "575kibps", multimedia = "150kibps" }`. Arguments in brackets are optional.
 //!
-//! A formula with a * is computed by the functions that the discipline itself runs on. Every other stands only here: that it gives the
-//! printed value says that the equation was understood, and nothing of the discipline.
+//! A formula with a * is computed by the discipline's own functions. All others are implemented only here: that they give the printed
+//! value shows that the equation was understood, but says nothing about the discipline.
 //!
 //! ## Class-based thresholds (Parris 2001, chapters IV and VI; `cbt.rs`)
 //!

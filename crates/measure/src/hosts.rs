@@ -131,14 +131,14 @@ impl HostRecorder {
         self.apps[app as usize].delivered += bytes;
     }
 
-    /// The counters of application `app`.
+    /// Counters of application `app`.
     #[inline]
     #[must_use]
     pub fn app(&self, app: u32) -> &Sent {
         &self.apps[app as usize]
     }
 
-    /// An application's counters, to be increased.
+    /// Mutable counters of an application.
     #[inline]
     pub fn sent(&mut self, app: u32) -> &mut Sent {
         &mut self.apps[app as usize]
@@ -203,12 +203,13 @@ impl HostRecorder {
         self.windows[window].slow_start = connections;
     }
 
-    /// Records the sender of a connection of a group at a moment.
+    /// Records a sample of the sender of a connection in a group.
     pub fn sampled(&mut self, group: usize, sample: &SenderSample) {
         self.sampled[group].add(sample, 1);
     }
 
-    /// Records what limited the sender of a connection of a group for some time, to the microsecond. A run has either these or [samples](Self::sampled).
+    /// Records for how long the sender of a connection in a group had a limit, to the microsecond. A run has either these
+    /// times or [samples](Self::sampled).
     pub fn limited(&mut self, group: usize, sample: &SenderSample, time: Duration) {
         self.sampled[group].add(sample, time.as_nanos() / 1000);
     }
@@ -287,7 +288,7 @@ impl HostRecorder {
         std::mem::take(&mut self.series)
     }
 
-    /// Removes the list of exchanges; and the number of those that did not fit into it.
+    /// Removes and returns the list of exchanges, with the number of those that did not fit.
     pub(crate) fn take_exchanges(&mut self) -> (Vec<ExchangeRecord>, u64) {
         (std::mem::take(&mut self.exchanges), self.exchanges_dropped)
     }

@@ -115,14 +115,14 @@ impl Recorder {
         self.hosts.delivered(app, class, bytes);
     }
 
-    /// The counters of application `app`.
+    /// Counters of application `app`.
     #[inline]
     #[must_use]
     pub fn app(&self, app: u32) -> &Sent {
         self.hosts.app(app)
     }
 
-    /// An application's counters, to be increased.
+    /// Mutable counters of an application.
     #[inline]
     pub fn sent(&mut self, app: u32) -> &mut Sent {
         self.hosts.sent(app)

@@ -27,7 +27,7 @@ use minijinja::{Environment, context};
 /// What a report is made from.
 #[derive(Clone, Debug)]
 pub struct ReportInput<'a> {
-    /// The results.
+    /// Results of the experiment, as in `results.json`.
     pub results: &'a Results,
     /// Runs for the plots; without them the page has only tables.
     pub runs: &'a [RunData<'a>],

@@ -4,12 +4,12 @@
 //! |---|---|
 //! | [`card`] | a report card: disciplines judged section by section |
 //! | `shape` | [`Results`] and its parts, as `results.json` has them |
-//! | `standing` | the basis of a claim, and the line of the scoreboard where it counts |
-//! | `skill` | how well the cells of published tables agree |
+//! | `standing` | the basis of a claim, and its line in the scoreboard |
+//! | `skill` | how well published tables are reproduced |
 //! | [`statistics`] | means with their intervals, differences of paired runs, start-up transients, effective sample sizes |
-//! | `known` | a mean beside the precision that is asked of it |
-//! | `metrics`, `means` | the numbers of an entry by their paths; their means over the runs of a combination |
-//! | [`place`] | the axis that tells simulated runs from those with real packets |
+//! | `known` | a mean and its precision |
+//! | `metrics`, `means` | metrics of an entry by path; means over the runs of a combination |
+//! | [`place`] | the axis that distinguishes simulated runs from those with real packets |
 //! | `player` | how the page of `aqmkit play` opens the runs |
 //! | `ruler` | labels of an axis as numbers of one unit |
 //! | `setting` | what the experiment sets, in words |

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `interval` | [`Stat`]: mean, deviation and 95 % interval over independent runs; [`paired`] and [`welch`] differences |
 //! | [`transient`] | where the start-up transient of a time series ends (MSER-5) |
-//! | [`effective`] | how many independent values correlated or heavy-tailed ones are worth |
+//! | [`effective`] | effective sample size of correlated or heavy-tailed values |
 //! | `rank` | Spearman's correlation |
 
 pub mod effective;

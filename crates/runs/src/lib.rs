@@ -2,13 +2,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`run`] | the runs of a plan on all cores |
-//! | [`calibrate`] | the calibration of populations that offer a load |
+//! | [`run`] | executes the runs of a plan on all cores |
+//! | [`calibrate`] | searches populations that offer a given load |
 //! | [`store`] | the directory of an experiment's results, with every finished run |
 //! | [`export`] | `results.json`, `summary.csv` and the Parquet tables |
-//! | [`capture`] | the packets of a run as a capture file |
+//! | [`capture`] | writes the packets of a run to a capture file |
 //! | [`transient`] | whether the start-up transient had ended when the measurement began |
-//! | [`tails`] | response times that rest on few responses |
+//! | [`tails`] | notes on response times with few responses |
 //! | [`clock`] | the cost of a run |
 
 #![forbid(unsafe_code)]

@@ -1,12 +1,12 @@
-//! Published values compared with measured values, and runs under as many seeds as the means need.
+//! Compares published with measured values, and runs experiments with as many seeds as their means need.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`verdict`] | published values, and whether the runs of an experiment meet them |
-//! | [`null_test`] | which claims are met even without the scheme under study |
+//! | [`null_test`] | claims that are met even without the scheme under study |
 //! | [`recorded`] | the verdicts that are stored with the experiments |
-//! | [`rounds`] | more and more seeds, until the means are known |
-//! | [`agree`] | whether live runs and simulated ones agree |
+//! | [`rounds`] | additional seeds, until the means are precise enough |
+//! | [`agree`] | comparison of live with simulated runs |
 
 #![forbid(unsafe_code)]
 

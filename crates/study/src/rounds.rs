@@ -3,8 +3,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `aim` | how well the means are to be known, and how many seeds that may cost |
-//! | `words` | the sentences on what is not known, and the options that they name |
+//! | `aim` | required precision of the means, and limits for the number of seeds |
+//! | `words` | notes on the precision, and the options that they name |
 
 mod aim;
 #[cfg(test)]

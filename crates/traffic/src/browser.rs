@@ -85,8 +85,6 @@ struct Page {
     failed: bool,
     bytes: u64,
 }
-
-/// One user.
 pub(crate) struct User {
     habits: Arc<Habits>,
     /// Whether the connections of this stay are persistent.

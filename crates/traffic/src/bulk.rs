@@ -115,8 +115,6 @@ impl Population for Flows {
         })
     }
 }
-
-/// One transfer.
 struct Flow {
     index: usize,
     response: u64,

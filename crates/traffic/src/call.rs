@@ -31,7 +31,7 @@
 //!
 //! ```text
 //! queue    the least of the last 15 one-way delays, above the least ever
-//!          beside losses, from 50 ms on: 50 ms exp(-0.5 (queue - 50 ms) / 50 ms), so that a flow holds its ground beside TCP;
+//!          beside losses, from 50 ms on: 50 ms exp(-0.5 (queue - 50 ms) / 50 ms), so that a flow keeps its share against TCP;
 //!          the last loss expires over the 8th average loss interval after it                        [eq. 1, sec 4.2]
 //! x        = queue + 2 ms (marked / 1 %)^2 + 10 ms (lost / 1 %)^2, ratios of half a second, smoothed with 0.1  [eq. 2, 10]
 //! ramp up, while in half a second nothing was lost or marked and no delay was 10 ms:
@@ -76,12 +76,12 @@
 //!    transport-wide feedback of webrtc). The next report replaces a lost one. No forward error correction, no sound.
 //! 6. Sender and receiver have the same clock. In a simulation the `delays` of a topology are on the reverse path, so that they delay reports but not frames.
 //!
-//! 7. nada: a mark ends the ramp-up as a loss does. Section 4.2 of rfc8698 names losses and delay only, its section 4 a congestion signal of zero; by the
-//!    former a flow would ramp up against the marks of a queue that is kept below 10 ms.
-//! 8. nada: the average loss interval is that of rfc5348 over complete intervals. With the open one among them, the last loss could never expire,
-//!    since the weights sum up to 6 and it expires after 7 averages. Losses within a round trip are one loss event, also
-//!    before the first of which there is an interval, from the first packet on.
-//! 9. nada: the signal is at most 3276.7 ms, what a report can carry. The least delay is that of the whole call; it does not expire.
+//! 7. nada: a mark ends the ramp-up like a loss. Section 4.2 of rfc8698 names only losses and delay, section 4 a congestion signal of zero; according to the
+//!    former a flow would keep ramping up although a queue below 10 ms marks its packets.
+//! 8. nada: the average loss interval is that of rfc5348 over complete intervals. With the open one, the last loss could never expire,
+//!    since the weights sum up to 6 and it expires after 7 averages. Losses within a round trip are one loss event; the first
+//!    interval begins at the first packet.
+//! 9. nada: the signal is at most 3276.7 ms, what a report can carry. The base delay is the lowest of the whole call; it does not expire.
 //! 10. Live hosts do not read marks: `ecn` is refused there.
 //!
 //! ## Evidence
@@ -89,7 +89,7 @@
 //! `call/nada/tests.rs`: each equation of rfc8698 worked by hand, its example of a buffer of 2000 bytes, and the rates of random calls against a literal
 //! transcription of the pseudo-code. `tests/traffic/nada.rs`: rates at rest under even losses, marks and delays against the equilibrium.
 //! `crates/sim/tests/sim/nada.rs`: the queue at rest on links of several rates, fair and weighted shares, round trips, ECN, beside TCP. `experiments/media`: the
-//! test cases of rfc8867. Wrong variants that were seen to fail: a mark that does not end the ramp-up, the mean of the delays for the least, ratios
+//! test cases of rfc8867. These tests detect wrong variants: a mark that does not end the ramp-up, the mean instead of the minimum of the delays, ratios
 //! that are not squared.
 //!
 //! `call/trend.rs`, `call/gcc.rs`: slopes, thresholds, growth, decreases and losses worked by hand. `tests/traffic/call.rs`: sizes and
@@ -141,7 +141,7 @@ pub struct Params {
     pub control: Algorithm,
     /// ECN codepoint of the packets.
     pub ecn: Codepoint,
-    /// Weight of the flow beside others (PRIO of RFC 8698).
+    /// Weight of the flow relative to others (PRIO of RFC 8698).
     pub priority: f64,
     /// Initial rate; the default depends on `control`.
     #[serde(skip_serializing_if = "Option::is_none")]

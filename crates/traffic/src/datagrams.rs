@@ -66,10 +66,10 @@ impl Out<'_, '_> {
 
 /// Decides when a flow sends datagrams, and how large they are.
 pub(crate) trait Sender: Send {
-    /// The flow begins.
+    /// Called when the flow starts.
     fn start(&mut self, out: &mut Out<'_, '_>);
 
-    /// The requested time has come.
+    /// Called at the requested time.
     fn wake(&mut self, out: &mut Out<'_, '_>);
 }
 

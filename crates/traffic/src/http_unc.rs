@@ -16,7 +16,7 @@
 //!
 //! **Distributions.** The university publishes those of its measurement of 2003 as "Data for the UNC HTTP Traffic Model"
 //! (<http://www.cs.unc.edu/Research/dirt/proj/http-model>). Its licence allows local, non-commercial use and forbids
-//! distribution, so aqmkit neither has these files nor fetches them. Who has them names their folder with `data`
+//! distribution, so aqmkit neither has these files nor fetches them. Users who have them set `data` to their directory
 //! (`aqmkit reproduce` also takes it from the environment variable `AQMKIT_UNC_DATA`, for traffic without `data`); each file has lines `value cumulative-probability`, sizes in
 //! bytes and think times in milliseconds:
 //!
@@ -43,8 +43,8 @@
 //! | objects of a page | 5.65 | 2 | 13 | 377 |
 //! | think time, s | 66.6 | 11.3 | 152 | 2760 |
 //!
-//! It differs from the measurement in what these figures do not see: single sizes that are common (error pages, small images, a request without
-//! a cookie) are smoothed, and objects of one page are independent of each other in both.
+//! It differs from the measurement in features that these figures do not capture: common single sizes (error pages, small images, a request without
+//! a cookie) are smoothed. In both, the objects of a page are independent of each other.
 //!
 //! Also not from the measurement of 2003: pages in a row from one server (mah97, measured); half of the stays have persistent connections (half of all objects came on
 //! such connections, smith01); two connections at a time (le03).

@@ -66,7 +66,7 @@ pub enum Action {
     /// sends without being asked; with an empty response, [`Event::Response`] reports that the server has received the
     /// request.
     Request {
-        /// The connection.
+        /// The connection, open or being opened.
         conn: Conn,
         /// Bytes of the request.
         request: u64,
@@ -163,7 +163,7 @@ pub enum Side {
 pub struct Arrival {
     /// The side where it arrived.
     pub to: Side,
-    /// Its tag.
+    /// The tag that its sender gave it.
     pub tag: u64,
     /// Payload bytes.
     pub len: u32,

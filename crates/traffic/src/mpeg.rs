@@ -61,16 +61,16 @@
 //!
 //! ## Deviations
 //!
-//! 1. Whether the tool sent frames in display order or in decoding order is not said. Both have the sequence I B B
+//! 1. The dissertation does not say whether the tool sent frames in display or decoding order. Both have the sequence I B B
 //!    P B B, so the traffic is the same; 8, 5 and 1 hold for both.
-//! 2. Table A.5 makes 47.6 KB/s a stream, 192 KB/s (of 1024 bytes, with headers) for four and 383 for eight. The loads
-//!    that were seen are lower: 151 to 186 (table A.4), 40 to 50 for one stream, 340 for eight. The means of the table
+//! 2. Table A.5 makes 47.6 KB/s a stream, 192 KB/s (of 1024 bytes, with headers) for four and 383 for eight. The measured
+//!    loads are lower: 151 to 186 (table A.4), 40 to 50 for one stream, 340 for eight. The means of the table
 //!    are kept, and the seed of the movie was chosen, among the first 6000, so that the part shown in the experiments has the same low load: 167 and 157 KB/s in the two measurement periods, 40 to 44 for each stream in the first three minutes.
 //!    Within the second period the load goes from 131 to 185, more than the published 144 to 170. Other seeds or
 //!    another `begin` give the load of the table.
 //! 3. The mean datagram has 870 bytes of payload by table A.5, and 811 in tables 4.1 and A.2; 807 to 889 with
 //!    headers were measured.
-//! 4. Packets that come over 240 frames late are not counted as frames.
+//! 4. Packets that arrive more than 240 frames late are ignored when frames are counted.
 //!
 //! ## Evidence
 //!

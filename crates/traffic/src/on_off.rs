@@ -137,8 +137,6 @@ impl Population for Sources {
         Some(f64::from(self.payload))
     }
 }
-
-/// One source.
 struct Source {
     params: Params,
     payload: u32,

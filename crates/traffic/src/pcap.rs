@@ -72,7 +72,7 @@ use super::recording::{Ends, Packet, Recording};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The capture.
+    /// Name of the capture file, pcap or pcapng.
     pub file: String,
     /// Only packets from these addresses.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@
 //! ## Model
 //!
 //! Between two points the rate is linear; before the first and after the last it is constant. Packet `n` leaves when
-//! the rate, integrated since the start, has brought `n + phase` packets:
+//! the rate, integrated since the start, has produced `n + phase` packets:
 //!
 //! ```text
 //! integral of rate from 0 to t_n = (n + phase) 8 packet          phase uniform on (0, 1]

@@ -31,9 +31,9 @@ impl Packet {
 /// The addresses of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// The sender.
+    /// Address of the sender.
     pub source: IpAddr,
-    /// The receiver.
+    /// Address of the receiver.
     pub destination: IpAddr,
 }
 

@@ -6,7 +6,7 @@
 //! ## Model
 //!
 //! Each source starts downloads as a Poisson process: the time to the next is exponential with mean `interval`.
-//! A download opens a connection to a server drawn with equal chance, sends a request of 64 bytes, and is sent
+//! A download opens a connection to a server drawn with equal chance, sends a request of 64 bytes, and receives
 //!
 //! ```text
 //! P(size > x) = (size_min / x)^shape              x >= size_min
@@ -168,8 +168,6 @@ impl Population for Sources {
         Box::new(Source { law: self.law, downloads: Downloads::new(), over: false })
     }
 }
-
-/// One source.
 struct Source {
     law: Law,
     downloads: Downloads<()>,

@@ -40,7 +40,7 @@
 //! MOS   = 1 + 0.035 R + R (R - 60) (100 - R) 7e-6       from 1 at R <= 0 to 4.5 at R >= 100
 //! ```
 //!
-//! An interval of which nothing could be played has MOS 1. Published classes: R of 90 and more "very satisfied", 80 "satisfied", 70
+//! An interval in which nothing could be played has MOS 1. Published classes: R of 90 and more "very satisfied", 80 "satisfied", 70
 //! "some users dissatisfied", 60 "many", 50 "nearly all" (g109).
 //!
 //! ## Parameters

@@ -215,7 +215,7 @@ pub(crate) fn quantity(expect: &Expect, number: f64) -> Result<Quantity, String>
     }
 }
 
-/// The first term whose dimension differs from that of the first one.
+/// A term of the sum whose dimension differs from that of the first term; `None` if all agree.
 ///
 /// # Errors
 /// When the claim's metric is unknown.

@@ -53,8 +53,6 @@ enum Due {
     /// number.
     Go { conn: u16, side: u8, serial: u64 },
 }
-
-/// One host.
 pub(super) struct Host {
     source: Box<dyn Source>,
     started: Instant,

@@ -64,8 +64,6 @@ struct Seen {
     marked: bool,
     lost: bool,
 }
-
-/// The controller.
 #[derive(Clone, Debug)]
 pub(super) struct Nada {
     bounds: Bounds,
@@ -217,7 +215,7 @@ impl Nada {
     }
 }
 
-/// Delay warping, so that the flow keeps its share beside loss-based flows [equation 1].
+/// Delay warping, so that the flow keeps its share against loss-based flows [equation 1].
 fn warped(delay: f64) -> f64 {
     if delay < QTH { delay } else { QTH * libm::exp(-LAMBDA * (delay - QTH) / QTH) }
 }

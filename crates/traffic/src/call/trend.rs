@@ -168,7 +168,7 @@ impl Trend {
         self.signal = if scaled < -self.threshold { Signal::Underuse } else { Signal::Normal };
     }
 
-    /// Adapts the threshold to the trend, so that the flow does not starve beside flows that fill queues.
+    /// Adapts the threshold to the trend, so that the flow is not starved by flows that fill queues.
     fn adapt(&mut self, now: Instant) {
         let since = self.changed.replace(now).map_or(0.0, |last| now.since(last).as_millis_f64().min(STEP));
         let size = self.scaled().abs();

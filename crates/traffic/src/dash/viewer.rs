@@ -50,8 +50,6 @@ struct Counted {
     bytes: u64,
     failures: u64,
 }
-
-/// One viewer.
 pub(super) struct Viewer {
     params: Arc<Params>,
     server: u32,

@@ -21,9 +21,9 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub struct Playback {
     slots: Vec<Slot>,
-    /// Complete frames.
+    /// Number of complete frames.
     pub received: u64,
-    /// Playable frames.
+    /// Number of playable frames.
     pub playable: u64,
 }
 

@@ -28,15 +28,15 @@ const HEADERS: f64 = 300.0;
 pub enum Kind {
     /// The main document.
     Document,
-    /// A style sheet.
+    /// A style sheet, which blocks rendering.
     Style,
-    /// A script.
+    /// A script, which blocks rendering.
     Script,
-    /// An image.
+    /// An image, requested in the first wave.
     Image,
-    /// A font.
+    /// A font, discovered in style sheets and so requested in the second wave.
     Font,
-    /// Anything else.
+    /// Anything else, such as data that scripts load; requested in the second wave.
     Other,
 }
 

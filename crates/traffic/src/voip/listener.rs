@@ -140,7 +140,7 @@ impl Listener {
         interval << 40 | (played.len() as u64 - 1) << 24 | u64::from(spurt & SPURTS)
     }
 
-    /// A packet has come.
+    /// Processes a received packet.
     pub(super) fn packet(&mut self, tag: u64, len: u32, sent: Instant, now: Instant) {
         self.counted.bytes += u64::from(len);
         let spurt = tag as u32 & SPURTS;
