@@ -3,7 +3,7 @@
 
 Runs `aqmkit bench` under valgrind's cachegrind, which simulates a processor with fixed caches: the counts do not depend on
 the machine's speed or load. Each case runs twice, once longer, and the difference divided by the additional packets is free
-of the start of the program. Fails if a count is more than 2 % above the recorded one.
+of the start of the program. Fails if instructions are more than 2 % above the recorded ones, or misses more than 5 %.
 
     cargo build --release --locked -p aqmkit -p aqmkit-py --bin aqmkit --lib
     bench/instructions.py                # compares with bench/instructions.csv
@@ -27,8 +27,8 @@ RECORD = Path(__file__).with_suffix(".csv")
 #: What is counted of a packet.
 COUNTS = ("instructions", "d1_misses", "ll_misses")
 
-#: A count may be larger than the recorded one by this share.
-MARGIN = 0.02
+#: A count may be larger than the recorded one by this share. Where the linker puts code and data moves misses by up to 3 %.
+MARGINS = {"instructions": 0.02, "d1_misses": 0.05, "ll_misses": 0.05}
 
 #: Below this number of misses a packet, a share of it would be noise.
 FEWEST_MISSES = 0.05
@@ -88,7 +88,7 @@ def too_many(now: float, recorded: float, count: str) -> bool:
     """Whether a count is above the recorded one by more than the margin."""
     if count != "instructions" and now < FEWEST_MISSES:
         return False
-    return now > recorded * (1 + MARGIN)
+    return now > recorded * (1 + MARGINS[count])
 
 
 def main() -> int:
@@ -123,7 +123,7 @@ def main() -> int:
         print(f"not compared: the record is of {', '.join(sorted(others))}, this is {compiler}")
     if worse:
         print("\n".join(worse), file=sys.stderr)
-        print(f"error: more than {MARGIN:.0%} above the record; make it cheaper, or run bench/instructions.py --record", file=sys.stderr)
+        print("error: above the record by more than the margin; make it cheaper, or run bench/instructions.py --record", file=sys.stderr)
     return 1 if worse else 0
 
 
