@@ -210,14 +210,14 @@ fn read_amount(kind: &Kind, text: &str) -> Result<f64, WishError> {
         AmountOf::Count => match text.parse::<u32>() {
             Ok(count) if count > 0 => Ok(f64::from(count)),
             _ => wrong(
-                format!("{text:?} is no number of {}", kind.name),
+                format!("{text:?} is not a number of {}", kind.name),
                 format!("write a whole number, such as 2 {}", kind.name),
             ),
         },
         AmountOf::Load => match quantity::Unit::Share.read(text) {
             Ok(load) if load > 0.0 => Ok(load),
             _ => wrong(
-                format!("{text:?} is no load of {}", kind.name),
+                format!("{text:?} is not a load of {}", kind.name),
                 format!("write a share of the link's rate, such as {} 30%", kind.name),
             ),
         },
@@ -237,7 +237,7 @@ fn bound(part: &str) -> Result<Bound, WishError> {
     let value = quantity
         .unit
         .read(value)
-        .or_else(|right| wrong(format!("{value:?} is no bound of {}", quantity.words), right))?;
+        .or_else(|right| wrong(format!("{value:?} is not a bound of {}", quantity.words), right))?;
     if side != quantity.better {
         let (sign, way) = if quantity.better == Better::Less { ("<", "less") } else { (">", "more") };
         return wrong(
@@ -302,7 +302,7 @@ fn subject(part: &str, text: &str) -> Result<(Option<&'static Kind>, &'static Qu
         let known: Vec<&str> =
             if names.len() > 1 { KINDS.iter().map(|other| other.name).collect() } else { quantities().collect() };
         let near = suggest(if names.len() > 1 { names[0] } else { &name }, known);
-        return wrong(format!("{shown:?} in {part:?} is no quantity"), near);
+        return wrong(format!("{shown:?} in {part:?} is not a quantity"), near);
     };
     match kind {
         Some(kind) if !quantity.is_of_traffic() => wrong(

@@ -152,7 +152,7 @@ fn read_one(node: &Node, run: &Resolved) -> Result<Written, Problem> {
         single(path, &entry.at, &entry.node, &mut patches);
     }
     if patches.is_empty() {
-        let help = "give it what changes, for example topology.rate = \"5mbit\"";
+        let help = "add keys to change, for example topology.rate = \"5mbit\"";
         return Err(Problem::new("this change changes nothing").right(help).at(&node.at));
     }
     for patch in &mut patches {

@@ -15,7 +15,7 @@ pub fn schema() -> Value {
         ("source", text("What it reproduces: a paper, a section, a figure.")),
         ("about", text("A description for the report, in Markdown.")),
         ("duration", time("Measured time; t = 0 is its start.")),
-        ("warmup", time("Runs before t = 0 and is not measured. Default: none.")),
+        ("warmup", time("Time before t = 0, which is not measured. Default: none.")),
         ("repeat", whole("Runs of each combination, each with its own seed. Default: 1.")),
         ("seed", whole("Default: 1.")),
         (
@@ -43,7 +43,7 @@ pub fn schema() -> Value {
         ("null", changes("Changes that switch the scheme off, by path (aqmkit reproduce --null).")),
         ("expect", list(&expect())),
         ("expect_table", list(&any("Claims of a published table, cell by cell."))),
-        ("predict", list(&any("What a formula predicts, drawn over the time series."))),
+        ("predict", list(&any("Predictions by a formula, drawn over the time series."))),
         ("overview", any("A matrix of two swept axes in the report.")),
         ("figure", list(&any("A figure of the report: cdf, tail, density or curve."))),
     ];
@@ -69,7 +69,7 @@ fn topology() -> Value {
             "links",
             list(&link(&[
                 ("name", text("Its name in paths and results.")),
-                ("report", yes("Whether results have it. Default: true.")),
+                ("report", yes("Whether results include it. Default: true.")),
             ])),
         ),
     ];
@@ -83,7 +83,7 @@ fn topology() -> Value {
 fn change() -> Value {
     json!({
         "type": "object",
-        "description": "What changes during a run: keys by path, such as topology.rate, params.red.max, traffic.bulk.flows, traffic.blast.active.",
+        "description": "Changes during a run: keys by path, such as topology.rate, params.red.max, traffic.bulk.flows, traffic.blast.active.",
         "properties": {
             "at": json!({"type": "string", "description": "The time t, such as 10s; -2s is in the warm-up.", "pattern": "^\\s*-?[0-9.]+([eE][-+]?[0-9]+)?\\s*([nNuUmM]?[sS]|[mM][iI][nN])\\s*$"}),
             "name": text("Its name in paths. Default: none."),
@@ -129,7 +129,8 @@ pub(super) fn discipline() -> Value {
 fn params() -> Value {
     let of = |entry: &Entry| {
         let page = aqmkit_aqm::registry::page(entry.name).unwrap_or_default();
-        let flow = ("flow".to_owned(), any("What a flow is: connection, hosts, source or destination."));
+        let flow =
+            ("flow".to_owned(), any("How flows are distinguished: by connection, hosts, source or destination."));
         (entry.name.to_owned(), table(entry.summary(), parameters(&page).into_iter().chain([flow])))
     };
     let properties: Map<String, Value> = aqmkit_aqm::registry::ALL.iter().map(of).collect();
@@ -163,15 +164,15 @@ fn traffic() -> Value {
         ("class", text("The class that it is measured in. Default: its name.")),
         ("start", time("Time t at which it starts. Default: the start of the warm-up.")),
         ("stop", time("Time t at which it stops. Default: the end.")),
-        ("access", rate("In place of that of the topology.")),
+        ("access", rate("Overrides the value of the topology.")),
         ("delays", delays()),
         ("path", texts("The links from sender to receiver, by name.")),
-        ("reverse", texts("The links back.")),
+        ("reverse", texts("The links from receiver to sender, by name.")),
         (
             "direction",
             json!({"description": "reverse: its data crosses the reverse link.", "enum": ["forward", "reverse"]}),
         ),
-        ("load", text("What it offers, such as 98%, in place of its population, which is calibrated.")),
+        ("load", text("Load to offer, such as 98%, instead of a population, which is then calibrated.")),
         ("both_ways", yes("The load includes requests and acknowledgements on the reverse path.")),
         ("active", yes("Whether it sends: [[changes]] can begin and end it. Default: true.")),
         ("transport", transport()),
@@ -193,8 +194,8 @@ fn expect() -> Value {
         "properties": {
             "id": text("The row of published.csv."),
             "metric": text("A path of docs/metrics.md."),
-            "where": any("The combinations that it is about: axis = label."),
-            "note": text("What the reader should know."),
+            "where": any("The combinations that it applies to: axis = label."),
+            "note": text("A note for readers."),
             "basis": json!({"enum": ["input", "setting"], "description": "Set or fitted so that it holds, or a setting of the paper's experiment. Default: measured or calculated."}),
             "headline": text("The claim in words, for the summary of the study."),
         },

@@ -80,14 +80,14 @@ pub enum Action {
     /// Send bytes from the server's side now, on an open connection, independently of requests. A connection with
     /// pushes has no responses.
     Push {
-        /// The connection.
+        /// The connection, which must be open.
         conn: Conn,
         /// Number of bytes.
         bytes: u64,
     },
     /// Close the connection from the client's side.
     Close {
-        /// The connection.
+        /// The connection to close; its number is free after `Closed`.
         conn: Conn,
     },
     /// Send a datagram from the server's side now.

@@ -93,7 +93,7 @@ pub struct Params {
     pub sessions: usize,
     /// Pages of a session.
     pub pages: u32,
-    /// Mean time between pages.
+    /// Mean time between pages; when it starts depends on `interpage_from`.
     pub interpage: Duration,
     /// Distribution of the time between pages.
     pub interpage_law: Law,

@@ -129,9 +129,9 @@ fn row(advice: &Advice, place: usize) -> Row {
 fn cell(value: &Value) -> Cell {
     let (class, sign, words) = match (value.holds, value.certain) {
         (Some(true), true) => ("holds", "✓", "within the bound"),
-        (Some(true), false) => ("holds", "✓?", "within the bound in the mean, which is not certain"),
-        (Some(false), true) => ("missed", "✗", "outside of the bound"),
-        (Some(false), false) => ("missed", "✗?", "outside of the bound in the mean, which is not certain"),
+        (Some(true), false) => ("holds", "✓?", "within the bound on average, but not with 95 % confidence"),
+        (Some(false), true) => ("missed", "✗", "outside the bound"),
+        (Some(false), false) => ("missed", "✗?", "outside the bound on average, but not with 95 % confidence"),
         (None, _) => ("", "", ""),
     };
     Cell {

@@ -73,7 +73,7 @@ pub(super) struct Page {
     multiples: Vec<(String, Figure)>,
     /// Tables with the most important columns.
     groups: Vec<GlanceGroup>,
-    /// Number of tables.
+    /// Number of tables in `groups`.
     tables: usize,
     /// Tables with all columns, if there are more.
     all: Vec<GlanceGroup>,

@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(screen.show(at(60)), Some(Shown { captured: at(33), bytes: 900 }));
         assert_eq!(screen.show(at(60)), None);
         screen.packet(0, 0);
-        assert_eq!((screen.counted.shown, screen.counted.bytes), (2, 2900), "it received again, to no effect");
+        assert_eq!((screen.counted.shown, screen.counted.bytes), (2, 2900), "it arrived again, without effect");
     }
 
     #[test]

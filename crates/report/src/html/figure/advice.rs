@@ -106,9 +106,7 @@ pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Agai
         Against::Page => ("mean page time, ms".to_owned(), logarithmic.clone()),
     };
     plot.set("yaxis", titled(&name, keys));
-    Some(plot.figure(format!(
-        "{name} against queue delay of everything that was tried; the dotted line joins what nothing dominates"
-    )))
+    Some(plot.figure(format!("{name} against queue delay of all candidates; the dotted line is the Pareto front")))
 }
 
 /// Factors by which each finalist is worse than the best, with intervals.
@@ -145,7 +143,7 @@ pub(in crate::html) fn factors(finalists: &[Finalist], names: &[String], swatche
         ),
     );
     plot.set("shapes", json!([{"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": "#7a8794", "width": 1.2, "dash": "dot"}}]));
-    Some(plot.figure("By which factor the others are worse, with 95 % confidence intervals".to_owned()))
+    Some(plot.figure("Factors by which the others are worse, with 95 % confidence intervals".to_owned()))
 }
 
 fn frame(height: usize) -> Plot {
