@@ -109,7 +109,7 @@ pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Agai
     Some(plot.figure(format!("{name} against queue delay of all candidates; the dotted line is the Pareto front")))
 }
 
-/// Factors by which each finalist is worse than the best, with intervals.
+/// Factors by which each finalist is worse than the advised one, with intervals.
 pub(in crate::html) fn factors(finalists: &[Finalist], names: &[String], swatches: &[Swatch]) -> Option<Figure> {
     let with: Vec<(usize, &Finalist)> =
         finalists.iter().enumerate().filter(|(_, finalist)| finalist.worse.is_some()).collect();
