@@ -66,7 +66,7 @@ fn configuration(file: &str, disciplines: &aqmkit_aqm::Catalogue) -> Result<Opti
     Ok(Some(format!("{file} has no mistake: {} {what}\n", config.command)))
 }
 
-/// What a command with the options of a configuration file sets up, in words.
+/// Describes the set-up that a command makes with the options of a configuration file.
 #[cfg(live)]
 fn describe(command: &Command, disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
     match command {

@@ -139,7 +139,7 @@ fn list() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What runs, in a line.
+/// A running bridge, link or shaper in one line.
 fn row(report: &Report) -> String {
     let one = |d: &ctl::DirectionReport| {
         format!("{}{} {} {}", d.name, dashboard::way(d), BitRate::from_bps(d.rate_bps), d.discipline)

@@ -60,7 +60,7 @@ pub(super) fn perform(exp: &Experiment, workspace: Workspace<'_>, talk: Talk) ->
     Ok(aqmkit_lab::perform(exp, |exp| Ok(exp.plan()), &[], workspace)?)
 }
 
-/// What precedes the runs of an experiment whose results go into `dir`: its warnings are printed, and Ctrl-C becomes a request to stop.
+/// Before the runs of an experiment whose results go into `dir`: prints its warnings, and makes Ctrl-C a request to stop.
 ///
 /// # Errors
 /// When Ctrl-C cannot be caught.

@@ -47,7 +47,7 @@ struct State {
     /// The number of runs, if it is known.
     runs: Option<usize>,
     ended: Arc<AtomicU64>,
-    /// What these runs are for; empty, or it ends with a comma.
+    /// The purpose of these runs: empty, or a few words that end with a comma.
     why: String,
 }
 

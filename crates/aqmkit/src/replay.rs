@@ -93,7 +93,7 @@ struct Outputs {
     pcap: Option<(PathBuf, PcapWriter<BufWriter<Temporary>>)>,
     fates: Option<(PathBuf, Fates)>,
     bar: ProgressBar,
-    /// What a selection could take.
+    /// The networks in the capture, which `--from` and `--to` could select.
     networks: Networks,
 }
 

@@ -200,7 +200,7 @@ pub(super) fn salt() -> u64 {
     u64::from_ne_bytes(salt)
 }
 
-/// What was measured from the start to the end.
+/// The measurements from the start to the end.
 pub(super) struct Ended<'a> {
     /// The state at the end.
     pub(super) report: &'a Report,

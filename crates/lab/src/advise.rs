@@ -124,7 +124,7 @@ impl<'a> Inquiry<'a> {
         let candidates: Vec<Candidate> = self.spaces.iter().map(Space::defaults).collect();
         let file = with_candidates(&self.setting.experiment, &candidates);
         let experiment = Experiment::from_table("advise", &file, &Overrides::default(), &Catalogues::default())?;
-        // Of a directory without runs, so that the time of a whole search comes out.
+        // A directory without runs, so that the estimate is for the whole search.
         let one_of_each = Effort::of(&[(&experiment, &self.dir.join("none"))], self.asked.jobs)?;
         let runs = self.asked.most_runs();
         Ok(one_of_each.seconds(self.asked.jobs) / candidates.len().max(1) as f64 * runs as f64)

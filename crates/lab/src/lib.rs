@@ -1,4 +1,5 @@
-//! What can be done with experiments, without a command line: the command `aqmkit` and the Python module are both built on it.
+//! The work of aqmkit without a command line: run experiments, compare, characterize, advise. The command `aqmkit` and the Python module are
+//! built on it.
 //!
 //! | module | holds |
 //! |---|---|

@@ -10,7 +10,7 @@ pub enum LiveError {
     /// The machine or the user's permissions do not suffice.
     #[error("{what}\n  {right}")]
     Lacks {
-        /// What is missing.
+        /// The missing feature or permission.
         what: String,
         /// The remedy.
         right: String,

@@ -25,7 +25,7 @@ fn page() -> Option<String> {
     page.ok()
 }
 
-/// What an element `meta` of the page has.
+/// The content of an element `meta` of the page.
 fn meta<'a>(page: &'a str, name: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("<meta name=\"{name}\" content=\"")).unwrap_or_default();
     rest.split('"').next().unwrap()
@@ -44,7 +44,7 @@ fn the_built_page_has_the_simulator_of_this_source() {
     );
 }
 
-/// What the page is built from besides the module, which `web/sources.ts` reads too: files and directories, and the endings of the files of
+/// The sources of the page besides the module, which `web/sources.ts` reads too: files and directories, and the endings of the files of
 /// directories that count.
 #[derive(Deserialize)]
 struct Sources {

@@ -1,4 +1,4 @@
-//! Stopping a run from outside, and telling outside how far it is.
+//! The state that runs share with the Python thread that started them: a stop flag, progress, warnings.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use aqmkit_lab::{Begun, Progress as Runs};
 use aqmkit_runs::run::Watch;
 use pyo3::prelude::*;
 
-/// The state that a run, its disciplines in Python and the thread that waits for it share.
+/// State shared by the runs, their disciplines in Python, and the thread that waits for them.
 #[derive(Default)]
 pub(crate) struct Control {
     /// Set to stop.
@@ -20,43 +20,43 @@ pub(crate) struct Control {
     warnings: Mutex<Vec<String>>,
 }
 
-/// The runs that are in progress.
+/// The plan in progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Round {
-    /// How many there are.
+    /// The number of its runs.
     pub(crate) runs: usize,
-    /// What they are for; empty, or it ends with a comma and a space.
+    /// The purpose of the runs: empty, or a few words that end with a comma and a space.
     pub(crate) why: String,
 }
 
-/// How far the runs are.
+/// The progress of a plan.
 pub(crate) struct Progress {
-    /// How much is done, counted in runs: a part of a run counts as a part.
+    /// Work done, in runs; a run that is half done counts as 0.5.
     pub(crate) done: f64,
-    /// How many runs have ended.
+    /// The number of runs that have ended.
     pub(crate) ended: u64,
-    /// Of which runs.
+    /// The plan that these numbers are about.
     pub(crate) round: Round,
 }
 
 impl Control {
-    /// Stops for this reason; the first one counts.
+    /// Stops the runs and keeps the exception, unless one is kept already.
     pub(crate) fn fail(&self, error: PyErr) {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Why it was stopped, if not from outside.
+    /// Takes the exception that stopped the runs, if one did.
     pub(crate) fn fault(&self) -> Option<PyErr> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether it is to stop.
+    /// Whether the runs are asked to stop.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Begins with these runs, of which none is done.
+    /// A plan with this number of runs begins.
     pub(crate) fn begin(&self, runs: usize, why: &str) {
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         self.thousandths.store(0, Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl Control {
         *round = Round { runs, why: why.to_owned() };
     }
 
-    /// How far the runs are.
+    /// The progress of the plan.
     pub(crate) fn progress(&self) -> Progress {
         let round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         Progress {
@@ -74,7 +74,7 @@ impl Control {
         }
     }
 
-    /// What the user should be warned of.
+    /// Warnings for the user.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -105,7 +105,7 @@ impl Watch for Control {
     }
 }
 
-/// A wish to stop that any thread can express.
+/// A stop flag that any thread can set.
 #[pyclass(frozen, module = "aqmkit._aqmkit")]
 #[derive(Default)]
 pub(crate) struct Cancel(pub(crate) Arc<AtomicBool>);
@@ -117,7 +117,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// Stops every run that was given this.
+    /// Stops every run that was started with this flag.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -11,7 +11,7 @@ use pyo3::types::{PyString, PyType};
 
 use crate::control::Control;
 
-/// What to do with a packet: `PASS`, `DROP`, or `MARK`, which drops a packet that cannot carry a mark; none can unless the
+/// The decision about a packet: `PASS`, `DROP`, or `MARK`, which drops a packet that cannot carry a mark; none can unless the
 /// transport uses ECN.
 #[pyclass(frozen, eq, eq_int, hash, module = "aqmkit._aqmkit", rename_all = "UPPERCASE")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,12 +25,12 @@ pub(crate) enum Verdict {
     Drop,
 }
 
-/// A function, and the arguments with which it makes the object again.
+/// A function and its arguments, from which pickle makes the object again.
 type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyType>, &'static str));
 
 #[pymethods]
 impl Verdict {
-    /// So that an object with a verdict among its attributes can be copied and pickled.
+    /// For copies and pickles of objects that have a verdict as an attribute.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let name = match self {
             Verdict::Pass => "PASS",
@@ -41,7 +41,7 @@ impl Verdict {
     }
 }
 
-/// The link that a queue stands at.
+/// The link behind a queue.
 #[pyclass(frozen, get_all, module = "aqmkit._aqmkit")]
 #[derive(Clone)]
 pub(crate) struct Link {
@@ -53,7 +53,7 @@ pub(crate) struct Link {
     classes: Vec<String>,
 }
 
-/// What a discipline may know of a packet.
+/// A packet, as far as a discipline sees it.
 #[pyclass(frozen, get_all, module = "aqmkit._aqmkit")]
 pub(crate) struct Packet {
     /// Its length in bytes, with headers.
@@ -68,7 +68,7 @@ pub(crate) struct Packet {
     ecn_capable: bool,
 }
 
-/// The queue at a decision, without the packet that the decision is about.
+/// The queue at the time of a decision, without the packet in question.
 #[pyclass(frozen, get_all, module = "aqmkit._aqmkit")]
 pub(crate) struct Queue {
     /// Packets waiting.
@@ -146,7 +146,7 @@ impl Prototype {
     }
 }
 
-/// The hooks that one copy has of its own, and what they are called with.
+/// The hooks of one copy of the object, and the generator that they draw from.
 struct Hooks {
     on_arrival: Option<Py<PyAny>>,
     on_departure: Option<Py<PyAny>>,
@@ -171,7 +171,7 @@ impl Hooks {
         }
     }
 
-    /// Asks a hook, which may draw from the queue's random numbers.
+    /// Calls a hook and returns its verdict; the hook may draw random numbers.
     fn ask(
         &self,
         hook: Option<&Py<PyAny>>,
@@ -213,7 +213,7 @@ impl InPython {
         hook(hooks).map_err(|error| self.control.fail(error)).ok()
     }
 
-    /// Tells a hook something.
+    /// Calls a hook that returns nothing.
     fn tell<'py, A>(&self, which: fn(&Hooks) -> Option<&Py<PyAny>>, args: impl Fn(Python<'_>, &Hooks) -> A)
     where
         A: for<'a> pyo3::call::PyCallArgs<'a>,

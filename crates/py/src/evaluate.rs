@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::plan::supervised;
 use crate::problem::{exception, failure};
 
-/// How wide text is.
+/// The width of texts in characters.
 const WIDTH: usize = 100;
 
 /// A discipline of a card: its label, and for one written in Python its entry in a sweep, as JSON.

@@ -1,14 +1,13 @@
-//! What Python sees of aqmkit: the module `aqmkit._aqmkit`, which the package in `python/aqmkit` is written over.
+//! The Python extension module `aqmkit._aqmkit`, on which the package in `python/aqmkit` is built.
 //!
-//! Thin: conversions, and letting go of the interpreter's lock while runs are made. What runs are, and what they leave
-//! behind, is in `aqmkit_lab`.
+//! It only converts types, and releases the GIL while runs are made. `aqmkit_lab` makes the runs and writes the files.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `plan` | an experiment that can be run, whole or run by run |
 //! | `perform` | runs an experiment, and writes its files |
-//! | `control` | stopping, and how far it is |
-//! | `outcome` | what was measured |
+//! | `control` | stop flag, progress and warnings of runs |
+//! | `outcome` | results |
 //! | `table` | tables in Arrow's C interface |
 //! | `discipline` | a discipline that is written in Python |
 //! | `evaluate` | report cards and advice |
@@ -30,7 +29,7 @@ mod table;
 
 use pyo3::prelude::*;
 
-/// The Rust part of aqmkit. Use the package `aqmkit`, which is written over it.
+/// The extension module of the package `aqmkit`; programs use the package.
 #[pymodule]
 mod _aqmkit {
     use std::ffi::OsString;
@@ -55,7 +54,7 @@ mod _aqmkit {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// Runs the command `aqmkit` with these arguments, its own name first, and gives its exit code.
+    /// Runs the command `aqmkit` with these arguments, the first of which is its name, and returns its exit code.
     #[pyfunction]
     fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
         py.detach(|| aqmkit::run(args))
@@ -104,8 +103,8 @@ mod _aqmkit {
         compare::short_name(&text.parse().unwrap_or_default(), text)
     }
 
-    /// The directory of a report card, and its experiments: name, file, text. Of a discipline: what it is called, and its entry in a sweep as
-    /// JSON where it is one in Python.
+    /// The directory of a report card, and its experiments: name, file, text. A discipline is given by its name, and its entry in a
+    /// sweep as JSON if it is one in Python.
     #[pyfunction]
     fn card_plan(
         disciplines: Vec<(String, Option<String>)>,

@@ -1,4 +1,4 @@
-//! What was measured, as Python reads it.
+//! Results, in the form in which Python reads them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use crate::problem::failure;
 use crate::table::{Table, refused};
 
-/// What the runs of an experiment measured.
+/// The results of an experiment, and the outputs of its runs.
 #[pyclass(frozen, module = "aqmkit._aqmkit")]
 pub(crate) struct Outcome {
     /// The directory that it was written to.
@@ -26,7 +26,7 @@ pub(crate) struct Outcome {
     /// Runs that failed, in words.
     #[pyo3(get)]
     failed: Vec<String>,
-    /// What the user should be warned of.
+    /// Warnings for the user.
     #[pyo3(get)]
     warnings: Vec<String>,
 }
@@ -36,7 +36,7 @@ impl Outcome {
         Outcome { dir, results, runs, failed: Vec::new(), warnings: Vec::new() }
     }
 
-    /// One run by itself.
+    /// The results of a single run.
     pub(crate) fn of_run(dir: PathBuf, run: Done) -> Self {
         let output = &run.output;
         let entries = output.windows.iter().map(|w| Entry::of(&run.labels, w, output.engine)).collect();
@@ -65,7 +65,7 @@ impl Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// What was left in a directory.
+    /// Reads the results in a directory.
     #[staticmethod]
     fn read(py: Python<'_>, dir: PathBuf) -> PyResult<Outcome> {
         py.detach(|| Outcome::read_dir(&dir)).map_err(failure)
@@ -105,7 +105,7 @@ impl Outcome {
         terminal::notes(&self.results, width)
     }
 
-    /// What the reader should know of the results: means that are not known well, and what else than the queue decided them.
+    /// Notes on the results: means that are not known well, and limits of hosts that decided them in place of the queue.
     #[getter]
     fn notes(&self) -> Vec<String> {
         aqmkit_report::notes(&self.results)
@@ -121,19 +121,19 @@ impl Outcome {
         verdicts(&self.results, width)
     }
 
-    /// How many runs there are.
+    /// The number of finished runs.
     #[getter]
     fn done(&self) -> usize {
         self.runs.len()
     }
 
-    /// How many runs were asked for.
+    /// The number of planned runs.
     #[getter]
     fn planned(&self) -> usize {
         self.results.planned
     }
 
-    /// What the experiment sets, by property.
+    /// The settings of the experiment, by property.
     #[getter]
     fn setting(&self) -> Vec<(String, String)> {
         self.results.setting.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect()
@@ -152,7 +152,7 @@ impl Outcome {
         all.map(|w| (w.name.clone(), (w.from_s, w.to_s))).collect()
     }
 
-    /// The experiment's id, title, source, and what the reader should know; the version and the hash.
+    /// The experiment's id, title, source and description; the version and the hash.
     #[getter]
     fn about(&self) -> BTreeMap<&'static str, String> {
         let r = &self.results;

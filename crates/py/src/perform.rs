@@ -68,7 +68,7 @@ impl Work for Job<'_> {
 }
 
 impl<'a> Session<'a> {
-    /// The directory, for the library.
+    /// The workspace for the library.
     pub(crate) fn workspace(self) -> Workspace<'a> {
         let Session { dir, jobs, control, .. } = self;
         Workspace { dir, jobs, play: false, progress: control, cancel: &control.stop }

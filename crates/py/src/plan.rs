@@ -21,7 +21,7 @@ use crate::outcome::Outcome;
 use crate::perform::{Job, Session};
 use crate::problem::{RunError, exception, failure};
 
-/// The number of parallel runs: that of the cores, unless another is asked for.
+/// The number of parallel runs: one per core, unless another number is asked for.
 pub(crate) fn all_cores(asked: Option<u16>) -> usize {
     asked.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
@@ -29,7 +29,7 @@ pub(crate) fn all_cores(asked: Option<u16>) -> usize {
 /// How often the thread that waits for runs checks for signals and reports progress.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// An experiment, checked, with the disciplines in Python that it brings along.
+/// A checked experiment, with its disciplines in Python.
 #[pyclass(frozen, module = "aqmkit._aqmkit")]
 pub(crate) struct Plan {
     /// The name and the text of its file, and the changes to it.
@@ -41,7 +41,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// What makes the disciplines in Python, for runs that `control` stops.
+    /// The disciplines in Python, for runs that `control` stops.
     fn customs(&self, py: Python<'_>, control: &Arc<Control>) -> Customs {
         let mut customs = Customs::default();
         for (id, object) in &self.customs {
@@ -58,7 +58,7 @@ impl Plan {
         Ok(Experiment::parse(&self.file, &self.text, &overrides)?)
     }
 
-    /// What `work` comes to in the directory, while this thread looks for signals and tells `progress` how far it is.
+    /// Does `work` in the directory on a thread of its own. Meanwhile this thread checks for signals, and calls `progress`.
     fn supervise(
         &self,
         py: Python<'_>,
@@ -73,7 +73,7 @@ impl Plan {
         supervised(py, &control, progress, || work(session))
     }
 
-    /// One run of the plan, unless the store has it; and whether it had.
+    /// Makes one run of the plan, unless it is stored; the flag is true if it was.
     fn perform_one(
         &self,
         index: usize,
@@ -102,12 +102,12 @@ impl Plan {
     }
 }
 
-/// The exception that a discipline in Python raised, if one did; else what the runs gave.
+/// The exception that a discipline in Python raised, if one did; otherwise the result of the runs.
 fn settle<T>(control: &Control, result: Result<T, LabError>) -> PyResult<T> {
     control.fault().map_or_else(|| result.map_err(failure), Err)
 }
 
-/// Does `work` on a thread of its own, while this one looks for signals and tells `progress` how far it is.
+/// Does `work` on a thread of its own; meanwhile this thread checks for signals, and calls `progress`.
 pub(crate) fn supervised<T: Send>(
     py: Python<'_>,
     control: &Control,
@@ -137,7 +137,7 @@ pub(crate) fn supervised<T: Send>(
     match control.fault() {
         Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => match result {
             Err(other) => Err(failure(other)),
-            // It was over before it could be stopped.
+            // The runs ended before they noticed the signal.
             Ok(_) => Err(error),
         },
         Some(error) => Err(error),
@@ -147,8 +147,8 @@ pub(crate) fn supervised<T: Send>(
 
 #[pymethods]
 impl Plan {
-    /// The experiment of this text, whose messages call it by the name of its file; and the disciplines in Python
-    /// that it brings along, by id. `scale` is `quick` or `full`.
+    /// Reads an experiment from a text. Messages call it by the name of its file; `customs` are its disciplines in Python, by
+    /// id. `scale` is `quick` or `full`.
     #[new]
     #[pyo3(signature = (file, text, customs, *, set, seed, repeat, scale))]
     fn new(
@@ -173,7 +173,7 @@ impl Plan {
         Ok(Plan { file: file.to_owned(), text: text.to_owned(), overrides, experiment, customs })
     }
 
-    /// The experiment's id, title, source, and what the reader should know; its scale and the hash of all that decides its
+    /// The experiment's id, title, source, and description; its scale, and the hash of all that decides its
     /// results.
     #[getter]
     fn about(&self) -> BTreeMap<&'static str, String> {
@@ -196,7 +196,7 @@ impl Plan {
         self.experiment.seed
     }
 
-    /// How often each combination is run.
+    /// The number of runs of each combination.
     #[getter]
     fn repeat(&self) -> u32 {
         self.experiment.repeat
@@ -221,10 +221,10 @@ impl Plan {
         self.experiment.plan().into_iter().map(|spec| (spec.labels, spec.hash)).collect()
     }
 
-    /// Runs everything that is not in the directory, and writes its files there.
+    /// Makes the runs that are not stored in the directory, and writes the files there.
     ///
-    /// `progress` is called with how much is done, counted in runs, how many runs have ended, how many there are, and what they
-    /// are for: empty, or it ends with a comma and a space.
+    /// `progress` is called with the work done (in runs), the number of runs that have ended, the number of all runs, and their
+    /// purpose: empty, or a few words that end with a comma and a space.
     #[pyo3(signature = (dir, jobs, progress))]
     fn run(&self, py: Python<'_>, dir: PathBuf, jobs: Option<u16>, progress: Option<Py<PyAny>>) -> PyResult<Outcome> {
         self.supervise(py, &dir, jobs, progress.as_ref(), |session| session.perform(&self.experiment))
@@ -249,7 +249,7 @@ impl Plan {
         self.supervise(py, &dir, jobs, progress.as_ref(), |session| session.until_known(read, asked, lengthen))
     }
 
-    /// Finds the populations of loads, unless the directory has the trials.
+    /// Finds the populations that offer the loads; stored trials are not repeated.
     fn calibrate(&self, py: Python<'_>, dir: PathBuf) -> PyResult<()> {
         let control = Control::default();
         py.detach(|| {
@@ -259,7 +259,7 @@ impl Plan {
         .map_err(failure)
     }
 
-    /// Runs one run of the plan and stores it, unless the directory has it already; returns whether it had it.
+    /// Makes one run of the plan and stores it, unless it is stored already; the flag is true if it was.
     #[pyo3(signature = (index, dir, cancel = None))]
     fn run_one(
         &self,

@@ -10,7 +10,7 @@ pyo3::import_exception!(aqmkit.errors, ExperimentError);
 pyo3::import_exception!(aqmkit.errors, Interrupted);
 pyo3::import_exception!(aqmkit.errors, RunError);
 
-/// What is wrong with an experiment, as the command shows it.
+/// The exception for a mistake in an experiment, with the text that the command would show.
 pub(crate) fn exception(problem: &Problem) -> PyErr {
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor());
@@ -30,14 +30,14 @@ pub(crate) fn exception(problem: &Problem) -> PyErr {
     ))
 }
 
-/// A message with the options of the command as the arguments that they are in Python.
+/// A message in which the options of the command are named as arguments of Python.
 fn spoken(text: &str) -> String {
     let plain = text.replace("--http ", "http=").replace("--out", "out=");
     let options = ["want", "rate", "rtt", "among", "budget"];
     options.iter().fold(plain, |told, option| told.replace(&format!("--{option}"), option))
 }
 
-/// Why work could not be done.
+/// The exception for an error of the library.
 pub(crate) fn failure(error: LabError) -> PyErr {
     match error {
         LabError::Problem(problem) => exception(&problem),

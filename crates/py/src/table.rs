@@ -20,7 +20,7 @@ pub(crate) fn refused(error: &ArrowError) -> PyErr {
 
 #[pymethods]
 impl Table {
-    /// How many rows there are.
+    /// The number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.0.batches.iter().map(arrow_array::RecordBatch::num_rows).sum()
@@ -38,14 +38,14 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, as a capsule of Arrow's C interface. Another schema than the table's cannot be had.
+    /// The rows, as a capsule of Arrow's C interface. A request for another schema is ignored.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a table that cannot change its types pass over the request.
+        // The interface allows a producer that cannot convert its types to ignore the requested schema.
         drop(requested_schema);
         let batches = self.0.batches.clone().into_iter().map(Ok);
         let reader = RecordBatchIterator::new(batches, self.0.schema.clone());

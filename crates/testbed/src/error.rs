@@ -21,7 +21,7 @@ pub enum TestbedError {
     Unfit {
         /// Where it was to be run.
         on: On,
-        /// What it needs, and how to do without it.
+        /// The missing feature, and how to do without it.
         why: String,
     },
 }

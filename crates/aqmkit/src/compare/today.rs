@@ -1,4 +1,4 @@
-//! What comparisons without a choice of hosts give: Linux 6, beside known values.
+//! Comparisons with the default hosts, Linux 6, against known values.
 
 use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_sim::output::Window;

@@ -134,7 +134,7 @@ struct DirectionState<'a> {
     marked: u64,
     /// Packets that the kernel dropped before the discipline because this process was too slow.
     overrun: u64,
-    /// Of the packets that left within the last second, in seconds.
+    /// The delay of the packets that left within the last second, in seconds.
     delay: Option<f64>,
     delay_p99: Option<f64>,
     gauges: &'a BTreeMap<String, f64>,

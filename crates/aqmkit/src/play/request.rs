@@ -4,7 +4,7 @@
 pub(super) struct Request<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
-    /// What follows the `?`.
+    /// The query: the part after `?`.
     pub(super) query: &'a str,
     headers: &'a str,
     pub(super) body: &'a str,

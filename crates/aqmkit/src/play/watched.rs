@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// The source of the states of a bottleneck, one after another, as JSON; an error ends them.
 pub(crate) type States = Box<dyn FnMut() -> Result<String, String> + Send>;
 
-/// What changes a bottleneck, by a change in JSON.
+/// Applies a change, written in JSON, to a bottleneck.
 pub(crate) type Change = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// A bottleneck that the page shows.

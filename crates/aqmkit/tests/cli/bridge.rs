@@ -190,7 +190,7 @@ fn puts_its_interfaces_back(threads: &str) {
     assert_eq!((joins(&place), files()), (true, 0));
 }
 
-/// Of each thread of a process its name and, as the kernel tells of them, its capabilities, `no_new_privs` and whether it has a filter.
+/// Each thread of a process, from `/proc`: its name, its capabilities, `no_new_privs`, and whether it has a seccomp filter.
 pub(super) fn threads(pid: u32) -> Vec<(String, u64, bool, bool)> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let one = |task: std::fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! What the project's own documents say of verdicts, and name.
+//! The verdicts that the project's own documents quote, and the pages that they name.
 
 use std::path::{Path, PathBuf};
 

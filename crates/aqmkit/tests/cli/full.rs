@@ -4,7 +4,7 @@ use assert_cmd::Command;
 
 use super::{Desk, Told};
 
-/// What makes a small disk at `out`, in a namespace of its own: it is gone with the shell.
+/// Shell commands that mount a small disk at `out`, in a mount namespace that ends with the shell.
 const DISK: &str = "mkdir -p out && mount -t tmpfs -o size=$SIZE tmpfs out";
 
 /// Runs a line of the shell where `out` is a disk of this size and `aqmkit` the command; nothing where the machine allows no such disk.
@@ -83,7 +83,7 @@ fn a_capture_that_does_not_fit_says_what_to_do() {
     }
 }
 
-/// What is kept beside the experiments is never left half written.
+/// Files beside the experiments are never left half written.
 #[test]
 fn verdicts_that_do_not_fit_stay_as_they_were() {
     let desk = Desk::new();

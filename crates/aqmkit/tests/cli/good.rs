@@ -178,7 +178,7 @@ fn a_report_of_a_class_without_packets_is_built_again() {
     let other = &first.unwrap()["classes"]["other"];
     assert_eq!((&other["drop_rate"], &other["latency_ms"]), (&0.0.into(), &Value::Null), "{other}");
     assert_eq!(results(&out)["overlays"][0]["points"], serde_json::json!([[0.0, 2e6], [1.5, 1e6]]));
-    // What the results of runs hold is a number wherever it is there, so that they read back.
+    // A value of a run that is present is a number, so that results read back.
     let numbers: Vec<_> =
         desk.read("r/results.json").lines().filter(|l| l.contains("null")).map(str::to_owned).collect();
     assert!(numbers.is_empty(), "{numbers:?}");

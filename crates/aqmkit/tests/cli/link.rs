@@ -135,7 +135,7 @@ fn a_rate_that_was_changed_is_in_the_summary() {
     assert!((5e6..20e6).contains(&mean), "{mean}");
     let share = down["throughput_bps"].as_f64().unwrap() / mean;
     assert!((down["utilization"].as_f64().unwrap() / share - 1.0).abs() < 1e-6, "{down}");
-    // What a link cannot measure is not said to be zero.
+    // A quantity that a link cannot measure is left out, not reported as zero.
     let class = json["classes"]["down"]["other"].as_object().unwrap();
     for name in ["goodput_bps", "efficiency", "loss_rate_pps"] {
         assert!(class.contains_key("drop_rate") && !class.contains_key(name), "{class:?}");

@@ -90,7 +90,7 @@ impl Desk {
     }
 }
 
-/// What the command said.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 struct Told {
     code: i32,

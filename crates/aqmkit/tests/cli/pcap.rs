@@ -89,7 +89,7 @@ fn a_capture_holds_what_crossed_the_link() {
     assert_eq!(all, packets(&desk, "b.pcap"), "the same run gives the same file");
 }
 
-/// What tshark says of a file; nothing where it is not installed.
+/// The output of tshark for a capture; `None` where it is not installed.
 #[allow(clippy::print_stdout, reason = "what was skipped is said")]
 fn tshark(desk: &Desk, name: &str, rest: &[&str]) -> Option<String> {
     if Command::new("tshark").arg("--version").output().is_err() {
@@ -186,7 +186,7 @@ fn an_analyser_counts_what_is_reported() {
     // The simulated SYN does not have the space that its options take in the file.
     let opened = field(&format!("{from_servers} && tcp.flags.syn == 1"), "ip.len");
     let bytes: f64 = field(from_servers, "ip.len").iter().sum::<f64>() - 12.0 * opened.len() as f64;
-    // Of the packet that is being sent at the end the capture has all, and the results what has gone.
+    // A packet in transmission at the end is whole in the capture, but counts in the results only as far as it was sent.
     let unsent = bytes - class("throughput_bps") * 20.0 / 8.0;
     assert!(opened.len() == 3 && (-1e-3..1500.0).contains(&unsent), "{} connections, {unsent} bytes", opened.len());
 

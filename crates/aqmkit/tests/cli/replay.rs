@@ -47,7 +47,7 @@ fn one_direction_can_be_replayed() {
         (json["link"]["offered_packets"].as_u64().unwrap(), json["left_out"].as_u64().unwrap())
     };
     assert_eq!(told("--to 10.0.0.2 --from 10.0.0.0/31"), (21, 0));
-    // What is not there is said, and nothing is written.
+    // A selection without packets is reported, and nothing is written.
     let none = desk.run("replay in.pcap --rate 8mbit --to 10.0.0.1 --out out.pcap");
     none.wrong(&["no packet of in.pcap is selected by --from and --to", "packets from 10.0.0.0/24 to 10.0.0.0/24"]);
     assert!(!desk.path().join("out.pcap").exists());
@@ -63,7 +63,7 @@ fn what_a_flow_is_can_be_chosen() {
     let mut writer = PcapWriter::new(Vec::new());
     for i in 0..40_u8 {
         let mut frame = [&[0; 12][..], &[8, 0, 0x45, 2, 3, 0xda, 0, 0, 0, 0, 64, 17, 0x63, 0x8d]].concat();
-        // Of four packets three are of the first.
+        // Three of four packets belong to the first flow.
         frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 3, u8::from(i % 4 == 3), 7, 0xd0, 3, 0xc6, 0, 0]);
         frame.resize(1000, 0);
         writer.write(1_767_225_600_000_000_000, 1, 1000, &frame).unwrap();
@@ -95,7 +95,7 @@ fn fates_and_what_leaves_are_files() {
     assert_eq!(lines[0], "packet,arrival_s,length,class,flow,ecn,fate,reason,queue_delay_ms,departure_s");
     assert_eq!(lines[1], "1,0,1000,udp,udp 10.0.0.1:1000 > 10.0.0.2:2000,ect0,sent,,0,0.001");
     assert_eq!((lines.len(), lines.iter().filter(|l| l.contains(",marked,step,")).count()), (22, 15));
-    // What leaves is a capture again, with as many marks, and marks stay.
+    // The output is a capture again, with the same number of marks.
     let json = desk.run("replay out.pcap --aqm fifo --class ce=ecn:ce --rate 8mbit --json").good();
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["classes"]["ce"]["offered_packets"], 15);

@@ -1,4 +1,4 @@
-//! What precedes a run: a file to start from, a check, completions and manual pages.
+//! Commands for set-up: a file to start from, its check, completions and manual pages.
 
 use crate::Desk;
 

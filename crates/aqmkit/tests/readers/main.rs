@@ -39,7 +39,7 @@ fn capture() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// What is put into files: what readers are careless about.
+/// Byte strings that careless readers mishandle, put into valid files.
 const SPLINTERS: [&[u8]; 24] = [
     b"",
     b"\0",
@@ -90,7 +90,7 @@ fn survives(files: &[Vec<u8>], cases: u32, read: Reader) {
     }
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     proptest!(config, |(which in 0..files.len(), list in damages())| {
-        // What is wrong is judged by the reader's own assertions.
+        // The reader's own assertions judge the result.
         let _ = read(&damaged(files[which].clone(), &list));
     });
 }
@@ -178,7 +178,7 @@ fn files_of_one_byte() {
     }
 }
 
-/// What was read without a word, and is told with its line.
+/// Mistakes that used to be read silently are reported with their line.
 #[test]
 fn what_is_nearly_right_is_refused() {
     let refused = |read: Reader, text: &str| read(text.as_bytes()).unwrap_err();

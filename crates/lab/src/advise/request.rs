@@ -1,4 +1,4 @@
-//! What is asked of the adviser.
+//! A question for the adviser: link, traffic, wish, and the budget of the search.
 
 use std::path::PathBuf;
 

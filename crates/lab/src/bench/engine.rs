@@ -21,7 +21,7 @@ pub enum Name {
     S3,
 }
 
-/// What all have in common: the transport, and RED with thresholds that grow with the rate of the link.
+/// The part that all scenarios share: the transport, and RED with thresholds proportional to the rate of the link.
 const COMMON: &str = r#"
 [topology.aqm]
 name = "red"

@@ -14,14 +14,14 @@ use crate::parameters::literal;
 /// Bytes of a full packet on most links.
 const FULL: f64 = 1500.0;
 
-/// What every queue may hold.
+/// The limit of every queue, in the units that a user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Room {
     /// Packets or bytes.
     Amount(Amount),
-    /// What a link sends in this time, each direction by its own rate.
+    /// The bytes that a link sends in this time; each direction has its own rate.
     Time(Duration),
-    /// So many products of bandwidth and delay: the time is that many round trips.
+    /// A multiple of the bandwidth-delay product: the bytes that a link sends in this many round trips.
     Bdp(f64),
 }
 

@@ -18,7 +18,7 @@ use crate::tun::Tun;
 pub struct Found {
     /// The requirement that was checked.
     pub name: &'static str,
-    /// What was found, or what is missing.
+    /// The feature that was found, or the reason why it is missing.
     pub what: Result<String, String>,
     /// The remedy.
     pub right: &'static str,
@@ -60,8 +60,8 @@ fn jit(setting: &io::Result<String>) -> Result<String, String> {
     }
 }
 
-/// What is missing for any classifier at all, in the kernel or in permissions. Rejections of a single program are not
-/// covered.
+/// The kernel feature or permission without which no classifier can be installed. A kernel that refuses one particular program is not
+/// reported here.
 #[must_use]
 pub fn lacking() -> Option<String> {
     if !may_make_links() {

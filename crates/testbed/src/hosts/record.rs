@@ -29,7 +29,7 @@ pub(crate) struct Recorded {
     pub recorder: HostRecorder,
     /// The owners of connections, in the time of the link's clock.
     pub owners: Owners,
-    /// What the hosts could do, by window.
+    /// The effort of the hosts, by window: whether they could keep up.
     pub efforts: Vec<Effort>,
 }
 
