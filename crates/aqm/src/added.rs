@@ -277,7 +277,7 @@ struct Tickets<P> {
 }
 
 impl<P: Packet> Tickets<P> {
-    /// Calls the queue, with tickets in the place of packets.
+    /// Calls the queue, with tickets in place of packets.
     fn call<T>(
         &mut self,
         cx: &mut Cx<'_, P>,

@@ -112,7 +112,7 @@ impl PacketView {
     }
 }
 
-/// When a relative of RED marks a packet in the place of dropping it, in the words of `tc-red(8)`.
+/// When a relative of RED marks a packet in place of dropping it, in the words of `tc-red(8)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkRules {
     /// Whether it marks at all.

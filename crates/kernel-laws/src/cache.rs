@@ -93,9 +93,9 @@ mod tests {
             *cache.get_or(flow, 4, 0) += 1;
         }
         assert_eq!(cache.flows(), 4);
-        assert_eq!(*cache.get_or(5, 4, 10), 10, "in the place of 2");
+        assert_eq!(*cache.get_or(5, 4, 10), 10, "in place of 2");
         assert_eq!(*cache.get_or(1, 4, 10), 2);
-        assert_eq!(*cache.get_or(2, 4, 10), 10, "in the place of 3");
+        assert_eq!(*cache.get_or(2, 4, 10), 10, "in place of 3");
         assert_eq!(cache.flows(), 4);
     }
 

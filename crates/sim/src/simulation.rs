@@ -144,7 +144,7 @@ impl<'o> Simulation<'o> {
         self.apply(change)
     }
 
-    /// Puts other timed changes in the place of those that are still to come.
+    /// Replaces the timed changes that are still to come by others.
     ///
     /// # Errors
     /// When one of them is about something that the scenario does not have.

@@ -135,7 +135,7 @@ pub struct ClassParams {
     /// Weight of the newest sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Packets of a burst that is to pass, in the place of `weight`.
+    /// Packets of a burst that is to pass; it replaces `weight`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
     /// Size of a typical packet; the link's where absent.

@@ -249,7 +249,7 @@ impl Table {
         None
     }
 
-    /// Puts a flow in: in the place of an expired one of its list, or as a new one where the table may grow.
+    /// Inserts a flow: it replaces an expired one of its list, or is a new one where the table may grow.
     fn admit(&mut self, hash: u32, limit: u32, timeout: Duration, now: Instant) -> bool {
         let flow = HeavyHitter { hash, seen: now };
         let list = &mut self.lists[hash as usize & (TABLE - 1)];

@@ -86,7 +86,7 @@ pub struct Params {
     /// Weight of the newest sample of the queue; 1/512 where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Packets of a burst that is to pass, in the place of `weight`.
+    /// Packets of a burst that is to pass; it replaces `weight`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
     /// Size of a typical packet; the link's where absent.

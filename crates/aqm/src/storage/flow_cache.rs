@@ -87,9 +87,9 @@ mod tests {
             *cache.get_or(FlowKey(flow), || 0) += 1;
         }
         assert_eq!((cache.len(), cache.capacity(), cache.is_empty()), (4, 4, false));
-        assert_eq!(*cache.get_or(FlowKey(5), || 10), 10, "in the place of 2");
+        assert_eq!(*cache.get_or(FlowKey(5), || 10), 10, "in place of 2");
         assert_eq!(*cache.get_or(FlowKey(1), || 10), 2);
-        assert_eq!(*cache.get_or(FlowKey(2), || 10), 10, "in the place of 3");
+        assert_eq!(*cache.get_or(FlowKey(2), || 10), 10, "in place of 3");
         assert_eq!(cache.len(), 4);
     }
 

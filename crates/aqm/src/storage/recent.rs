@@ -41,7 +41,7 @@ impl<V: Default> RecentFlows<V> {
     }
 
     /// The value of a flow that is seen now, put in as the default where it is not there yet; where `most`
-    /// are held already, in the place of the one not seen for longest.
+    /// are held already, in place of the one not seen for longest.
     pub fn seen(&mut self, flow: FlowKey, most: usize, now: Instant) -> &mut V {
         let place = match self.place.get(flow) {
             Some(&place) => {

@@ -288,7 +288,7 @@ fn fq_remembers_so_many_conversations() {
     assert_eq!((b.offer(1, &[1000; 2]), b.offer(2, &[500])), (NONE, NONE));
     assert_eq!(b.offer(3, &[500]), [(4, Why::Overflow)], "nobody can be forgotten");
     assert_eq!(b.take(), Some(3));
-    assert_eq!((b.offer(3, &[500]), b.gauge("flows")), (NONE, 2.0), "in the place of 2");
+    assert_eq!((b.offer(3, &[500]), b.gauge("flows")), (NONE, 2.0), "in place of 2");
 }
 
 #[test]

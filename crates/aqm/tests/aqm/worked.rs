@@ -270,7 +270,7 @@ fn codel_on_a_time_line() {
     assert_eq!((b.take_at(339).is_some(), b.gauge("dropping")), (true, 0.0));
 }
 
-/// The same, but no other packet is taken in the place of a marked one, and `ce_threshold` marks the rest.
+/// The same, but no other packet is taken in place of a marked one, and `ce_threshold` marks the rest.
 #[test]
 fn codel_marks_where_it_may() {
     let ect = Pkt { ecn: Ecn::Ect0, ..Pkt::new(0, 1) };

@@ -1,4 +1,4 @@
-//! `gred_enqueue` and `gred_dequeue` of Linux's `sch_gred.c` over `red.h`, with real numbers in the place of fixed point. Corrected: the whole
+//! `gred_enqueue` and `gred_dequeue` of Linux's `sch_gred.c` over `red.h`, with real numbers in place of fixed point. Corrected: the whole
 //! queue keeps its limit; the decay of an idle average is exact.
 
 use aqmkit_aqm::Why;

@@ -4,7 +4,7 @@
 //! the quantum for unresponsive flows; nothing is filtered from a queue of fewer than two packets.
 //!
 //! Three rules of the authors' code for ns-2 (`queue/red-pd.cc`, `tcl/ex/red-pd/monitoring.tcl`), each by itself and all
-//! together, in the place of the text's.
+//! together, in place of the text's.
 
 use std::collections::BTreeMap;
 

@@ -113,7 +113,7 @@ impl Applications {
         plan.groups.iter().zip(&self.retired).map(group).collect()
     }
 
-    /// Puts another application in the place of one that has stopped. It is at the same hosts and draws from the same stream.
+    /// Replaces an application that has stopped by another one, at the same hosts and with the same stream of random numbers.
     pub(crate) fn replace(&mut self, app: u32, model: Box<dyn Application>) {
         let it = &mut self.apps[app as usize];
         let retired = &mut self.retired[usize::from(it.group)];

@@ -129,7 +129,7 @@ macro_rules! params_with_red {
             /// RED's upper threshold.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub max: Option<aqmkit_base::Amount>,
-            /// Packets of a burst that is to pass, in the place of `weight`.
+            /// Packets of a burst that is to pass; it replaces `weight`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub burst: Option<u32>,
             /// RED's weight of the newest sample of the queue.

@@ -79,7 +79,7 @@ params_with_red! {
         pub ns2_below_min: bool = false,
         /// As in the authors' code for ns-2: whether the test for unresponsive flows looks at the last interval alone.
         pub ns2_last_interval: bool = false,
-        /// Drop probability of the queue in the place of RED's.
+        /// Drop probability of the queue, which replaces RED's.
         #[serde(alias = "P_testFRp", skip_serializing_if = "Option::is_none")]
         pub drop_rate: Option<f64> = None,
     }
@@ -111,7 +111,7 @@ impl Params {
         red::Config::new(&self.red(), link)
     }
 
-    /// The rules that are those of the authors' code in the place of the text's.
+    /// The rules that are those of the authors' code in place of the text's.
     pub(super) fn ns2_rules(&self) -> Ns2Rules {
         Ns2Rules { spacing: self.ns2_spacing, below_min: self.ns2_below_min, last_interval: self.ns2_last_interval }
     }

@@ -39,7 +39,7 @@ mod tests {
         assert!((throughput(1460.0, 0.1, 0.1) - 25_843.5).abs() < 1.0);
     }
 
-    /// The same at p = 0.1 with a timeout of 0.3 s in the place of 0.4: 0.2581989 + 9 * 0.1936492 * 0.1 * 1.32 = 0.4882540.
+    /// The same at p = 0.1 with a timeout of 0.3 s in place of 0.4: 0.2581989 + 9 * 0.1936492 * 0.1 * 1.32 = 0.4882540.
     #[test]
     fn a_shorter_timeout_costs_less() {
         assert!((throughput_with_timeout(1460.0, 0.1, 0.3, 0.1) - 29_902.5).abs() < 1.0);
