@@ -424,7 +424,10 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
         if config.clock != self.config.clock {
             return Err(ParamError::new("clock", "another", "it cannot change while packets wait"));
         }
-        self.serve_until(cx.now);
+        if config.mu != self.config.mu {
+            // The time until now passes at the old rate.
+            self.serve_until(cx.now);
+        }
         self.config = config;
         self.queues.set_counting(self.config.limit.unit());
         self.shrink(|_| Why::Reconfigured, cx);

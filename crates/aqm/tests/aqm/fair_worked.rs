@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 
 use crate::common::{Event, Log, Pkt, cx, link, spec};
+use aqmkit_aqm::registry::Link;
 use aqmkit_aqm::{InnerQueue, Qdisc, Why};
-use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_base::{BitRate, Duration, Instant, Rng};
 
 struct Bench {
     queue: Box<dyn Qdisc<Pkt>>,
@@ -66,6 +67,27 @@ fn drr_is_the_example_of_its_paper() {
     assert_eq!(b.gauge("deficit"), 400.0, "flow 3 could not send 600");
     assert_eq!(b.take_all(), [3, 5, 7, 8, 10, 11]);
     assert_eq!(b.gauge("deficit"), 0.0);
+}
+
+/// Two packets of 1000 bytes at 10 Mbit/s: after 1 ms bit by bit service has sent 1250 bytes, 625 of each. It is brought up to date with the
+/// next packet, whose time is not to be rounded in two parts by a change that changes nothing, so that ties stay ties.
+#[test]
+fn fq_serves_until_a_change_only_where_the_rate_changes() {
+    let rounds_after = |rate: u64| {
+        let mut b = Bench::new("fq", "{}");
+        b.offer(1, &[1000]);
+        b.offer(2, &[1000]);
+        b.now += Duration::from_millis(1);
+        let changed = Link { rate: BitRate::from_mbps(rate), ..link() };
+        let cx = &mut cx(b.now, &mut b.rng, &mut b.log);
+        b.queue.reconfigure(&spec("fq", "{}"), &changed, cx).unwrap();
+        let at_the_change = b.gauge("round");
+        b.now += Duration::from_micros(200);
+        b.offer(3, &[1000]);
+        [at_the_change, b.gauge("round")].map(|round| (round * 1e6).round() / 1e6)
+    };
+    assert_eq!(rounds_after(10), [0.0, 750.0], "1500 bytes in 1.2 ms");
+    assert_eq!(rounds_after(20), [625.0, 875.0], "500 bytes more in 0.2 ms");
 }
 
 /// An uncongested link of CSFQ sets alpha to the largest label of the last `K_c`; after one without a packet that is zero, and nothing is
