@@ -20,6 +20,7 @@ pub(crate) enum Failure {
     /// A property of the environment: exit code 3.
     Environment(String),
     /// The exit code of the user's command.
+    #[cfg_attr(not(live), allow(dead_code, reason = "only live links run a command of the user"))]
     Command(u8),
     /// Stopped by Ctrl-C; the text explains how to resume: exit code 130.
     Stopped(String),

@@ -8,11 +8,12 @@ use super::progress::Talk;
 
 /// The error that live links are not available, with advice.
 pub(super) fn absent() -> Failure {
-    let right = match cfg!(target_os = "linux") {
-        true => "this aqmkit was built without live links: build it with the feature live",
-        false => "use aqmkit on Linux for that; simulations and replay work here",
-    };
-    Failure::Environment(format!("live links and bridges need Linux\n  {right}"))
+    Failure::Environment(match cfg!(target_os = "linux") {
+        true => "this aqmkit was built without live links\n  build it with its default features: \
+                 cargo build --release -p aqmkit"
+            .to_owned(),
+        false => "live links and bridges need Linux\n  simulations and replay work here".to_owned(),
+    })
 }
 
 /// `run --live` and `run --kernel`.
