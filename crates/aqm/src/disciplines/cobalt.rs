@@ -61,7 +61,7 @@
 //!
 //! `tests/oracle/cobalt.rs` transcribes the three functions of `sch_cake.c` with signed times, with equal decisions on random and bursty
 //! traces with and without marks. `src/law/cobalt.rs` works the stairs of `count` and the steps of BLUE by hand; `tests/aqm/linux_and_docsis.rs` compares a
-//! blast with `codel`, which does not bound it. Wrong variants that were seen to fail: a count that is reset in place of falling, BLUE that
+//! blast with `codel`, which does not bound it. Wrong variants that were seen to fail: a count that is reset in the place of falling, BLUE that
 //! marks, the last packet dropped, overflow from the tail.
 //!
 //! ## References

@@ -35,7 +35,7 @@
 //! | `max` | | size | `redflowlimit`/4 | average above which all packets are dropped |
 //! | `avpkt` | | size | the link's mean | typical packet size: with `burst` it sets the weight |
 //! | `burst` | | packets | `(2 min + max)/(3 avpkt)` | length of a burst that passes; at least `min` |
-//! | `weight` | w | 1 | by `burst` | weight of the newest sample, in place of `burst` |
+//! | `weight` | w | 1 | by `burst` | weight of the newest sample, in the place of `burst` |
 //! | `probability` (`max_p`) | | 1 | 0.02 | drop probability when the average reaches `max` |
 //! | `ecn` | | | false | RED marks ECN-capable packets; without `redflowlimit` there is no RED, and nothing is marked, as in `tc` |
 //! | `harddrop` | | | false | RED drops them above `max` |
