@@ -8,8 +8,8 @@ Run an experiment, and look at what it measured::
     print(results)
     aqmkit.plot.overview(results).savefig("five.pdf")
 
-`load` has the experiments that come with aqmkit, `Experiment` makes one, `sweep` runs one over a grid on many machines, and
-`Aqm` is a discipline of your own.
+`load` finds the experiments that come with aqmkit, `Experiment` builds a new one, `sweep` runs one over a grid on many machines,
+and subclasses of `Aqm` are disciplines of your own.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -63,7 +63,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Figures need matplotlib, which takes most of the time of an import: it is loaded with the first figure.
+    # Lazy, because importing matplotlib takes longer than importing everything else.
     if name == "plot":
         import importlib
 

@@ -14,17 +14,17 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Runs the command with the arguments of the process, and gives its exit code."""
+    """Runs the command with the arguments of the process, and returns its exit code."""
     words = sys.argv[1:]
     if "characterize" in words[:1] and any(word.endswith(".py") for word in words):
         return _characterize(words[1:])
-    # The command answers to Ctrl-C itself; Python's handler would wait for it to end.
+    # The command handles Ctrl-C itself; Python's handler would run only after the command has returned.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _aqmkit.main(["aqmkit", *words])
 
 
 def _characterize(words: list[str]) -> int:
-    """``aqmkit characterize`` with disciplines that are written in Python."""
+    """``aqmkit characterize`` for disciplines written in Python."""
     import json
 
     from .cards import characterize
@@ -44,7 +44,7 @@ def _characterize(words: list[str]) -> int:
     parser.add_argument("-q", "--quiet", action="store_true", help="print the card only")
     args = parser.parse_args(words)
     try:
-        wanted = [one for name in args.disciplines for one in ([name] if not name.endswith(".py") else _of_file(Path(name)))]
+        wanted = [d for name in args.disciplines for d in ([name] if not name.endswith(".py") else _load(Path(name)))]
         card = characterize(
             wanted, quick=args.quick, seed=args.seed, repeat=args.repeat, out=args.out, card=args.card, jobs=args.jobs,
             progress=not args.quiet,
@@ -62,13 +62,13 @@ def _characterize(words: list[str]) -> int:
     return 0
 
 
-def _of_file(file: Path) -> list[type]:
-    """The disciplines that a file of Python defines.
+def _load(file: Path) -> list[type]:
+    """Loads the disciplines that a Python file defines.
 
     Raises
     ------
     ValueError
-        When it defines none.
+        When it cannot be read, or defines no discipline.
     """
     from .discipline import Aqm
 
@@ -76,12 +76,10 @@ def _of_file(file: Path) -> list[type]:
     if spec is None or spec.loader is None or not file.is_file():
         raise ValueError(f"{file} cannot be read: it must be a file of Python")
     module = importlib.util.module_from_spec(spec)
-    # `pickle` and `dataclass` look for the module of a class under its name.
+    # `pickle` and `dataclass` look up a class's module in `sys.modules`.
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
-    found = [
-        one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Aqm) and one.__module__ == file.stem
-    ]
+    found = [c for c in vars(module).values() if isinstance(c, type) and issubclass(c, Aqm) and c.__module__ == file.stem]
     if not found:
         raise ValueError(f"{file} defines no discipline: it must have a subclass of aqmkit.Aqm")
     return found

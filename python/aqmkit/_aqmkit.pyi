@@ -1,4 +1,4 @@
-"""The Rust part of aqmkit. Use the package `aqmkit`, which is written over it."""
+"""The native part of aqmkit. Use the package `aqmkit` instead, which is built on it."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike

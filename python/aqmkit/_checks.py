@@ -1,4 +1,4 @@
-"""Arguments that the package looks at itself, in the words of Python."""
+"""Checks of arguments before they reach the native module, whose messages would name other types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["check_whole"]
 
 
 def check_whole(low: int, high: int, **named: Any) -> None:
-    """Refuses arguments, by their names, that are neither None nor whole numbers from `low` to `high`.
+    """Raises unless every named argument is None or a whole number from `low` to `high`.
 
     >>> check_whole(1, 9, jobs=3, repeat=None)
     >>> check_whole(1, 9, jobs=0)

@@ -1,4 +1,4 @@
-"""Tables that aqmkit left in files of Parquet."""
+"""Reads Parquet files that aqmkit wrote."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["read_table"]
 
 
 def read_table(file: Path, right: str) -> pa.Table:
-    """The table in a file; a file that is damaged is told by its name, with what would be right."""
+    """Reads a table. The error for a damaged file names the file and gives `right` as the remedy."""
     try:
-        # As it is: names of directories above it are no columns.
+        # Without `partitioning=None`, directories named `axis=label` would become columns.
         return pq.read_table(file, partitioning=None)
     except (pa.ArrowException, OSError) as error:
         raise ExperimentError(f"{file} is damaged: {error}", right) from None

@@ -1,4 +1,4 @@
-"""The progress bar: in notebooks and on terminals, and nothing where output goes elsewhere."""
+"""The progress bar, shown in notebooks and on terminals only."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Bar"]
 
 
 class Bar:
-    """How far the runs are. Use it in a ``with`` statement.
+    """Shows the progress of runs. Use it in a ``with`` statement.
 
     Parameters
     ----------
     total
-        How many runs there are, as far as is known at the beginning.
+        Number of runs, as far as is known at the start.
     show
-        False: show nothing.
+        Whether to show the bar.
     """
 
     def __init__(self, total: int, show: bool = True) -> None:
@@ -26,7 +26,7 @@ class Bar:
         if not show:
             return
         with warnings.catch_warnings():
-            # Without ipywidgets, tqdm.auto says so and draws with text, which is what we want then.
+            # Without ipywidgets, tqdm.auto warns and falls back to text, which is fine.
             warnings.simplefilter("ignore")
             from tqdm.auto import tqdm
         in_notebook = "ipykernel" in sys.modules
@@ -34,14 +34,18 @@ class Bar:
         self._bar = tqdm(total=total, disable=False if in_notebook else None, bar_format=form, leave=False)
 
     def at(self, done: float, ended: int = 0, total: int = 0, why: str = "") -> None:
-        """So many runs are done; a part of a run counts as a part.
+        """Updates the bar.
 
         Parameters
         ----------
+        done
+            Completed work in runs, including fractions of unfinished ones.
+        ended
+            Number of runs that have ended.
         total
-            How many runs there are now; 0 if that has not changed.
+            Number of runs; 0 if it has not changed.
         why
-            What they are for: empty, or it ends with a comma and a space.
+            Purpose of the runs: empty, or a text that ends in a comma and a space.
         """
         if self._bar is None or self._bar.disable:
             return

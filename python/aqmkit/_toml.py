@@ -1,4 +1,4 @@
-"""From Python values to the text of an experiment."""
+"""Converts Python values to the text of an experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["document", "literal", "plain"]
 
 
 def plain(value: Any, aqms: dict[str, Aqm]) -> Any:
-    """The value as TOML can write it. Disciplines in Python are noted in `aqms` by their id; None is left out."""
+    """Converts a value to types that TOML supports. Adds Python disciplines to `aqms` by id; leaves out None."""
     if isinstance(value, Aqm):
         table = value.as_table()
         aqms[table["id"]] = value
@@ -25,7 +25,7 @@ def plain(value: Any, aqms: dict[str, Aqm]) -> Any:
         return {str(key): plain(inner, aqms) for key, inner in value.items() if inner is not None}
     if isinstance(value, (list, tuple)):
         return [plain(inner, aqms) for inner in value]
-    # Numbers of numpy and the like know how to become Python's own.
+    # NumPy scalars convert themselves to Python numbers.
     return value.item() if hasattr(value, "item") else value
 
 
@@ -35,7 +35,7 @@ def document(keys: Mapping[str, Any]) -> str:
 
 
 def literal(value: Any) -> str:
-    """A value in one line, as ``--set`` takes it."""
+    """Formats a value on one line, for ``--set``."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{json.dumps(k)} = {literal(v)}" for k, v in value.items()) + " }"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Warnings that name the user's own line."""
+"""Warnings that point to a line of the user's code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 def warn(text: str) -> None:
-    """Warns (`UserWarning`) at the nearest line outside of this package that led here."""
+    """Issues a `UserWarning` for the innermost caller outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -19,39 +19,39 @@ from .experiment import _MOST_JOBS, Experiment, _Changes, _joined, _wanted
 
 __all__ = ["Advice", "Card", "advise", "characterize"]
 
-#: Signs of the verdicts of a card.
+#: Symbols for the verdicts on a card.
 _SIGNS = {"good": "✓", "mixed": "~", "poor": "✗", "cannot-tell": "?", "not-applicable": ""}
 
 
 class Card:
     """A report card: disciplines judged section by section.
 
-    ``str(card)`` is what the command prints; in a notebook, a table of the verdicts stands for it.
+    ``str(card)`` is the text that the command prints; a notebook shows a table of the verdicts.
     """
 
     def __init__(self, data: str, text: str, page: Path) -> None:
         self._data = data
         self._text = text
-        #: The page with all rules, numbers and pictures: one HTML file that opens without a network.
+        #: The page with all rules, numbers and figures: a self-contained HTML file.
         self.page = page
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """Everything on the card: ``disciplines``, of which the first ``subjects`` are characterised, ``sections`` with
-        their ``rules`` and a row for each discipline, ``facts``.
+        """Everything on the card: ``disciplines``, whose first ``subjects`` are characterised and the others are references;
+        ``sections`` with their ``rules`` and a row for each discipline; and ``facts``.
         """
         data: dict[str, Any] = json.loads(self._data)
         return data
 
     @property
     def disciplines(self) -> list[str]:
-        """The disciplines, those that are characterised first."""
+        """The disciplines: first the characterised ones, then the references."""
         return list(self.data["disciplines"])
 
     @property
     def verdicts(self) -> dict[str, dict[str, str]]:
-        """The verdict on each discipline (``good``, ``mixed``, ``poor``, ``cannot-tell`` or ``not-applicable``), by the
-        number of the section.
+        """By section number, the verdict on each discipline: ``good``, ``mixed``, ``poor``, ``cannot-tell`` or
+        ``not-applicable``.
         """
         return {
             section["number"]: {name: row["verdict"] for name, row in zip(self.disciplines, section["rows"], strict=False)}
@@ -79,15 +79,15 @@ class Card:
 
 
 class Advice:
-    """An advice: which discipline serves a wish on a link best, and the evidence.
+    """Advice on which discipline best serves a wish on a link, with the evidence.
 
-    ``str(advice)`` is what the command prints; in a notebook, the answer and a table of the last comparison stand for it.
+    ``str(advice)`` is the text that the command prints; a notebook shows the answer and a table of the final comparison.
     """
 
     def __init__(self, data: str, text: str, page: Path) -> None:
         self._data = data
         self._text = text
-        #: The page with the pictures: one HTML file that opens without a network.
+        #: The page with the figures: a self-contained HTML file.
         self.page = page
 
     @cached_property
@@ -98,7 +98,7 @@ class Advice:
 
     @property
     def meets(self) -> bool:
-        """Whether the advised discipline meets every bound of the wish, in the mean over the fresh seeds."""
+        """Whether the advised discipline meets every bound of the wish, on average over the fresh seeds."""
         return bool(self.data["meets"])
 
     @property
@@ -113,7 +113,7 @@ class Advice:
 
     @property
     def commands(self) -> list[str]:
-        """The lines to type."""
+        """The shell commands that install the discipline."""
         return list(self.data["install"]["lines"])
 
     def __str__(self) -> str:
@@ -139,7 +139,7 @@ class Advice:
 
 
 def _number(value: float | None) -> str:
-    """A number in three digits."""
+    """Formats a number with three significant digits."""
     return "" if value is None else f"{value:.3g}"
 
 
@@ -154,21 +154,21 @@ def characterize(
     jobs: int | None = None,
     progress: bool = True,
 ) -> Card:
-    """Characterises disciplines as RFC 7928 asks, section by section, as ``aqmkit characterize`` does.
+    """Characterises disciplines section by section as RFC 7928 specifies, like ``aqmkit characterize``.
 
     Parameters
     ----------
     disciplines
-        Names, each with parameters after a colon where it has any (``"pie:target=5ms"``), or objects of subclasses of
-        `aqmkit.Aqm`. ``fifo`` and ``fq-codel`` are run as well, to compare with.
+        Names, optionally with parameters (``"pie:target=5ms"``), or instances of subclasses of `aqmkit.Aqm`. ``fifo`` and
+        ``fq-codel`` are run too, as references.
     quick
-        Runs of a minute, five of each kind, instead of three to five of five minutes.
+        Five runs of a minute for each scenario, instead of three to five runs of five minutes.
     seed, repeat
         The seed, and the number of runs of each combination.
     out
-        The directory of the results; finished runs there are not repeated.
+        The directory for the results; finished runs there are not repeated.
     card
-        Where the page goes; ``card.html`` in that directory when None.
+        The file for the page; by default ``card.html`` in that directory.
     jobs, progress
         As in `Experiment.run`.
 
@@ -195,11 +195,11 @@ def characterize(
     usual, planned = _aqmkit.card_plan(named, quick)
     directory = usual if out is None else Path(out)
     changes = _Changes(seed=seed, repeat=repeat, scale="quick" if quick else "full")
-    all_of_them = [(name, Experiment._of(file, text, aqms, changes)) for name, file, text in planned]
-    for name, experiment in all_of_them:
+    experiments = [(name, Experiment._of(file, text, aqms, changes)) for name, file, text in planned]
+    for name, experiment in experiments:
         experiment.run(directory / name, jobs=jobs, progress=progress)
     page = directory / "card.html" if card is None else Path(card)
-    data, text = _aqmkit.card(named, [name for name, _ in all_of_them], directory, page)
+    data, text = _aqmkit.card(named, [name for name, _ in experiments], directory, page)
     return Card(data, text, page)
 
 
@@ -225,33 +225,34 @@ def advise(
     jobs: int | None = None,
     progress: bool = True,
 ) -> Advice:
-    """Advises which discipline, with which parameters, serves a wish on a link best, as ``aqmkit advise`` does.
+    """Finds the discipline and parameters that best serve a wish on a link, like ``aqmkit advise``.
 
     Parameters
     ----------
     want
-        The wish: traffic, bounds and aims (``"video, web; p99 < 20ms"``); ``docs/guide/advise.md`` has its grammar.
+        The wish: traffic, bounds and aims (``"video, web; p99 < 20ms"``); its grammar is in ``docs/guide/advise.md``.
     rate
         Rate of the link (``"50mbit"``), or of both directions (``"50mbit/10mbit"``).
     rtt
         Round-trip time without queueing, or a range (``"15ms..120ms"``).
     preset
-        Rates and round trip of a kind of access, as in `compare`.
+        Rates and round trip of a type of access link, as in `compare`.
     traffic
-        More traffic, by the names of the options of `compare`: ``{"bulk": 8, "web": 0.3}``.
+        Additional traffic, named like the arguments of `compare`: ``{"bulk": 8, "web": 0.3}``.
     alone
-        No traffic but that of the wish and of `traffic`; else that of today is added where `traffic` is not given.
+        Whether to run only the traffic of the wish and of `traffic`. Otherwise, unless `traffic` is given, a mix of present-day
+        traffic is added.
     cc, ecn, transport
         As in `compare`.
     among
-        The disciplines to choose from: names, or ``"linux"`` (those of ``tc``, the default; the best of the others is shown
-        beside it), ``"kernel"``, ``"all"``.
+        The disciplines to choose from: names, ``"linux"`` (those of ``tc``, the default; the best of the others is shown
+        beside the answer), ``"kernel"`` or ``"all"``.
     budget, fresh
-        How many runs the search may take, and under how many fresh seeds the best are compared.
+        Maximum number of runs of the search, and number of fresh seeds for the final comparison.
     limit, duration, warmup
         Capacity of every queue; measured time of a run, and the time before that.
     seed, out, jobs, progress
-        The seed of the search, and as in `Experiment.run`.
+        The seed of the search; the others as in `Experiment.run`.
 
     Raises
     ------
@@ -260,7 +261,7 @@ def advise(
     RunError
         When a run fails.
     Interrupted
-        When Ctrl-C was pressed; finished runs are kept, and the same call goes on from there.
+        When Ctrl-C was pressed; finished runs are kept, and the same call resumes.
     """
     check_whole(0, 2**64 - 1, seed=seed)
     check_whole(1, _MOST_JOBS, jobs=jobs)
@@ -273,7 +274,7 @@ def advise(
         **(traffic or {}),
     }  # fmt: skip
     given = [(name, str(value)) for name, value in options.items() if value is not None]
-    # What the command takes where these are left out.
+    # The defaults of the command.
     with Bar((budget or 600) + 14 * (fresh or 12), progress) as bar:
         data, text, page, failed = _aqmkit.advise(want, given, alone=alone, ecn=ecn, jobs=jobs, progress=bar.at)
     if failed:

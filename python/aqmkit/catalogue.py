@@ -1,4 +1,4 @@
-"""What there is: the disciplines, and their pages."""
+"""The list of disciplines, and their reference pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["describe", "disciplines"]
 
 
 def disciplines() -> dict[str, str]:
-    """Every discipline: what it is in one line, by name.
+    """One-line descriptions of all disciplines, by name.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def describe(name: str) -> str:
     Raises
     ------
     ExperimentError
-        When there is none of this name.
+        When there is no such discipline.
     """
     page = _aqmkit.page(name)
     if page is None:

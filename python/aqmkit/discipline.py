@@ -21,24 +21,24 @@ PASS = Verdict.PASS
 MARK = Verdict.MARK
 DROP = Verdict.DROP
 
-#: What a queue calls. Another method whose name begins like these is a slip.
+#: The methods that a queue calls. Any other method named ``on_…`` is probably a typing error.
 _HOOKS = ("on_start", "on_arrival", "on_departure", "on_discard", "on_empty", "on_tick", "gauges")
 
 
 class Aqm:
     """An algorithm that decides which packets of one FIFO to drop or mark, written in Python.
 
-    Write a subclass with the hooks that the algorithm needs, and use an object of it wherever an experiment names a
-    discipline, beside built-in ones. It is slow: a call into Python for each packet costs about a microsecond, where a built-in
-    discipline takes ten nanoseconds. It runs in the simulator only.
+    Write a subclass with the hooks that the algorithm needs, and use an instance wherever an experiment names a
+    discipline, alongside built-in ones. It is slow: each call into Python costs about a microsecond, whereas a built-in
+    discipline takes ten nanoseconds per packet. It runs in the simulator only.
 
-    `MARK` lets a packet through with Congestion Experienced set. A packet that cannot carry a mark is dropped in its
-    place, and none can unless the transport uses ECN (``transport={"ecn": True}`` in `Experiment`): without it, a
+    `MARK` lets a packet through with Congestion Experienced set. A packet that is not ECN-capable is dropped instead, and
+    no packet is ECN-capable unless the transport uses ECN (``transport={"ecn": True}`` in `Experiment`): without it, a
     discipline that only marks is one that only drops.
 
-    Each queue of each run gets a copy (`copy.deepcopy`) of the object, then `on_start`. Finished runs are reused, after an
-    interruption or in another experiment, only if the class has a `version`: then they are kept under the name of the
-    class, the version and the attributes of the object. Raise it with every change of what the discipline does.
+    Each queue of each run gets a copy (`copy.deepcopy`) of the instance, whose `on_start` is called first. Finished runs
+    are reused, after an interruption or in another experiment, only if the class has a `version`: they are then stored
+    under the class name, the version and the instance attributes. Increase the version whenever the behaviour changes.
 
     Attributes
     ----------
@@ -47,15 +47,15 @@ class Aqm:
     tick : str or None
         The period of `on_tick`, such as ``"10ms"``.
     label : str or None
-        Its name in results; None uses the name of the class.
+        The name in results; by default the name of the class.
     version : int or str or None
-        The version of the code, which stands for all of it: hooks, and the functions and globals that they use. With None,
-        runs of one experiment are not reused by another.
+        The version of all the code that determines the behaviour: the hooks, and the functions and globals that they use.
+        With None, finished runs are not reused.
 
     Examples
     --------
     >>> class Half(Aqm):
-    ...     '''Drops every packet that finds more than half of the queue taken.'''
+    ...     '''Drops every packet that arrives when the queue is more than half full.'''
     ...
     ...     limit = 100
     ...
@@ -71,7 +71,7 @@ class Aqm:
     version: int | str | None = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Warns of methods that look like hooks but would never be called."""
+        """Warns about methods that look like hooks but would never be called."""
         super().__init_subclass__(**keywords)
         own = [base for base in cls.__mro__ if base is cls or not issubclass(base, Aqm)]
         for name in dict.fromkeys(name for base in own for name in vars(base)):
@@ -81,81 +81,81 @@ class Aqm:
                 warn(f"{cls.__name__}.{name} is not a hook, and no queue calls it; {meant}Hooks are {', '.join(_HOOKS)}")
 
     def on_start(self, link: Link) -> None:
-        """The queue is created at this link. Derive values that depend on its rate here."""
+        """Called when the queue is created. Derive values that depend on the link's rate here."""
 
     def on_arrival(self, packet: Packet, queue: Queue, env: Env) -> Verdict | None:
-        """A packet arrives; `queue` is the queue without it. Return `PASS` (or None), `MARK` or `DROP`.
+        """Called when a packet arrives; `queue` does not include it. Return `PASS` (or None), `MARK` or `DROP`.
 
-        Anything else is a TypeError, which ends the run. After `MARK` a packet without ECN is dropped.
+        Anything else is a TypeError, which ends the run. `MARK` drops a packet that is not ECN-capable.
         """
         return None
 
     def on_departure(self, packet: Packet, queue: Queue, env: Env) -> Verdict | None:
-        """The packet at the head is dequeued; `queue` is the rest. After `DROP` the next packet is dequeued.
+        """Called when the head packet is dequeued; `queue` is the rest. After `DROP` the next packet is dequeued.
 
-        Return values are those of `on_arrival`.
+        The return values are those of `on_arrival`.
         """
         return None
 
     def on_discard(self, packet: Packet, queue: Queue, now_ns: int) -> None:
-        """A packet that was passed on arrival did not fit, and is dropped."""
+        """Called when a packet that `on_arrival` passed does not fit and is dropped."""
 
     def on_empty(self, now_ns: int) -> None:
-        """The link asked for a packet and there was none."""
+        """Called when the link is ready for a packet and the queue is empty."""
 
     def on_tick(self, queue: Queue, now_ns: int) -> None:
-        """One period of `tick` has passed."""
+        """Called once every `tick`."""
 
     def gauges(self) -> dict[str, float]:
-        """Numbers of the internal state, for the time series: columns ``links.<link>.aqm.<name>``."""
+        """Internal state to record in the time series, by name: columns ``links.<link>.aqm.<name>``."""
         return {}
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name in results: the label, or else the name of the class."""
         return self.label or type(self).__name__
 
     def identity(self) -> str | None:
-        """What its runs are kept under: a hash of the name of the class, `version` and the attributes; None without a version.
+        """The key under which runs are stored: a hash of the class name, `version` and the attributes; None without a version.
 
         Raises
         ------
         TypeError
-            When there is a version, and an attribute that is no number, text, enumeration, or list, tuple, set or dict of these.
+            When there is a version, and an attribute is not a number, string, enumeration, or list, tuple, set or dict of these.
         """
         if self.version is None:
             return None
         who = f"{type(self).__module__}.{type(self).__qualname__}"
-        # With those in slots.
+        # Unlike `vars`, this includes slots.
         attributes = _written(object.__getstate__(self), type(self).__name__)  # type: ignore[attr-defined, unused-ignore]
         text = "\n".join([who, repr(self.version), attributes])
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def as_table(self) -> dict[str, Any]:
-        """What stands for it in the text of an experiment. Without a version, each call has another ``id``.
+        """The entry for the discipline in an experiment. Without a version, each call returns a different ``id``.
 
         Raises
         ------
         TypeError
-            When `limit`, `tick`, `label` or `version` is of the wrong type, or `identity` cannot be had.
+            When `limit`, `tick`, `label` or `version` is of the wrong type, or `identity` raises it.
         """
         self._check()
-        kept_under = self.identity() or secrets.token_hex(16)
-        table: dict[str, Any] = {"name": "custom", "label": self.name, "id": kept_under, "limit": self._limit()}
+        key = self.identity() or secrets.token_hex(16)
+        table: dict[str, Any] = {"name": "custom", "label": self.name, "id": key, "limit": self._limit()}
         if self.tick is not None:
             table["tick"] = self.tick
         return table
 
     def _limit(self) -> int | float | str:
-        """`limit` as an experiment takes it."""
+        """Checks `limit` and converts it for the experiment file."""
         limit: Any = self.limit
         if isinstance(limit, bool) or not isinstance(limit, (Integral, float, str)):
             raise TypeError(f'{type(self).__name__}: limit cannot be {limit!r}; it must be packets (60) or bytes ("90kb")')
-        # Whole numbers of numpy are not those that a file can be written of.
+        # The TOML writer does not accept NumPy integers.
         return int(limit) if isinstance(limit, Integral) else limit
 
     def _check(self) -> None:
-        """Looks for attributes that no queue can use, and for what would make it a plain FIFO."""
+        """Rejects attributes of a wrong type; warns about hooks that no queue would call, and if there are no hooks."""
         who = type(self).__name__
         if not isinstance(self.tick, (str, type(None))):
             raise TypeError(f'{who}: tick cannot be {self.tick!r}; it must be a time with its unit ("10ms"), or None')
@@ -172,7 +172,7 @@ class Aqm:
 
 
 def _written(value: Any, where: str) -> str:
-    """The value of an attribute as a text that is the same in every process; `where` is what a message calls it."""
+    """Formats an attribute identically in every process; `where` is its name in error messages."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_written(inner, where) for inner in value)}]"
     if isinstance(value, (set, frozenset)):
@@ -184,7 +184,7 @@ def _written(value: Any, where: str) -> str:
         return f"{type(value).__qualname__}.{value.name}"
     if type(value) in (type(None), bool, int, float, str, bytes, Verdict):
         return repr(value)
-    # Numbers of numpy.
+    # NumPy scalars.
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         return _written(value.item(), where)
     raise TypeError(

@@ -1,4 +1,4 @@
-"""What can go wrong."""
+"""Exceptions."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ __all__ = ["ExperimentError", "Interrupted", "RunError"]
 
 
 class ExperimentError(ValueError):
-    """An experiment is wrong: what, where, and what would be right.
+    """An experiment is invalid.
 
-    Its text is what the command ``aqmkit`` shows, with the line that is wrong.
+    ``str(error)`` is the report that the command ``aqmkit`` prints, with the offending line.
 
     Attributes
     ----------
     what : str
-        What is wrong, in one sentence.
+        The problem, in one sentence.
     help : str
-        What would be right; empty where there is nothing to say.
+        How to correct it; may be empty.
     file, line, column : str or None, int or None, int or None
-        Where it is: the file (``--set`` for a setting), and the place in it, counted from one.
+        The location of the problem: the file (``--set`` for a setting), and line and column, counted from one.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class ExperimentError(ValueError):
 
 
 class RunError(RuntimeError):
-    """A run failed. Runs that ended well are kept."""
+    """A run failed. Successful runs are kept."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C: finished runs are kept, and the same call resumes."""
+    """Ctrl-C was pressed. Finished runs are kept; repeat the call to resume."""

@@ -1,4 +1,4 @@
-"""Experiments: loaded by their id or file, or built in Python."""
+"""Experiments: loaded by id or from a file, or built in Python."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["Experiment", "Run", "compare", "comparison", "experiments", "load"]
 
 Scale = Literal["quick", "full"]
 
-#: What the Rust part counts runs at a time with: 16 bits.
+#: The native module takes the number of parallel runs as a 16-bit integer.
 _MOST_JOBS = 2**16 - 1
 
 
 class Run(NamedTuple):
-    """One run of a plan: a combination of the sweep, and a repeat."""
+    """One run of a plan: one repeat of one combination of the sweep."""
 
-    #: The value of each axis by its label; ``repeat``, from 1; and ``seed``.
+    #: The label of the value on each axis; ``repeat``, from 1; and ``seed``.
     labels: dict[str, str]
-    #: A hash of everything that decides its output, the code of aqmkit included.
+    #: A hash of everything that determines the output, including the code of aqmkit.
     hash: str
 
 
@@ -37,13 +37,13 @@ class Experiment:
     """An experiment: topology, traffic, disciplines, windows.
 
     The keyword arguments are the keys of an experiment file, with the same names and units; tables are dictionaries. A
-    quantity with a dimension is a string with its unit, as in ``tc``: ``"10mbit"``, ``"30ms"``, ``"1500b"``. Where the file
-    names a discipline, an object of a subclass of `aqmkit.Aqm` can stand as well.
+    quantity with a dimension is a string with its unit, as in ``tc``: ``"10mbit"``, ``"30ms"``, ``"1500b"``. Wherever a file
+    would name a discipline, an instance of a subclass of `aqmkit.Aqm` is accepted too.
 
     Raises
     ------
     ExperimentError
-        When a value is invalid; the message gives the place and the valid values.
+        When a value is invalid; the message gives its location and the valid values.
 
     Examples
     --------
@@ -91,27 +91,27 @@ class Experiment:
         repeat: int | None = None,
         scale: Scale = "full",
     ) -> Experiment:
-        """An experiment by its id, such as ``cbt/blast``, or by the path of its file.
+        """Loads an experiment by its id, such as ``cbt/blast``, or by the path of its file.
 
-        An id is searched in ``./experiments``, in ``$AQMKIT_EXPERIMENTS``, and in the copy in the package.
+        An id is looked up in ``./experiments``, then in ``$AQMKIT_EXPERIMENTS``, then in the copy in the package.
 
         Parameters
         ----------
         set
-            Values by their paths: ``{"topology.rate": "20mbit", "params.red.max": 60}``.
+            Values to override, by path: ``{"topology.rate": "20mbit", "params.red.max": 60}``.
         seed
-            The seed from which the seeds of the runs are derived.
+            The seed from which those of the runs are derived.
         repeat
             Number of runs of each combination.
         scale
-            ``"full"``: as published. ``"quick"``: shortened as the file says.
+            ``"full"``: as published. ``"quick"``: shortened as specified in the file.
         """
         file, text = _aqmkit.find(os.fspath(name))
         return cls._of(file, text, {}, _Changes()).changed(set=set, seed=seed, repeat=repeat, scale=scale)
 
     @classmethod
     def parse(cls, text: str, file: str = "experiment.toml") -> Experiment:
-        """An experiment from the text of a file; `file` is its name in messages, and data files are relative to it."""
+        """Parses the text of an experiment file. `file` names it in messages; paths of data files are relative to it."""
         return cls._of(file, text, {}, _Changes())
 
     def changed(
@@ -122,7 +122,7 @@ class Experiment:
         repeat: int | None = None,
         scale: Scale | None = None,
     ) -> Experiment:
-        """The same experiment with other values; the arguments are those of `load`."""
+        """Returns a copy of the experiment with other values; the arguments are those of `load`."""
         aqms = dict(self._aqms)
         settings = [f"{path}={_toml.literal(_toml.plain(value, aqms))}" for path, value in (set or {}).items()]
         old = self._changes
@@ -135,9 +135,9 @@ class Experiment:
         return self._of(self._file, self._text, aqms, changes)
 
     def swept(self, grid: Mapping[str, Sequence[Any]]) -> Experiment:
-        """The same experiment with these axes: lists of values by their paths.
+        """Returns a copy of the experiment with these sweep axes: lists of values, by path.
 
-        These values replace those of an existing axis; other axes stay.
+        They replace existing axes of the same name; other axes are kept.
 
         Examples
         --------
@@ -151,17 +151,17 @@ class Experiment:
         return self._of(self._file, _toml.document(keys), aqms, self._changes)
 
     def run(self, out: str | os.PathLike[str] | None = None, *, jobs: int | None = None, progress: bool = True) -> Results:
-        """Does the missing runs, and writes tables and a report.
+        """Executes the missing runs, and writes tables and a report.
 
-        The interpreter's lock is free while it runs. Ctrl-C raises `Interrupted` and keeps finished runs: the same call,
-        or ``aqmkit run`` with the same directory, goes on from there.
+        The GIL is released during the runs. Ctrl-C raises `Interrupted` and keeps finished runs: the same call, or
+        ``aqmkit run`` with the same directory, resumes from there.
 
         Parameters
         ----------
         out
-            The directory of the results; ``results/<id>`` when None, as for the command.
+            The directory for the results; by default ``results/<id>``, as for the command.
         jobs
-            Number of parallel runs; None uses all cores. Results do not depend on it.
+            Number of parallel runs; by default one per core. Results do not depend on it.
         progress
             Whether to show a progress bar, in a notebook or on a terminal.
 
@@ -177,7 +177,7 @@ class Experiment:
         Warns
         -----
         UserWarning
-            When no packet passed in the measured time of a run, so its results are meaningless.
+            When no packet passed during the measured time of a run, so its results are meaningless.
         """
         check_whole(1, _MOST_JOBS, jobs=jobs)
         directory = Path("results") / self.id if out is None else Path(out)
@@ -186,17 +186,17 @@ class Experiment:
 
     @property
     def id(self) -> str:
-        """Its path below ``experiments/`` without ``.toml``, or the name of its file."""
+        """The path below ``experiments/`` without ``.toml``, or the name of the file."""
         return self._plan.about["experiment"]
 
     @property
     def title(self) -> str:
-        """Its title."""
+        """The title, for reports and lists."""
         return self._plan.about["title"]
 
     @property
     def source(self) -> str:
-        """What it reproduces."""
+        """The publication or report that the experiment reproduces."""
         return self._plan.about["source"]
 
     @property
@@ -206,7 +206,7 @@ class Experiment:
 
     @property
     def hash(self) -> str:
-        """A hash of all inputs of its results."""
+        """A hash of all inputs of the results."""
         return self._plan.about["hash"]
 
     @property
@@ -216,7 +216,7 @@ class Experiment:
 
     @property
     def seed(self) -> int:
-        """The seed from which the seeds of the runs are derived."""
+        """The seed from which those of the runs are derived."""
         return self._plan.seed
 
     @property
@@ -226,7 +226,7 @@ class Experiment:
 
     @property
     def axes(self) -> dict[str, list[str]]:
-        """The axes of the sweep with the labels of their values, in order."""
+        """The sweep axes in order, each with the labels of its values."""
         return dict(self._plan.axes)
 
     @property
@@ -236,12 +236,12 @@ class Experiment:
 
     @property
     def plan(self) -> list[Run]:
-        """Every combination and repeat; the repeats of a combination follow each other."""
+        """All runs; the repeats of a combination are adjacent."""
         return [Run(labels, hash) for labels, hash in self._plan.runs]
 
     @property
     def text(self) -> str:
-        """The text of its file."""
+        """The text of the experiment file."""
         return self._text
 
     def __getstate__(self) -> tuple[str, str, dict[str, Aqm], _Changes]:
@@ -255,7 +255,7 @@ class Experiment:
 
 
 def _results(outcome: _aqmkit.Outcome) -> Results:
-    """The results of runs, with their warnings.
+    """Wraps an outcome in `Results`, and issues its warnings.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def _results(outcome: _aqmkit.Outcome) -> Results:
 
 
 class _Changes(NamedTuple):
-    """Changes of an experiment, with the names of `_aqmkit.Plan`."""
+    """Overrides of an experiment, named like the arguments of `_aqmkit.Plan`."""
 
     set: list[str] = []
     seed: int | None = None
@@ -286,7 +286,7 @@ def load(
     repeat: int | None = None,
     scale: Scale = "full",
 ) -> Experiment:
-    """As `Experiment.load`.
+    """Loads an experiment; see `Experiment.load`.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def load(
 
 
 def experiments() -> dict[str, str]:
-    """The titles of all experiments that can be loaded, by id."""
+    """Titles of all experiments that can be loaded, by id."""
     return {id: title for id, title, _ in _aqmkit.catalogue()}
 
 
@@ -331,7 +331,7 @@ def comparison(
     seed: int | None = None,
     repeat: int | None = None,
 ) -> Experiment:
-    """The experiment that `compare` runs, with one run of each discipline unless `repeat` says more; same arguments."""
+    """Builds the experiment that `compare` runs, from the same arguments; `repeat` defaults to one run of each discipline."""
     wanted = _wanted(disciplines)
     named = [d for d in wanted if isinstance(d, str)]
     options = {
@@ -342,15 +342,15 @@ def comparison(
     }  # fmt: skip
     given = [(name, str(value)) for name, value in options.items() if value is not None]
     swept = [f"{what}={_joined(values)}" for what, values in (sweep or {}).items()]
-    # A comparison needs a name; the entry of this one is replaced below.
+    # A comparison needs at least one built-in discipline; this one is replaced below.
     text = _aqmkit.comparison(named or ["fifo"], given, swept, ecn)
     aqms: dict[str, Aqm] = {}
     if len(named) < len(wanted):
         keys = tomllib.loads(text)
         written = keys["sweep"]["aqm"]
-        # A name whose parameter is swept has an entry for each value, with the value in its label.
-        of = {d: [q for q in written if q["label"] == d or q["label"].startswith(f"{d} ")] for d in named}
-        queues = [q for d in wanted for q in (of[d] if isinstance(d, str) else [_toml.plain(d, aqms)])]
+        # A discipline whose parameter is swept has an entry for each value, with the value in its label.
+        entries = {d: [q for q in written if q["label"] == d or q["label"].startswith(f"{d} ")] for d in named}
+        queues = [q for d in wanted for q in (entries[d] if isinstance(d, str) else [_toml.plain(d, aqms)])]
         keys["sweep"]["aqm"] = queues
         link = keys["title"].rsplit(" on a link of ", 1)[-1]
         keys["title"] = f"{', '.join(q['label'] for q in queues)} on a link of {link}"
@@ -359,17 +359,17 @@ def comparison(
 
 
 def _joined(values: str | Iterable[object]) -> str:
-    """A list as the command reads it: ``"20,40"``."""
+    """Formats a list for the command: ``"20,40"``."""
     return values if isinstance(values, str) else ",".join(str(value) for value in values)
 
 
 def _wanted(disciplines: Any) -> list[str | Aqm | type[Aqm]]:
-    """The disciplines of a comparison, of which a single one need not be in a list.
+    """The disciplines as a list; a single discipline is accepted without one.
 
     Raises
     ------
     ValueError
-        When there is none.
+        When the list is empty.
     TypeError
         When something is not a discipline.
     """
@@ -381,9 +381,9 @@ def _wanted(disciplines: Any) -> list[str | Aqm | type[Aqm]]:
     wanted = list(disciplines)
     if not wanted:
         raise ValueError(f"disciplines is empty; {right}")
-    for place, one in enumerate(wanted):
-        if not _is_discipline(one):
-            raise TypeError(f"disciplines[{place}] cannot be {one!r}; {right}")
+    for index, value in enumerate(wanted):
+        if not _is_discipline(value):
+            raise TypeError(f"disciplines[{index}] cannot be {value!r}; {right}")
     return wanted
 
 
@@ -423,57 +423,58 @@ def compare(
     jobs: int | None = None,
     progress: bool = True,
 ) -> Results:
-    """Compares disciplines on one link, as ``aqmkit compare`` does.
+    """Compares disciplines on one link, like ``aqmkit compare``.
 
-    Runs are repeated under more and more seeds, until every mean in the table is known to ± 5 % or a budget of packets is spent;
-    what is not known then is in `Results.notes`. ``docs/statistics.md`` explains both. A packet through a discipline in Python
-    counts as 20 in the budget.
+    Runs are repeated with further seeds until every mean in the table is known to ± 5 % or a budget of packets is spent;
+    `Results.notes` then lists the means that are less precise. ``docs/statistics.md`` explains both. A packet through a Python
+    discipline counts as 20 in the budget.
 
     Parameters
     ----------
     disciplines
-        Names, each with parameters after a colon where it has any (``"red:min=5,max=40"``), or objects of subclasses of
-        `aqmkit.Aqm`. A single one need not be in a list.
+        Names, optionally with parameters (``"red:min=5,max=40"``), or instances of subclasses of `aqmkit.Aqm`. A single
+        discipline need not be in a list.
     rate
         Rate of the link (``"10mbit"``).
     up
-        Rate of the other direction, which then has a queue as well; without it, that direction is never congested.
+        Rate of the reverse direction, which then has a queue as well; by default that direction is never congested.
     rtt
         Round-trip time without queueing (``"50ms"``).
     preset
-        Rates and round trip of a kind of access: ``home-dsl``, ``cable``, ``fibre``, ``lte``, ``starlink`` or ``datacentre``.
+        Rates and round trip of a type of access link: ``home-dsl``, ``cable``, ``fibre``, ``lte``, ``starlink`` or
+        ``datacentre``.
     bulk, upload
-        Endless TCP downloads, and uploads, which need ``up`` or a ``preset``.
+        Number of endless TCP downloads, and of endless uploads. The latter need ``up`` or a ``preset``.
     web
-        Web users of today with this offered load, as a fraction of the link's rate.
+        Present-day web traffic with this offered load, as a fraction of the link's rate.
     video, call, game, voip
-        Viewers of adaptively streamed video; video calls; players of a game; telephone calls.
+        Number of viewers of adaptive streaming video; of video calls; of players of a game; of telephone calls.
     http
-        Web users of 1997 with this offered load, as a fraction of the link's rate.
+        Web traffic as of 1997 with this offered load, as a fraction of the link's rate.
     cbr
         An unresponsive UDP flow of this rate.
     mpeg, videoconf
-        MPEG video streams; videoconferences of 1997.
+        Number of MPEG video streams; of videoconferences as of 1997.
     cc
-        Congestion control of TCP; several share the flows (``["cubic", "prague"]``). Left out it is ``"cubic"``, or that of
-        `transport`.
+        TCP congestion control; the flows are divided among several (``["cubic", "prague"]``). By default ``"cubic"``, or
+        that of `transport`.
     ecn
-        TCP negotiates ECN, and disciplines mark.
+        Whether TCP negotiates ECN and disciplines mark.
     sweep
         Several values of a parameter, of the rate or of the round trip: ``{"red.max": [20, 40], "rtt": "10ms..50ms/5"}``.
     duration, warmup
-        Measured time (``"60s"``), and the time before that (``"10s"``). Unless `warmup` or `repeat` is given, the latter is
-        lengthened where the links had not settled by then.
+        Measured time (``"60s"``), and the time before that (``"10s"``). Unless `warmup` or `repeat` is given, the warm-up is
+        lengthened if the links have not reached a steady state by its end.
     limit
-        Capacity of every queue: 100 (packets) or ``"90kb"``; 1000 packets where it is left out, as in ``tc``.
+        Capacity of every queue: 100 (packets) or ``"90kb"``; by default 1000 packets, as in ``tc``.
     transport
-        The TCP profile, one of ``aqmkit list transports``; ``"linux-6"`` where it is left out.
+        The TCP profile, one of ``aqmkit list transports``; by default ``"linux-6"``.
     seed
-        The seed from which the seeds of the runs are derived.
+        The seed from which those of the runs are derived.
     repeat
-        The number of runs of each discipline, instead of as many as the means need.
+        A fixed number of runs of each discipline, instead of as many as the means need.
     precision
-        The share of each mean to which it is to be known, instead of 5 %: ``0.02`` or ``"2%"``. It has ten times the budget.
+        Precision of every mean, instead of 5 %: ``0.02`` or ``"2%"``. The budget is ten times as large.
     out, jobs, progress
         As in `Experiment.run`.
 
@@ -500,7 +501,7 @@ def compare(
         duration=duration, warmup=warmup, limit=limit, transport=transport, seed=seed, repeat=repeat,
     )  # fmt: skip
     if out is None:
-        # As the command: a comparison's own directory, in which the same one finds its finished runs.
+        # Like the command: a directory named after the comparison, so that repeating it finds its finished runs.
         out = Path("results", "compare", _aqmkit.comparison_name(experiment.text))
     if repeat is not None:
         return experiment.run(out, jobs=jobs, progress=progress)

@@ -16,16 +16,16 @@ from ._warn import warn
 
 __all__ = ["Results", "read"]
 
-#: The files of tables, where a directory holds no runs to make them from.
+#: The files to read tables from if the directory has no runs to compute them from.
 _FILES = {"series": "series.parquet", "flows": "flows.parquet", "exchanges": "responses.parquet"}
 
 
 class Results:
     """The measurements of the runs of an experiment.
 
-    The tables are `pyarrow.Table`: ``results.runs.to_pandas()``, ``polars.from_arrow(results.series)``, and DuckDB reads them by
-    their names. Making them copies nothing: they share the memory that the columns were filled in. All begin with the labels of
-    the run: one column for each axis of the sweep (text), ``repeat`` and ``seed`` (whole numbers).
+    The tables are of type `pyarrow.Table`: ``results.runs.to_pandas()``, ``polars.from_arrow(results.series)``; DuckDB queries
+    them by variable name. They share memory with the native module instead of copying it. All begin with the labels of the run:
+    one column for each axis of the sweep (text), ``repeat`` and ``seed`` (whole numbers).
 
     Rates are in bits per second, delays in milliseconds, shares are fractions of 1. Missing values are null.
     """
@@ -41,20 +41,20 @@ class Results:
 
     @cached_property
     def runs(self) -> pa.Table:
-        """A row for each run and window, with every number by its path in ``results.json``.
+        """A row for each run and window, and a column for every metric, named by its path in ``results.json``.
 
-        Shape (runs x windows, labels + numbers). Columns such as ``links.bottleneck.utilization``,
+        Shape (runs x windows, labels + metrics). Columns such as ``links.bottleneck.utilization``,
         ``links.bottleneck.queue_delay_ms.p99``, ``classes.tcp.goodput_bps``, ``flows.jain``,
-        ``apps.web.response_time_ms.page.p50``; ``docs/metrics.md`` lists all, with their units.
+        ``apps.web.response_time_ms.page.p50``; ``docs/metrics.md`` lists all with their units.
         """
         return self._table("runs")
 
     @cached_property
     def means(self) -> pa.Table:
-        """A row for each combination of the sweep, window and number: ``metric`` (its path, as the columns of `runs`), ``mean``
-        over the runs, ``low`` and ``high`` (the ends of its 95 % interval; null for a single run) and ``runs``.
+        """A row for each combination of the sweep, window and metric: ``metric`` (a column name of `runs`), ``mean`` over the
+        runs, ``low`` and ``high`` (its 95 % confidence interval; null for a single run) and ``runs``.
 
-        Shape (combinations x windows x numbers, labels + 5), without ``repeat`` and ``seed``.
+        Shape (combinations x windows x metrics, labels + 5), without ``repeat`` and ``seed``.
         """
         return self._table("means")
 
@@ -98,22 +98,22 @@ class Results:
     def verdicts(self) -> pa.Table:
         """A row for each published value that the experiment claims: ``id``, ``source``, ``what``, ``kind``, ``published``,
         ``measured``, ``low``, ``high``, ``unit``, ``spread`` (standard deviation over the repeats), ``pass``,
-        ``standing`` (what the row is worth: ``measured``, ``does not discriminate``, ``no scheme``,
-        ``not null-tested``, ``input``, ``calculation``, ``by hand``), ``cells_held`` of ``cells`` (null where it is
-        judged in one), ``detail``.
+        ``standing`` (how much the row proves: ``measured``, ``does not discriminate``, ``no scheme``,
+        ``not null-tested``, ``input``, ``calculation``, ``by hand``), ``cells_held`` of ``cells`` (null for a claim
+        about a single cell), ``detail``.
 
-        Shape (values, 15). ``measured`` is null for an ordering, ``pass`` where the runs were not done.
+        Shape (values, 15). ``measured`` is null for an ordering, ``pass`` if the runs are missing.
         """
         return self._table("verdicts")
 
     @property
     def dir(self) -> Path:
-        """The directory: ``results.json``, ``report.html``, ``summary.csv``, ``runs.csv`` and Parquet tables."""
+        """The directory with ``results.json``, ``report.html``, ``summary.csv``, ``runs.csv`` and Parquet tables."""
         return Path(self._outcome.dir)
 
     @property
     def report(self) -> Path:
-        """The report: one HTML file that opens without a network."""
+        """The report: a self-contained HTML file."""
         return self.dir / "report.html"
 
     @property
@@ -128,7 +128,7 @@ class Results:
 
     @property
     def version(self) -> str:
-        """The version of aqmkit that it was run with."""
+        """The version of aqmkit that made the runs."""
         return self._outcome.about["version"]
 
     @property
@@ -138,8 +138,8 @@ class Results:
 
     @property
     def setting(self) -> dict[str, str]:
-        """What the experiment sets, as its report says: ``link``, ``round trip``, ``buffer``, ``traffic``, ``hosts``,
-        ``congestion control``, ``ECN``, ``time``. Where runs differ in one, all values.
+        """The experiment's settings, as in its report: ``link``, ``round trip``, ``buffer``, ``traffic``, ``hosts``,
+        ``congestion control``, ``ECN``, ``time``. A setting that differs between runs lists all its values.
         """
         return dict(self._outcome.setting)
 
@@ -155,7 +155,7 @@ class Results:
 
     @property
     def planned(self) -> int:
-        """Number of planned runs; more than were done if the experiment was interrupted."""
+        """Number of planned runs; larger than `done` if the experiment was interrupted."""
         return self._outcome.planned
 
     @property
@@ -165,9 +165,8 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What the reader should know, in sentences: means that are not known as well as asked for, a warm-up that was lengthened
-        or is too short, and what else than the queue decided the results. The command prints them below its table, and so does
-        ``print(results)``.
+        """Caveats, in sentences: means that are less precise than requested, a warm-up that was lengthened or is too short, and
+        factors other than the queue that decided the results. The command and ``print(results)`` show them below the table.
         """
         return list(self._outcome.notes)
 
@@ -191,7 +190,7 @@ class Results:
 
 
 def read(directory: str | os.PathLike[str]) -> Results:
-    """What ``aqmkit run``, ``compare`` or ``reproduce``, or `Experiment.run`, left in a directory.
+    """Reads the results that ``aqmkit run``, ``compare`` or ``reproduce``, or `Experiment.run`, wrote to a directory.
 
     Raises
     ------

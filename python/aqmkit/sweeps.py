@@ -1,11 +1,11 @@
 """Sweeps: an experiment over a grid, on local cores or on a cluster.
 
-A sweep is a directory. Each run is kept under the hash of everything that decides it the moment it ends, by the process that ran
-it; so a sweep that is killed, or whose worker dies, does none of the finished runs again.
+A sweep is a directory. As soon as a run ends, the process that executed it stores it under the hash of all its inputs. A sweep
+that is killed, or loses a worker, therefore never repeats a finished run.
 
-``manifest.json`` says what the sweep is: the version of aqmkit, the hash of the experiment, its seed, and every run.
-``tables/<table>/<axis>=<label>/…/<run>.parquet`` are the tables, a Parquet data set in Hive's layout: pyarrow, Polars, DuckDB
-and Spark read it as one table, whose columns for the axes come from the directories. ``runs/`` holds the runs themselves.
+``manifest.json`` describes the sweep: the version of aqmkit, the hash of the experiment, its seed, and every run.
+``tables/<table>/<axis>=<label>/…/<run>.parquet`` are the tables, a Parquet data set with Hive partitioning: pyarrow, Polars,
+DuckDB and Spark read it as one table, and derive the columns for the axes from the directories. ``runs/`` holds the raw runs.
 """
 
 from __future__ import annotations
@@ -38,41 +38,41 @@ __all__ = ["Sweep", "read_sweep", "sweep"]
 
 TABLES = ("runs", "series", "flows", "exchanges", "distributions")
 
-#: What differs from run to run of the same thing, and so has no place in a table that says what was measured.
+#: Columns left out of the tables, because they differ between executions of the same run.
 _COST = ("engine.cpu_s", "engine.wall_s", "engine.peak_rss_bytes")
 
-#: What mends a damaged table.
+#: The remedy for a damaged table.
 _TABLES_ANEW = "delete tables/ and sweep once more into this directory: finished runs are kept, and their tables are written anew"
 
-#: The largest manifest, in bytes: a million runs have 200 MB of it.
+#: The maximum size of a manifest in bytes; that of a million runs has 200 MB.
 _MOST_BYTES = 1 << 30
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
-    """What a manifest says; one that is too large, or something else, is refused before it takes memory."""
+    """Reads a manifest. A file that is too large or not text is rejected before it is read into memory."""
     right = "sweep once more into this directory: finished runs are kept, and the manifest is written anew"
     with file.open("rb") as opened:
         size = os.fstat(opened.fileno()).st_size
         if size > _MOST_BYTES:
             raise ExperimentError(f"{file}: it has {size} bytes, and a manifest has {_MOST_BYTES} at most", right)
-        # Looked at before the rest is read: a file of zeros is no text.
+        # A file of zeros, such as a sparse one, is rejected by its first block.
         head = opened.read(1 << 16)
         if b"\0" in head:
             raise ExperimentError(f"{file}: it contains a zero byte, so it is not text", right)
         try:
-            found = json.loads(head + opened.read())
+            manifest = json.loads(head + opened.read())
         except (ValueError, RecursionError) as error:
             raise ExperimentError(f"{file}: {error}", right) from None
-    if not isinstance(found, dict) or not {"axes", "windows", "title", "runs"} <= found.keys():
+    if not isinstance(manifest, dict) or not {"axes", "windows", "title", "runs"} <= manifest.keys():
         raise ExperimentError(f"{file}: it is no manifest of a sweep", right)
-    return found
+    return manifest
 
 
 class Sweep:
-    """The measurements of a sweep: the same tables as `aqmkit.Results`, read from its directory.
+    """The results of a sweep: the same tables as in `aqmkit.Results`, read from its directory.
 
-    Rows stand in the order of the plan, whatever the order in which runs ended, so the tables do not depend on where the
-    sweep was run. What a run cost (CPU seconds, memory) is left out, as it differs each time.
+    Rows are in the order of the plan, not in that in which the runs ended, so the tables do not depend on where the sweep
+    was run. Columns about the cost of a run (CPU seconds, memory) are left out, because they are not reproducible.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -84,12 +84,12 @@ class Sweep:
 
     @property
     def axes(self) -> dict[str, list[str]]:
-        """The axes with the labels of their values, in order."""
+        """The sweep axes in order, each with the labels of its values."""
         return {name: list(labels) for name, labels in self.manifest["axes"]}
 
     @property
     def windows(self) -> dict[str, tuple[float, float]]:
-        """The windows of the runs: start and end, in seconds."""
+        """The measurement windows: start and end, in seconds."""
         return {name: (start, end) for name, (start, end) in self.manifest["windows"].items()}
 
     @property
@@ -109,7 +109,7 @@ class Sweep:
 
     @property
     def complete(self) -> bool:
-        """Whether every run is done."""
+        """Whether all runs are finished."""
         return self.done == self.planned
 
     @cached_property
@@ -167,27 +167,27 @@ def sweep(
     jobs: int | None = None,
     progress: bool = True,
 ) -> Sweep:
-    """Runs an experiment over a grid; resumes an interrupted call with the same directory.
+    """Runs an experiment over a grid. Repeat an interrupted call with the same directory to resume it.
 
     Parameters
     ----------
     experiment
-        What to run.
+        The experiment to run.
     grid
-        Values by their paths, as in `Experiment.swept`: every combination is run, each as often as the experiment repeats.
+        Values by path, as in `Experiment.swept`. Every combination is run as many times as the experiment specifies.
     out
-        The directory. Every worker must see it under this path; on a cluster use a shared file system.
+        The directory for the results. All workers must see it under this path; on a cluster use a shared file system.
     executor
-        The executor: None for the cores of this machine; a ``dask.distributed.Client``; or any `concurrent.futures.Executor`.
+        None for the cores of this machine; a ``dask.distributed.Client``; or any `concurrent.futures.Executor`.
     jobs
-        Number of parallel runs on this machine; None uses all cores.
+        Number of parallel runs on this machine; by default one per core.
     progress
         Whether to show a progress bar.
 
     Raises
     ------
     RunError
-        When runs fail, or a cluster abandons them; the others are done and kept.
+        When runs fail, or a cluster abandons them; the others are completed and kept.
     Interrupted
         When Ctrl-C was pressed; finished runs are kept.
 
@@ -233,7 +233,7 @@ def sweep(
 
 
 def read_sweep(directory: str | os.PathLike[str]) -> Sweep:
-    """Reads the results of `sweep` from a directory, also of an incomplete sweep.
+    """Reads the results of a sweep, complete or not, from its directory.
 
     Raises
     ------
@@ -244,13 +244,13 @@ def read_sweep(directory: str | os.PathLike[str]) -> Sweep:
 
 
 class _Job:
-    """The experiment and the directory, packed once for all runs."""
+    """The experiment and the directory, pickled once for all runs."""
 
     def __init__(self, experiment: Experiment, directory: Path) -> None:
         try:
             import cloudpickle
 
-            # Disciplines that were written in a notebook travel by value.
+            # Unlike pickle, it can send classes defined in a notebook to other processes.
             self.dumped: bytes = cloudpickle.dumps((experiment, directory))
         except ImportError:
             self.dumped = pickle.dumps((experiment, directory))
@@ -258,13 +258,13 @@ class _Job:
 
 @functools.lru_cache(maxsize=4)
 def _unpacked(dumped: bytes) -> tuple[Experiment, Path, list[dict[str, Any]]]:
-    """The same, unpacked once in each process."""
+    """Unpickles `_Job.dumped`, once per process."""
     experiment, directory = pickle.loads(dumped)
     return experiment, directory, _manifest(experiment)["runs"]
 
 
 def _run(dumped: bytes, index: int, cancel: _aqmkit.Cancel | None) -> None:
-    """One run of a worker. It stores the run, then its tables, and the table of runs last."""
+    """Executes one run on a worker, and stores it and its tables. The table `runs` is last, as it marks the run as done."""
     experiment, directory, runs = _unpacked(dumped)
     names = list(experiment.axes)
     outcome, _ = experiment._plan.run_one(index, directory, cancel)
@@ -278,12 +278,12 @@ def _run(dumped: bytes, index: int, cancel: _aqmkit.Cancel | None) -> None:
 
 
 def _failure(future: Future[None]) -> list[str]:
-    """Why a run has failed, if it has."""
+    """The error message of a run, in a list; empty if the run succeeded."""
     try:
         future.result()
     except KeyboardInterrupt:
         raise
-    except Exception as error:  # Whatever a cluster says of a lost worker.
+    except Exception as error:  # Clusters report lost workers with exceptions of their own.
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return [
                 f"{error}; free space on that disk and repeat the call: finished runs are stored, and it continues from there"
@@ -294,13 +294,13 @@ def _failure(future: Future[None]) -> list[str]:
 
 @contextmanager
 def _executor(executor: Any, jobs: int | None) -> Iterator[tuple[Executor, _aqmkit.Cancel | None]]:
-    """The executor of the runs, and the means to stop local ones."""
+    """The executor for the runs, and a flag that cancels local ones."""
     if executor is None:
-        # Threads are enough: a run lets go of the interpreter's lock.
+        # Threads suffice, because a run releases the GIL.
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
             yield pool, _aqmkit.Cancel()
     elif hasattr(executor, "get_executor"):
-        # A client of Dask. A run is a task that gives the same each time, but is never to be taken from a cache.
+        # A Dask client. Without `pure=False`, it could skip a run by reusing the cached result of the task.
         yield executor.get_executor(pure=False), None
     else:
         yield executor, None
@@ -322,18 +322,18 @@ def _manifest(experiment: Experiment) -> dict[str, Any]:
 
 
 def _file(directory: Path, table: str, axes: Sequence[str], run: Mapping[str, Any]) -> Path:
-    """Path of a table of a run."""
+    """Path of the file with one table of one run."""
     parts = [f"{_quoted(axis)}={_quoted(run['labels'][axis])}" for axis in axes]
     return Path(directory, "tables", table, *parts, f"{run['hash'][:32]}.parquet")
 
 
 def _column(axis: str, table: pa.Table) -> str:
-    """The column of an axis, renamed if a column of values has its name."""
+    """The name of an axis's column in a table that has it: prefixed if another column has the name of the axis."""
     return f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis
 
 
 def _label(axis: str, table: pa.Table) -> str:
-    """The name for the column of an axis in a table without it."""
+    """The name to give an axis's column in a table that does not have it yet."""
     return f"axis.{axis}" if axis in table.column_names else axis
 
 
@@ -342,7 +342,7 @@ def _quoted(text: str) -> str:
 
 
 def _is_done(directory: Path, axes: Sequence[str], run: Mapping[str, Any]) -> bool:
-    """Whether a run has all its tables."""
+    """Whether a run and all its tables are stored."""
     return _file(directory, TABLES[0], axes, run).is_file()
 
 

@@ -86,7 +86,7 @@ def test_the_command_finds_the_disciplines_of_a_file(tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     body = "    def on_arrival(self, packet, queue, env):\n        return DROP if queue.packets > 9 else None\n"
     mine.write_text(f"from aqmkit import DROP, Aqm\n\nclass Mine(Aqm):\n{body}")
-    found = command._of_file(mine)
+    found = command._load(mine)
     assert [one.__name__ for one in found] == ["Mine"]
     assert found[0]().name == "Mine"
     nothing = tmp_path / "nothing.py"

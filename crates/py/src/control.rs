@@ -1,4 +1,4 @@
-//! The state that runs share with the Python thread that started them: a stop flag, progress, warnings.
+//! Cancels runs from another thread, and reports their progress to it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use aqmkit_lab::{Begun, Progress as Runs};
 use aqmkit_runs::run::Watch;
 use pyo3::prelude::*;
 
-/// State shared by the runs, their disciplines in Python, and the thread that waits for them.
+/// State shared by the runs, their Python disciplines and the thread that waits for them.
 #[derive(Default)]
 pub(crate) struct Control {
-    /// Set to stop.
+    /// Whether the runs should stop.
     pub(crate) stop: AtomicBool,
     fault: Mutex<Option<PyErr>>,
     thousandths: AtomicU64,
@@ -20,43 +20,43 @@ pub(crate) struct Control {
     warnings: Mutex<Vec<String>>,
 }
 
-/// The plan in progress.
+/// A set of runs that are executed together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Round {
-    /// The number of its runs.
+    /// Number of runs.
     pub(crate) runs: usize,
-    /// The purpose of the runs: empty, or a few words that end with a comma and a space.
+    /// Their purpose, for the progress bar: empty, or a text that ends in a comma and a space.
     pub(crate) why: String,
 }
 
-/// The progress of a plan.
+/// A snapshot of the progress.
 pub(crate) struct Progress {
-    /// Work done, in runs; a run that is half done counts as 0.5.
+    /// Completed work in runs, including fractions of unfinished ones.
     pub(crate) done: f64,
-    /// The number of runs that have ended.
+    /// Number of runs that have ended.
     pub(crate) ended: u64,
-    /// The plan that these numbers are about.
+    /// The runs that are counted.
     pub(crate) round: Round,
 }
 
 impl Control {
-    /// Stops the runs and keeps the exception, unless one is kept already.
+    /// Stops the runs with this error. Only the first error is kept.
     pub(crate) fn fail(&self, error: PyErr) {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the exception that stopped the runs, if one did.
+    /// Takes the error passed to [`Control::fail`], if any.
     pub(crate) fn fault(&self) -> Option<PyErr> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether the runs are asked to stop.
+    /// Whether the runs should stop.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// A plan with this number of runs begins.
+    /// Resets the counters for a new set of runs.
     pub(crate) fn begin(&self, runs: usize, why: &str) {
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         self.thousandths.store(0, Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl Control {
         *round = Round { runs, why: why.to_owned() };
     }
 
-    /// The progress of the plan.
+    /// A snapshot of the progress.
     pub(crate) fn progress(&self) -> Progress {
         let round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         Progress {
@@ -74,7 +74,7 @@ impl Control {
         }
     }
 
-    /// Warnings for the user.
+    /// The warnings collected so far.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -105,7 +105,7 @@ impl Watch for Control {
     }
 }
 
-/// A stop flag that any thread can set.
+/// A cancellation flag that can be set from any thread.
 #[pyclass(frozen, module = "aqmkit._aqmkit")]
 #[derive(Default)]
 pub(crate) struct Cancel(pub(crate) Arc<AtomicBool>);

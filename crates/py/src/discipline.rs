@@ -1,4 +1,4 @@
-//! A discipline that is written in Python: an object with the hooks of `aqmkit.Aqm`, called for each packet.
+//! A discipline written in Python: an object with the hooks of `aqmkit.Aqm`, called for each packet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ pub(crate) enum Verdict {
     Drop,
 }
 
-/// A function and its arguments, from which pickle makes the object again.
+/// The callable and arguments with which `pickle` reconstructs an object.
 type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyType>, &'static str));
 
 #[pymethods]
 impl Verdict {
-    /// For copies and pickles of objects that have a verdict as an attribute.
+    /// Makes verdicts picklable, so that an object with a verdict among its attributes can be copied.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let name = match self {
             Verdict::Pass => "PASS",
@@ -41,45 +41,45 @@ impl Verdict {
     }
 }
 
-/// The link behind a queue.
+/// The link that a queue is attached to.
 #[pyclass(frozen, get_all, module = "aqmkit._aqmkit")]
 #[derive(Clone)]
 pub(crate) struct Link {
-    /// Its rate in bits per second.
+    /// The link rate in bits per second.
     rate_bps: u64,
-    /// The size of a typical packet on it in bytes, with headers.
+    /// The mean packet size in bytes, with headers.
     mean_packet_bytes: u64,
     /// The names of the traffic classes.
     classes: Vec<String>,
 }
 
-/// A packet, as far as a discipline sees it.
+/// The packet as a discipline sees it.
 #[pyclass(frozen, get_all, module = "aqmkit._aqmkit")]
 pub(crate) struct Packet {
-    /// Its length in bytes, with headers.
+    /// Length in bytes, with headers.
     bytes: u32,
     /// The flow it belongs to: one direction of one connection.
     flow: u64,
     /// The name of its traffic class.
     traffic_class: Py<PyString>,
-    /// How long it has been in the queue, in seconds: zero on arrival.
+    /// Sojourn time in seconds: zero on arrival.
     sojourn_s: f64,
-    /// Whether it can carry a mark.
+    /// Whether the packet is ECN-capable (ECT).
     ecn_capable: bool,
 }
 
-/// The queue at the time of a decision, without the packet in question.
+/// The queue at the time of a decision, not counting the packet that the decision is about.
 #[pyclass(frozen, get_all, module = "aqmkit._aqmkit")]
 pub(crate) struct Queue {
     /// Packets waiting.
     packets: u32,
     /// Bytes waiting.
     bytes: u64,
-    /// On arrival: whether the packet does not fit. It is then dropped, whatever the verdict.
+    /// On arrival: whether the packet does not fit. If so, it is dropped whatever the verdict.
     full: bool,
 }
 
-/// The time, and the queue's stream of random numbers.
+/// The current time, and the queue's random number generator.
 #[pyclass(module = "aqmkit._aqmkit")]
 pub(crate) struct Env {
     /// The time in nanoseconds since the start of the run.
@@ -96,13 +96,14 @@ impl Env {
         self.now_ns as f64 / 1e9
     }
 
-    /// The next number of the queue's stream, uniform on [0, 1): the same in every run with the same seed.
+    /// The next number from the queue's generator, uniform on [0, 1). Every run with the same seed draws the same
+    /// numbers.
     fn random(&mut self) -> f64 {
         self.rng.uniform()
     }
 }
 
-/// Makes a discipline for each queue: a copy of an object that has not seen a packet.
+/// Creates the discipline of each queue by copying an object that has not seen a packet.
 pub(crate) struct Prototype {
     pub(crate) object: Py<PyAny>,
     pub(crate) control: Arc<Control>,
@@ -141,12 +142,12 @@ impl Prototype {
             gauges: hook("gauges")?,
             env: Py::new(py, Env { now_ns: 0, rng: Rng::stream(0, "") })?,
             classes: link.classes.iter().map(|name| PyString::new(py, name).unbind()).collect(),
-            unnamed: PyString::new(py, "").unbind(),
+            no_class: PyString::new(py, "").unbind(),
         })
     }
 }
 
-/// The hooks of one copy of the object, and the generator that they draw from.
+/// The hooks that a copy overrides, and reusable arguments for calling them.
 struct Hooks {
     on_arrival: Option<Py<PyAny>>,
     on_departure: Option<Py<PyAny>>,
@@ -156,12 +157,12 @@ struct Hooks {
     gauges: Option<Py<PyAny>>,
     env: Py<Env>,
     classes: Vec<Py<PyString>>,
-    unnamed: Py<PyString>,
+    no_class: Py<PyString>,
 }
 
 impl Hooks {
     fn packet(&self, py: Python<'_>, pkt: &PacketView) -> Packet {
-        let class = self.classes.get(pkt.class.index()).unwrap_or(&self.unnamed);
+        let class = self.classes.get(pkt.class.index()).unwrap_or(&self.no_class);
         Packet {
             bytes: pkt.len,
             flow: pkt.flow.0,
@@ -171,8 +172,8 @@ impl Hooks {
         }
     }
 
-    /// Calls a hook and returns its verdict; the hook may draw random numbers.
-    fn ask(
+    /// Calls a hook that returns a verdict and may draw random numbers.
+    fn decide(
         &self,
         hook: Option<&Py<PyAny>>,
         pkt: &PacketView,
@@ -200,21 +201,21 @@ fn queue(view: QueueView) -> Queue {
     Queue { packets: view.packets, bytes: view.bytes, full: view.full }
 }
 
-/// A discipline in Python. After its first exception it lets everything pass, until the run has stopped.
+/// A discipline in Python. After an exception it passes every packet until the run has stopped.
 struct InPython {
     hooks: Option<Hooks>,
     control: Arc<Control>,
 }
 
 impl InPython {
-    /// Calls a hook unless one has failed.
+    /// Calls `hook`, unless the run is stopping. An exception stops the run.
     fn call<T>(&self, hook: impl FnOnce(&Hooks) -> PyResult<T>) -> Option<T> {
         let hooks = self.hooks.as_ref().filter(|_| !self.control.stopped())?;
         hook(hooks).map_err(|error| self.control.fail(error)).ok()
     }
 
     /// Calls a hook that returns nothing.
-    fn tell<'py, A>(&self, which: fn(&Hooks) -> Option<&Py<PyAny>>, args: impl Fn(Python<'_>, &Hooks) -> A)
+    fn notify<'py, A>(&self, which: fn(&Hooks) -> Option<&Py<PyAny>>, args: impl Fn(Python<'_>, &Hooks) -> A)
     where
         A: for<'a> pyo3::call::PyCallArgs<'a>,
     {
@@ -224,7 +225,7 @@ impl InPython {
         });
     }
 
-    fn decide(verdict: Option<Verdict>, pkt: &PacketView, why: Why) -> aqmkit_aqm::Verdict {
+    fn verdict(verdict: Option<Verdict>, pkt: &PacketView, why: Why) -> aqmkit_aqm::Verdict {
         match verdict {
             None | Some(Verdict::Pass) => aqmkit_aqm::Verdict::Pass,
             Some(Verdict::Mark) => pkt.signal(true, why),
@@ -235,25 +236,25 @@ impl InPython {
 
 impl Decide for InPython {
     fn on_arrival(&mut self, pkt: PacketView, queue: QueueView, env: &mut aqm::Env<'_>) -> aqmkit_aqm::Verdict {
-        let verdict = self.call(|hooks| hooks.ask(hooks.on_arrival.as_ref(), &pkt, queue, env));
-        Self::decide(verdict, &pkt, if queue.full { Why::Overflow } else { Why::Early })
+        let verdict = self.call(|hooks| hooks.decide(hooks.on_arrival.as_ref(), &pkt, queue, env));
+        Self::verdict(verdict, &pkt, if queue.full { Why::Overflow } else { Why::Early })
     }
 
     fn on_departure(&mut self, pkt: PacketView, queue: QueueView, env: &mut aqm::Env<'_>) -> aqmkit_aqm::Verdict {
-        let verdict = self.call(|hooks| hooks.ask(hooks.on_departure.as_ref(), &pkt, queue, env));
-        Self::decide(verdict, &pkt, Why::Sojourn)
+        let verdict = self.call(|hooks| hooks.decide(hooks.on_departure.as_ref(), &pkt, queue, env));
+        Self::verdict(verdict, &pkt, Why::Sojourn)
     }
 
     fn on_discard(&mut self, pkt: PacketView, view: QueueView, now: Instant) {
-        self.tell(|h| h.on_discard.as_ref(), |py, h| (h.packet(py, &pkt), queue(view), now.as_nanos()));
+        self.notify(|h| h.on_discard.as_ref(), |py, h| (h.packet(py, &pkt), queue(view), now.as_nanos()));
     }
 
     fn on_empty(&mut self, now: Instant) {
-        self.tell(|h| h.on_empty.as_ref(), |_, _| (now.as_nanos(),));
+        self.notify(|h| h.on_empty.as_ref(), |_, _| (now.as_nanos(),));
     }
 
     fn on_tick(&mut self, view: QueueView, now: Instant) {
-        self.tell(|h| h.on_tick.as_ref(), |_, _| (queue(view), now.as_nanos()));
+        self.notify(|h| h.on_tick.as_ref(), |_, _| (queue(view), now.as_nanos()));
     }
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {

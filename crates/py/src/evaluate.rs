@@ -1,4 +1,4 @@
-//! Report cards and advice, as JSON and as the text of a terminal.
+//! Report cards and advice, as JSON and as plain text.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::control::Control;
 use crate::plan::supervised;
 use crate::problem::{exception, failure};
 
-/// The width of texts in characters.
+/// Line width of the text output, in columns.
 const WIDTH: usize = 100;
 
-/// A discipline of a card: its label, and for one written in Python its entry in a sweep, as JSON.
+/// A discipline on a card: its label and, if it is written in Python, its sweep entry as JSON.
 pub(crate) type Named = (String, Option<String>);
 
-/// An experiment of a card: the name of its directory, its file, its text.
+/// An experiment behind a card: the name of its directory, its file name, and its text.
 pub(crate) type Planned = (String, String, String);
 
-/// The disciplines of a card, the references last, and how many of them are characterised.
+/// The disciplines on a card, references last, and the number of disciplines to characterise.
 fn contestants(disciplines: &[Named]) -> PyResult<(Vec<Contestant>, usize)> {
-    let one = |(text, entry): &Named| match entry {
+    let parse = |(text, entry): &Named| match entry {
         None => characterize::one(text).map_err(failure),
         Some(json) => match serde_json::from_str(json) {
             Ok(entry) => Ok(Contestant::custom(entry)),
@@ -35,7 +35,7 @@ fn contestants(disciplines: &[Named]) -> PyResult<(Vec<Contestant>, usize)> {
     };
     let mut subjects: Vec<Contestant> = Vec::new();
     for discipline in disciplines {
-        let contestant = one(discipline)?;
+        let contestant = parse(discipline)?;
         if !subjects.iter().any(|before| before.label() == contestant.label()) {
             subjects.push(contestant);
         }
@@ -45,7 +45,7 @@ fn contestants(disciplines: &[Named]) -> PyResult<(Vec<Contestant>, usize)> {
     Ok((all, count))
 }
 
-/// The directory of a card, and its experiments: name of the directory below, file, text.
+/// The directory of a card, and the experiments to run below it.
 pub(crate) fn plan(disciplines: &[Named], quick: bool) -> PyResult<(PathBuf, Vec<Planned>)> {
     let (all, count) = contestants(disciplines)?;
     let planned = experiments(&all).map_err(|e| exception(&e))?;
@@ -54,7 +54,7 @@ pub(crate) fn plan(disciplines: &[Named], quick: bool) -> PyResult<(PathBuf, Vec
     Ok((characterize::directory(&all[..count], quick), named.collect()))
 }
 
-/// The card of finished experiments, written to `file`.
+/// Writes the card of finished experiments to `file`; returns it as JSON and as text.
 pub(crate) fn card(
     py: Python<'_>,
     disciplines: &[Named],
@@ -68,15 +68,15 @@ pub(crate) fn card(
     Ok((json, terminal::card(&card, Screen::from(WIDTH))))
 }
 
-/// The advice on these arguments: as JSON, as text, its page, and the runs that failed.
+/// Computes advice. Returns it as JSON and as text, with the path of its page and the errors of failed runs.
 pub(crate) fn advice(
     py: Python<'_>,
-    asked: &Request,
+    request: &Request,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<(String, String, PathBuf, Vec<String>)> {
     let control = Arc::new(Control::default());
-    let work = || Inquiry::of(asked)?.advise(&*control, &control.stop);
-    control.begin(asked.most_runs(), "");
+    let work = || Inquiry::of(request)?.advise(&*control, &control.stop);
+    control.begin(request.most_runs(), "");
     let advised = supervised(py, &control, progress, work)?;
     let json = serde_json::to_string(&advised.advice).map_err(|e| failure(e.into()))?;
     Ok((json, terminal::advice(&advised.advice, Screen::from(WIDTH)), advised.page, advised.failed))

@@ -1,21 +1,21 @@
-//! The Python extension module `aqmkit._aqmkit`, on which the package in `python/aqmkit` is built.
+//! The native module `aqmkit._aqmkit`, on which the package in `python/aqmkit` is built.
 //!
-//! It only converts types, and releases the GIL while runs are made. `aqmkit_lab` makes the runs and writes the files.
+//! A thin layer: it converts values, and releases the GIL during runs. The runs themselves are made by `aqmkit_lab`.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | `plan` | an experiment that can be run, whole or run by run |
 //! | `perform` | runs an experiment, and writes its files |
-//! | `control` | stop flag, progress and warnings of runs |
+//! | `control` | cancellation and progress |
 //! | `outcome` | results |
 //! | `table` | tables in Arrow's C interface |
-//! | `discipline` | a discipline that is written in Python |
+//! | `discipline` | disciplines written in Python |
 //! | `evaluate` | report cards and advice |
-//! | `options` | arguments that are named like options of the command |
-//! | `problem` | errors as exceptions |
+//! | `options` | parses arguments that correspond to options of the command |
+//! | `problem` | converts errors to exceptions |
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python arrive by value")]
-#![allow(clippy::shadow_unrelated, reason = "what PyO3 makes of an enum does")]
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
+#![allow(clippy::shadow_unrelated, reason = "code that PyO3 generates for an enum shadows")]
 
 mod control;
 mod discipline;
@@ -29,7 +29,7 @@ mod table;
 
 use pyo3::prelude::*;
 
-/// The extension module of the package `aqmkit`; programs use the package.
+/// The native part of aqmkit. Use the package `aqmkit` instead, which is built on it.
 #[pymodule]
 mod _aqmkit {
     use std::ffi::OsString;
@@ -50,41 +50,42 @@ mod _aqmkit {
     #[pymodule_export]
     use super::table::Table;
 
-    /// The version of aqmkit.
+    /// The version of aqmkit, as in `Cargo.toml`.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// Runs the command `aqmkit` with these arguments, the first of which is its name, and returns its exit code.
+    /// Runs the command `aqmkit`; `args` starts with the program name. Returns the exit code.
     #[pyfunction]
     fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
         py.detach(|| aqmkit::run(args))
     }
 
-    /// The name under which an experiment is found, by its id or the path of its file, and its text.
+    /// Finds an experiment by its id or the path of its file. Returns its file name and text.
     #[pyfunction]
     fn find(name: &str) -> PyResult<(String, String)> {
         aqmkit_experiment::find(name).map_err(|e| super::problem::exception(&e))
     }
 
-    /// Every experiment that can be loaded by its id: id, title, source.
+    /// Every experiment that can be loaded by id: id, title, source.
     #[pyfunction]
     fn catalogue() -> Vec<(String, String, String)> {
         aqmkit_experiment::catalogue().into_iter().map(|e| (e.id, e.title, e.source)).collect()
     }
 
-    /// Every discipline: its name and a one-line description.
+    /// Every built-in discipline: name and one-line description.
     #[pyfunction]
     fn disciplines() -> Vec<(&'static str, &'static str)> {
         registry::ALL.iter().map(|e| (e.name, e.summary())).collect()
     }
 
-    /// The reference page of a discipline in Markdown, or None.
+    /// The reference page of a discipline in Markdown; None if there is no such discipline.
     #[pyfunction]
     fn page(name: &str) -> Option<String> {
         registry::page(name)
     }
 
-    /// The experiment of a comparison, as the text of its file. `options` are the arguments by name, as texts.
+    /// Builds the experiment of a comparison, as the text of its file. `options` are the arguments as (name, text)
+    /// pairs.
     #[pyfunction]
     fn comparison(
         disciplines: Vec<String>,
@@ -92,19 +93,19 @@ mod _aqmkit {
         sweep: Vec<String>,
         ecn: bool,
     ) -> PyResult<String> {
-        let asked = super::options::comparison(disciplines, &options, sweep, ecn)?;
-        let file = asked.experiment(&aqmkit_experiment::Catalogues::default());
+        let comparison = super::options::comparison(disciplines, &options, sweep, ecn)?;
+        let file = comparison.experiment(&aqmkit_experiment::Catalogues::default());
         file.map(|file| file.to_string()).map_err(super::problem::failure)
     }
 
-    /// The name of the directory of a comparison, from the text of its experiment.
+    /// The directory name of a comparison, derived from the text of its experiment.
     #[pyfunction]
     fn comparison_name(text: &str) -> String {
         compare::short_name(&text.parse().unwrap_or_default(), text)
     }
 
-    /// The directory of a report card, and its experiments: name, file, text. A discipline is given by its name, and its entry in a
-    /// sweep as JSON if it is one in Python.
+    /// The directory of a report card, and its experiments: name, file, text. Each discipline is a label and, if it is
+    /// written in Python, its sweep entry as JSON.
     #[pyfunction]
     fn card_plan(
         disciplines: Vec<(String, Option<String>)>,
@@ -113,7 +114,8 @@ mod _aqmkit {
         super::evaluate::plan(&disciplines, quick)
     }
 
-    /// The report card of experiments that have been run below `dir`, as JSON and as text; its page is written to `file`.
+    /// Composes the report card from the experiments run below `dir` and writes its page to `file`. Returns the card as
+    /// JSON and as text.
     #[pyfunction]
     fn card(
         py: Python<'_>,
@@ -125,8 +127,8 @@ mod _aqmkit {
         super::evaluate::card(py, &disciplines, &names, &dir, &file)
     }
 
-    /// The advice on a wish: JSON, text, the page, the runs that failed. `options` are the arguments by name, as texts; `progress` is called as by
-    /// `Plan.run`.
+    /// Searches for the best discipline for a wish. Returns JSON, text, the path of the page, and the errors of failed
+    /// runs. `options` are the arguments as (name, text) pairs; `progress` is called as by `Plan.run`.
     #[pyfunction]
     #[pyo3(signature = (want, options, *, alone, ecn, jobs = None, progress = None))]
     fn advise(
@@ -138,7 +140,7 @@ mod _aqmkit {
         jobs: Option<u16>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, String, PathBuf, Vec<String>)> {
-        let asked = super::options::request(want, &options, alone, ecn, super::plan::all_cores(jobs))?;
-        super::evaluate::advice(py, &asked, progress.as_ref())
+        let request = super::options::request(want, &options, alone, ecn, super::plan::all_cores(jobs))?;
+        super::evaluate::advice(py, &request, progress.as_ref())
     }
 }

@@ -1,4 +1,4 @@
-//! Arguments of Python functions that are named like options of the command, as texts.
+//! Parses arguments of Python functions that correspond to options of the command. Their values arrive as text.
 
 use std::fmt::Display;
 
@@ -13,62 +13,62 @@ use pyo3::prelude::*;
 
 use crate::problem::{exception, failure};
 
-/// Names of arguments, each with its value as text.
+/// (name, text) pairs of arguments.
 pub(crate) type Options = [(String, String)];
 
-/// The traffic arguments.
+/// Names of the traffic arguments.
 const TRAFFIC: [&str; 11] =
     ["bulk", "upload", "web", "video", "call", "game", "voip", "http", "cbr", "mpeg", "videoconf"];
 
-/// A comparison of these arguments.
+/// Parses the arguments of a comparison.
 pub(crate) fn comparison(
     disciplines: Vec<String>,
     options: &Options,
     sweep: Vec<String>,
     ecn: bool,
 ) -> PyResult<Comparison> {
-    let mut asked = Comparison { disciplines, sweep, mix: Mix { ecn, ..Mix::default() }, ..Comparison::default() };
+    let mut comparison = Comparison { disciplines, sweep, mix: Mix { ecn, ..Mix::default() }, ..Comparison::default() };
     let (mut rates, mut up): (Option<Rates>, _) = (None, None);
     for (name, text) in options {
         match name.as_str() {
             "rate" => rates = Some(read(name, text, str::parse)?),
             "up" => up = Some(read(name, text, parse_rate)?),
-            "rtt" => asked.rtt = Some(read(name, text, parse_duration)?),
-            "preset" => asked.preset = Some(text.clone()),
-            "limit" => asked.limit = Some(read(name, text, str::parse)?),
-            "duration" => asked.duration = Some(read(name, text, parse_duration)?),
-            "warmup" => asked.warmup = Some(read(name, text, parse_duration)?),
-            _ => traffic(&mut asked.mix, name, text)?,
+            "rtt" => comparison.rtt = Some(read(name, text, parse_duration)?),
+            "preset" => comparison.preset = Some(text.clone()),
+            "limit" => comparison.limit = Some(read(name, text, str::parse)?),
+            "duration" => comparison.duration = Some(read(name, text, parse_duration)?),
+            "warmup" => comparison.warmup = Some(read(name, text, parse_duration)?),
+            _ => traffic(&mut comparison.mix, name, text)?,
         }
     }
-    asked.down = rates.map(|rates| rates.first);
-    asked.up = second(rates, "up", up).map_err(failure)?;
-    Ok(asked)
+    comparison.down = rates.map(|rates| rates.first);
+    comparison.up = second(rates, "up", up).map_err(failure)?;
+    Ok(comparison)
 }
 
-/// A request for advice of these arguments.
+/// Parses the arguments of a request for advice.
 pub(crate) fn request(want: &str, options: &Options, alone: bool, ecn: bool, jobs: usize) -> PyResult<Request> {
-    let mut asked = Request { alone, mix: Mix { ecn, ..Mix::default() }, ..Request::new(want, jobs) };
+    let mut request = Request { alone, mix: Mix { ecn, ..Mix::default() }, ..Request::new(want, jobs) };
     for (name, text) in options {
         match name.as_str() {
-            "rate" => asked.rate = Some(read(name, text, str::parse)?),
-            "rtt" => asked.rtt = Some(text.clone()),
-            "preset" => asked.preset = Some(text.clone()),
-            "among" => asked.among = Some(text.split(',').map(str::to_owned).collect()),
-            "budget" => asked.budget = read(name, text, str::parse)?,
-            "fresh" => asked.fresh = read(name, text, str::parse)?,
-            "limit" => asked.limit = Some(read(name, text, parse_amount)?),
-            "duration" => asked.duration = read(name, text, parse_duration)?,
-            "warmup" => asked.warmup = read(name, text, parse_duration)?,
-            "seed" => asked.seed = Some(read(name, text, str::parse)?),
-            "out" => asked.out = Some(text.into()),
-            _ => traffic(&mut asked.mix, name, text)?,
+            "rate" => request.rate = Some(read(name, text, str::parse)?),
+            "rtt" => request.rtt = Some(text.clone()),
+            "preset" => request.preset = Some(text.clone()),
+            "among" => request.among = Some(text.split(',').map(str::to_owned).collect()),
+            "budget" => request.budget = read(name, text, str::parse)?,
+            "fresh" => request.fresh = read(name, text, str::parse)?,
+            "limit" => request.limit = Some(read(name, text, parse_amount)?),
+            "duration" => request.duration = read(name, text, parse_duration)?,
+            "warmup" => request.warmup = read(name, text, parse_duration)?,
+            "seed" => request.seed = Some(read(name, text, str::parse)?),
+            "out" => request.out = Some(text.into()),
+            _ => traffic(&mut request.mix, name, text)?,
         }
     }
-    Ok(asked)
+    Ok(request)
 }
 
-/// Sets an argument of traffic or of its transport.
+/// Sets one argument about traffic or its transport.
 fn traffic(mix: &mut Mix, name: &str, text: &str) -> PyResult<()> {
     let count = || read(name, text, str::parse).map(Some);
     let share = || read(name, text, str::parse).map(Some);
@@ -94,7 +94,7 @@ fn traffic(mix: &mut Mix, name: &str, text: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// The value of an argument.
+/// Parses the value of an argument.
 fn read<T, E: Display>(name: &str, text: &str, parse: impl Fn(&str) -> Result<T, E>) -> PyResult<T> {
     parse(text).map_err(|e| exception(&Problem::new(format!("{name} cannot be {text:?}")).right(e.to_string())))
 }

@@ -1,4 +1,4 @@
-//! Results, in the form in which Python reads them.
+//! Results for Python.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::problem::failure;
-use crate::table::{Table, refused};
+use crate::table::{Table, arrow_error};
 
-/// The results of an experiment, and the outputs of its runs.
+/// The results of an experiment's runs.
 #[pyclass(frozen, module = "aqmkit._aqmkit")]
 pub(crate) struct Outcome {
-    /// The directory that it was written to.
+    /// The results directory.
     #[pyo3(get)]
     dir: PathBuf,
     results: Results,
     runs: Vec<Done>,
-    /// Runs that failed, in words.
+    /// Error messages of the runs that failed.
     #[pyo3(get)]
     failed: Vec<String>,
     /// Warnings for the user.
@@ -36,7 +36,7 @@ impl Outcome {
         Outcome { dir, results, runs, failed: Vec::new(), warnings: Vec::new() }
     }
 
-    /// The results of a single run.
+    /// The outcome of a single run.
     pub(crate) fn of_run(dir: PathBuf, run: Done) -> Self {
         let output = &run.output;
         let entries = output.windows.iter().map(|w| Entry::of(&run.labels, w, output.engine)).collect();
@@ -71,7 +71,7 @@ impl Outcome {
         py.detach(|| Outcome::read_dir(&dir)).map_err(failure)
     }
 
-    /// A table by its name: runs, series, flows, exchanges, distributions, verdicts.
+    /// A table by name: runs, means, series, flows, exchanges, distributions, verdicts.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let of_runs = |kind| {
             let data: Vec<_> = self.runs.iter().map(|d| RunData { labels: &d.labels, output: &d.output }).collect();
@@ -87,72 +87,72 @@ impl Outcome {
             "distributions" => py.detach(|| of_runs(Kind::Distributions)),
             _ => return Err(PyKeyError::new_err(name.to_owned())),
         };
-        made.map(Table).map_err(|e| refused(&e))
+        made.map(Table).map_err(|e| arrow_error(&e))
     }
 
-    /// The text of `results.json`.
+    /// The contents of `results.json`.
     fn json(&self) -> PyResult<String> {
         serde_json::to_string(&self.results).map_err(|e| PyValueError::new_err(e.to_string()))
     }
 
-    /// The comparison as a table of text, this many columns wide.
+    /// The comparison as a text table, `width` columns wide.
     fn summary(&self, width: usize) -> String {
         summary(&self.results, width)
     }
 
-    /// The notes as text, this many columns wide.
+    /// The notes as text, `width` columns wide.
     fn notes_text(&self, width: usize) -> String {
         terminal::notes(&self.results, width)
     }
 
-    /// Notes on the results: means that are not known well, and limits of hosts that decided them in place of the queue.
+    /// Caveats: means that are not precise enough, and factors other than the queue that decided the results.
     #[getter]
     fn notes(&self) -> Vec<String> {
         aqmkit_report::notes(&self.results)
     }
 
-    /// The comparison and the verdicts as tables of HTML.
+    /// The comparison and the verdicts as HTML tables.
     fn html(&self) -> PyResult<String> {
         aqmkit_report::html::tables(&self.results).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Published and measured values as a table of text, this many columns wide.
+    /// Published and measured values as a text table, `width` columns wide.
     fn verdicts(&self, width: usize) -> String {
         verdicts(&self.results, width)
     }
 
-    /// The number of finished runs.
+    /// Number of finished runs.
     #[getter]
     fn done(&self) -> usize {
         self.runs.len()
     }
 
-    /// The number of planned runs.
+    /// Number of planned runs.
     #[getter]
     fn planned(&self) -> usize {
         self.results.planned
     }
 
-    /// The settings of the experiment, by property.
+    /// The experiment's settings: (property, value) pairs.
     #[getter]
     fn setting(&self) -> Vec<(String, String)> {
         self.results.setting.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect()
     }
 
-    /// The axes of the sweep with the labels of their values, in order.
+    /// The sweep axes in order, each with the labels of its values.
     #[getter]
     fn axes(&self) -> Vec<(String, Vec<String>)> {
         self.results.axes.iter().map(|a| (a.name.clone(), a.labels.clone())).collect()
     }
 
-    /// The windows of the runs: where they start and end, in seconds.
+    /// Start and end of each measurement window, in seconds.
     #[getter]
     fn windows(&self) -> BTreeMap<String, (f64, f64)> {
         let all = self.runs.iter().flat_map(|d| &d.output.windows);
         all.map(|w| (w.name.clone(), (w.from_s, w.to_s))).collect()
     }
 
-    /// The experiment's id, title, source and description; the version and the hash.
+    /// Metadata: the experiment's id, title, source and description, its hash and scale, and the version of aqmkit.
     #[getter]
     fn about(&self) -> BTreeMap<&'static str, String> {
         let r = &self.results;

@@ -1,4 +1,4 @@
-//! Runs an experiment with its disciplines in Python, and writes its files.
+//! Runs an experiment with its Python disciplines, and writes its files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,11 +15,11 @@ use aqmkit_study::rounds::Options;
 use crate::control::Control;
 use crate::outcome::Outcome;
 
-/// The time that a packet through a discipline in Python takes, compared with a built-in one: more with two hooks, less with one
+/// Cost of a packet through a Python discipline, relative to a built-in one: higher with two hooks, lower with one
 /// (`bench/python/cost.py`).
 const PYTHON: f64 = 20.0;
 
-/// The arguments that notes name.
+/// The Python arguments that notes suggest.
 const OPTIONS: Options = Options {
     warmup: "warmup",
     duration: "duration",
@@ -28,7 +28,7 @@ const OPTIONS: Options = Options {
     precision: |share| format!("precision={}", (1e4 * share).round() / 1e4),
 };
 
-/// A directory of results, and the disciplines in Python that its runs may need.
+/// A results directory, and the Python disciplines that its runs may use.
 #[derive(Clone, Copy)]
 pub(crate) struct Session<'a> {
     pub(crate) dir: &'a Path,
@@ -39,7 +39,7 @@ pub(crate) struct Session<'a> {
     pub(crate) control: &'a Control,
 }
 
-/// One run, with the disciplines that it may need.
+/// One run, with the Python disciplines that it may use.
 pub(crate) struct Job<'a> {
     pub(crate) spec: RunSpec,
     pub(crate) customs: &'a Customs,
@@ -62,13 +62,13 @@ impl Work for Job<'_> {
             Error::Stopped => Stop::Cancelled,
             other => Stop::Failed(other.to_string()),
         });
-        // A discipline may have failed after the last check: then the runs are invalid.
+        // A discipline may have failed after the last check, in which case the output is invalid.
         if self.control.stopped() { Err(Stop::Cancelled) } else { result }
     }
 }
 
 impl<'a> Session<'a> {
-    /// The workspace for the library.
+    /// The settings for `aqmkit_lab`.
     pub(crate) fn workspace(self) -> Workspace<'a> {
         let Session { dir, jobs, control, .. } = self;
         Workspace { dir, jobs, play: false, progress: control, cancel: &control.stop }
@@ -79,14 +79,14 @@ impl<'a> Session<'a> {
         exp.plan().into_iter().map(|spec| Job { spec, customs, control }).collect()
     }
 
-    /// Makes the missing runs of an experiment, and writes its files.
+    /// Executes the runs that are not stored yet, and writes the experiment's files.
     pub(crate) fn perform(self, exp: &Experiment) -> Result<Outcome, LabError> {
         aqmkit_lab::perform(exp, |exp| Ok(self.plan(exp)), &[], self.workspace())
             .map(|performed| self.outcome(performed))
     }
 
-    /// As `perform`, under as many seeds as the means need: until they are known to `precision`, or to the usual share of themselves. With
-    /// `lengthen`, a warm-up that is too short is lengthened.
+    /// Like `perform`, but repeats with further seeds until every mean is known to `precision` (a fraction; the default
+    /// if None). With `lengthen`, a warm-up that is too short is lengthened.
     pub(crate) fn until_known(
         self,
         read: impl Fn(u32, Option<Duration>) -> Result<Experiment, LabError>,
@@ -99,7 +99,7 @@ impl<'a> Session<'a> {
         Ok(self.outcome(rounds.performed))
     }
 
-    /// The results as Python sees them.
+    /// Collects results, failures and warnings.
     fn outcome(self, performed: Performed) -> Outcome {
         let Performed { results, done, failed, .. } = performed;
         let warnings = self.control.warnings().into_iter().chain(idle(&results)).collect();

@@ -21,18 +21,18 @@ use crate::outcome::Outcome;
 use crate::perform::{Job, Session};
 use crate::problem::{RunError, exception, failure};
 
-/// The number of parallel runs: one per core, unless another number is asked for.
+/// Number of parallel runs: as requested, or one per core.
 pub(crate) fn all_cores(asked: Option<u16>) -> usize {
     asked.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// How often the thread that waits for runs checks for signals and reports progress.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between checks for signals and progress reports.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A checked experiment, with its disciplines in Python.
+/// A checked experiment, with the Python disciplines that it refers to.
 #[pyclass(frozen, module = "aqmkit._aqmkit")]
 pub(crate) struct Plan {
-    /// The name and the text of its file, and the changes to it.
+    /// The experiment file's name and text, and the overrides that apply to it.
     file: String,
     text: String,
     overrides: Overrides,
@@ -41,7 +41,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The disciplines in Python, for runs that `control` stops.
+    /// Factories of the Python disciplines, for runs controlled by `control`.
     fn customs(&self, py: Python<'_>, control: &Arc<Control>) -> Customs {
         let mut customs = Customs::default();
         for (id, object) in &self.customs {
@@ -51,14 +51,14 @@ impl Plan {
         customs
     }
 
-    /// The experiment with this number of repeats, and with another warm-up if one is given.
+    /// The experiment with this number of repeats and, if given, another warm-up.
     fn repeated(&self, repeat: u32, warmup: Option<aqmkit_base::Duration>) -> Result<Experiment, LabError> {
         let mut overrides = Overrides { repeat: Some(repeat), ..self.overrides.clone() };
         overrides.set.extend(warmup.map(|longer| format!("warmup=\"{longer}\"")));
         Ok(Experiment::parse(&self.file, &self.text, &overrides)?)
     }
 
-    /// Does `work` in the directory on a thread of its own. Meanwhile this thread checks for signals, and calls `progress`.
+    /// Does `work` in the directory under [`supervised`].
     fn supervise(
         &self,
         py: Python<'_>,
@@ -73,7 +73,7 @@ impl Plan {
         supervised(py, &control, progress, || work(session))
     }
 
-    /// Makes one run of the plan, unless it is stored; the flag is true if it was.
+    /// Executes one run of the plan unless it is stored; returns its output and whether it was stored.
     fn perform_one(
         &self,
         index: usize,
@@ -102,12 +102,12 @@ impl Plan {
     }
 }
 
-/// The exception that a discipline in Python raised, if one did; otherwise the result of the runs.
-fn settle<T>(control: &Control, result: Result<T, LabError>) -> PyResult<T> {
+/// Prefers the exception that a Python discipline raised to the error of the run that it stopped.
+fn fault_or<T>(control: &Control, result: Result<T, LabError>) -> PyResult<T> {
     control.fault().map_or_else(|| result.map_err(failure), Err)
 }
 
-/// Does `work` on a thread of its own; meanwhile this thread checks for signals, and calls `progress`.
+/// Does `work` on another thread, while this one polls for signals and calls `progress`.
 pub(crate) fn supervised<T: Send>(
     py: Python<'_>,
     control: &Control,
@@ -118,14 +118,14 @@ pub(crate) fn supervised<T: Send>(
         let worker = scope.spawn(work);
         loop {
             let ended = py.detach(|| {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
                 worker.is_finished()
             });
-            let told = progress.map_or(Ok(()), |tell| {
+            let reported = progress.map_or(Ok(()), |report| {
                 let Progress { done, ended, round } = control.progress();
-                tell.call1(py, (done, ended, round.runs, round.why)).map(|_| ())
+                report.call1(py, (done, ended, round.runs, round.why)).map(|_| ())
             });
-            if let Err(error) = py.check_signals().and(told) {
+            if let Err(error) = py.check_signals().and(reported) {
                 control.fail(error);
             }
             if ended {
@@ -137,7 +137,7 @@ pub(crate) fn supervised<T: Send>(
     match control.fault() {
         Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => match result {
             Err(other) => Err(failure(other)),
-            // The runs ended before they noticed the signal.
+            // The work finished before it could be stopped.
             Ok(_) => Err(error),
         },
         Some(error) => Err(error),
@@ -147,7 +147,7 @@ pub(crate) fn supervised<T: Send>(
 
 #[pymethods]
 impl Plan {
-    /// Reads an experiment from a text. Messages call it by the name of its file; `customs` are its disciplines in Python, by
+    /// Parses an experiment; errors refer to it as `file`. `customs` are the Python disciplines that it refers to, by
     /// id. `scale` is `quick` or `full`.
     #[new]
     #[pyo3(signature = (file, text, customs, *, set, seed, repeat, scale))]
@@ -173,7 +173,7 @@ impl Plan {
         Ok(Plan { file: file.to_owned(), text: text.to_owned(), overrides, experiment, customs })
     }
 
-    /// The experiment's id, title, source, and description; its scale, and the hash of all that decides its
+    /// Metadata: the experiment's id, title, source and description, its scale, and the hash of all inputs of its
     /// results.
     #[getter]
     fn about(&self) -> BTreeMap<&'static str, String> {
@@ -190,48 +190,48 @@ impl Plan {
         .into()
     }
 
-    /// The seed that the runs' seeds are derived from.
+    /// The seed from which those of the runs are derived.
     #[getter]
     fn seed(&self) -> u64 {
         self.experiment.seed
     }
 
-    /// The number of runs of each combination.
+    /// Number of runs of each combination.
     #[getter]
     fn repeat(&self) -> u32 {
         self.experiment.repeat
     }
 
-    /// The axes of the sweep with the labels of their values, in order.
+    /// The sweep axes in order, each with the labels of its values.
     #[getter]
     fn axes(&self) -> Vec<(String, Vec<String>)> {
         self.experiment.axes.iter().map(|a| (a.name.clone(), a.labels.clone())).collect()
     }
 
-    /// The windows that are reported: where they start and end, in seconds.
+    /// Start and end of each measurement window, in seconds.
     #[getter]
     fn windows(&self) -> BTreeMap<String, (f64, f64)> {
         let window = |w: &aqmkit_experiment::Window| (w.name.clone(), (w.from.as_secs_f64(), w.to.as_secs_f64()));
         self.experiment.windows.iter().map(window).collect()
     }
 
-    /// Every run: its labels, and the hash of all that decides its output.
+    /// Every run: its labels, and the hash of all its inputs.
     #[getter]
     fn runs(&self) -> Vec<(BTreeMap<String, String>, String)> {
         self.experiment.plan().into_iter().map(|spec| (spec.labels, spec.hash)).collect()
     }
 
-    /// Makes the runs that are not stored in the directory, and writes the files there.
+    /// Executes the runs that are not stored in the directory, and writes the results there.
     ///
-    /// `progress` is called with the work done (in runs), the number of runs that have ended, the number of all runs, and their
-    /// purpose: empty, or a few words that end with a comma and a space.
+    /// `progress` is called with the completed work in runs, the number of runs that have ended, the total number of
+    /// runs, and their purpose: empty, or a text that ends in a comma and a space.
     #[pyo3(signature = (dir, jobs, progress))]
     fn run(&self, py: Python<'_>, dir: PathBuf, jobs: Option<u16>, progress: Option<Py<PyAny>>) -> PyResult<Outcome> {
         self.supervise(py, &dir, jobs, progress.as_ref(), |session| session.perform(&self.experiment))
     }
 
-    /// As `run`, under as many seeds as the means need: until they are known to `precision`, a share such as 0.02 or 2%, or to the
-    /// usual one. With `lengthen`, a warm-up that is too short is lengthened.
+    /// Like `run`, but repeats with further seeds until every mean is known to `precision` (`0.02` or `2%`; the default
+    /// if None). With `lengthen`, a warm-up that is too short is lengthened.
     #[pyo3(signature = (dir, jobs, precision, lengthen, progress))]
     fn run_until_known(
         &self,
@@ -242,14 +242,15 @@ impl Plan {
         lengthen: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Outcome> {
-        let asked = precision.map(parse_share).transpose();
-        let asked =
-            asked.map_err(|e| exception(&Problem::new(format!("precision cannot be {:?}", e.got)).right(e.hint)))?;
+        let share = precision.map(parse_share).transpose();
+        let share =
+            share.map_err(|e| exception(&Problem::new(format!("precision cannot be {:?}", e.got)).right(e.hint)))?;
         let read = |repeat, warmup| self.repeated(repeat, warmup);
-        self.supervise(py, &dir, jobs, progress.as_ref(), |session| session.until_known(read, asked, lengthen))
+        self.supervise(py, &dir, jobs, progress.as_ref(), |session| session.until_known(read, share, lengthen))
     }
 
-    /// Finds the populations that offer the loads; stored trials are not repeated.
+    /// Finds the user populations that produce the requested loads, unless their trial runs are stored in the
+    /// directory.
     fn calibrate(&self, py: Python<'_>, dir: PathBuf) -> PyResult<()> {
         let control = Control::default();
         py.detach(|| {
@@ -259,7 +260,7 @@ impl Plan {
         .map_err(failure)
     }
 
-    /// Makes one run of the plan and stores it, unless it is stored already; the flag is true if it was.
+    /// Executes one run of the plan and stores it, unless it is stored already; returns whether it was.
     #[pyo3(signature = (index, dir, cancel = None))]
     fn run_one(
         &self,
@@ -275,7 +276,7 @@ impl Plan {
             return Err(PyIndexError::new_err(format!("the plan has no run {index}")));
         }
         let result = py.detach(|| self.perform_one(index, &dir, &customs, &control, &cancel));
-        let (done, kept) = settle(&control, result)?;
+        let (done, kept) = fault_or(&control, result)?;
         Ok((Outcome::of_run(dir, done), kept))
     }
 }

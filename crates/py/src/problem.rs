@@ -1,4 +1,4 @@
-//! Errors as exceptions of `aqmkit.errors`.
+//! Converts errors to the exceptions of `aqmkit.errors`.
 
 use aqmkit_experiment::Problem;
 use aqmkit_lab::LabError;
@@ -10,7 +10,7 @@ pyo3::import_exception!(aqmkit.errors, ExperimentError);
 pyo3::import_exception!(aqmkit.errors, Interrupted);
 pyo3::import_exception!(aqmkit.errors, RunError);
 
-/// The exception for a mistake in an experiment, with the text that the command would show.
+/// An `ExperimentError` with the report that the command would print.
 pub(crate) fn exception(problem: &Problem) -> PyErr {
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor());
@@ -21,20 +21,20 @@ pub(crate) fn exception(problem: &Problem) -> PyErr {
     let at = problem.location();
     let (line, column) = at.as_ref().map_or((None, None), |at| (Some(at.line), Some(at.column)));
     ExperimentError::new_err((
-        spoken(&problem.to_string()),
-        spoken(&help),
+        in_python(&problem.to_string()),
+        in_python(&help),
         at.map(|at| at.file),
         line,
         column,
-        spoken(text.trim_end()),
+        in_python(text.trim_end()),
     ))
 }
 
-/// A message in which the options of the command are named as arguments of Python.
-fn spoken(text: &str) -> String {
+/// Replaces the command's options in a message by the corresponding Python arguments.
+fn in_python(text: &str) -> String {
     let plain = text.replace("--http ", "http=").replace("--out", "out=");
     let options = ["want", "rate", "rtt", "among", "budget"];
-    options.iter().fold(plain, |told, option| told.replace(&format!("--{option}"), option))
+    options.iter().fold(plain, |text, option| text.replace(&format!("--{option}"), option))
 }
 
 /// The exception for an error of the library.

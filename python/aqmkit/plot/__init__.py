@@ -1,18 +1,19 @@
-"""Figures that can go into a paper as they are.
+"""Publication-ready figures.
 
 Every function takes `aqmkit.Results` or `aqmkit.Sweep` and returns a `matplotlib.figure.Figure`;
-``figure.savefig("name.pdf")`` (or ``.svg``, ``.png``) writes it. Sizes are in inches, as wide as one column of a two-column page
-unless told otherwise. Colours can be told apart with any colour vision, and lines and markers in print without colour. Text in
-PDF and SVG stays text.
+``figure.savefig("name.pdf")`` (or ``.svg``, ``.png``) writes it. Sizes are in inches; the default width is one column of a
+two-column page. Colours are distinguishable with any colour vision, lines and markers also in black and white. PDF and SVG files
+contain text as text.
 
 Common arguments
 ----------------
 by
-    The axis of the sweep whose labels are told apart: the first that has more than one label when None.
+    The axis of the sweep to distinguish by colour; by default the first with more than one label.
 where
-    Which runs: labels by axis, one or a list, such as ``{"mix": "BULK+MPEG", "repeat": 1}``. Of what is left out, all.
+    The runs to draw: a label or a list of labels for each axis, such as ``{"mix": "BULK+MPEG", "repeat": 1}``. Axes that are
+    left out are not restricted.
 window
-    The window: the only one when None.
+    The measurement window. May be left out if there is only one.
 width, height
     The size in inches.
 """

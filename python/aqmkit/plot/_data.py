@@ -1,4 +1,4 @@
-"""What figures need of tables: selections, and names with units."""
+"""Data for figures: selected rows of tables, and axis labels with units."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ._metrics import METRICS
 __all__ = ["Floats", "Measured", "Where", "groups", "named", "only_window", "select", "splits", "together", "values"]
 
 Floats = npt.NDArray[np.float64]
-#: Labels by axis: one, or any of several.
+#: A selection of rows: for each axis a label, or a list of labels.
 Where = Mapping[str, Any]
 
 
 class Measured(Protocol):
-    """What figures are drawn of: `aqmkit.Results`, `aqmkit.Sweep`."""
+    """The common interface of `aqmkit.Results` and `aqmkit.Sweep`."""
 
     @property
     def axes(self) -> dict[str, list[str]]: ...
@@ -36,13 +36,13 @@ class Measured(Protocol):
     def distributions(self) -> pa.Table: ...
 
 
-#: The last part of a quantity's name, what a figure calls it, its unit there, and the factor to it.
+#: By the last part of a quantity's name: its name in figures, its unit there, and the conversion factor.
 _UNITS = {**METRICS, "duration_ms": ("completion time", "ms", 1.0), "bytes": ("size", "bytes", 1.0)}
 _STATISTICS = {"mean": "mean", "p50": "median", "p90": "90th percentile", "p99": "99th percentile", "max": "largest"}
 
 
 def named(quantity: str, *, owner: bool = True) -> tuple[str, float]:
-    """What the axis of a quantity says, with its unit, and the factor to that unit.
+    """The axis label of a quantity, with its unit, and the factor that converts to that unit.
 
     >>> named("classes.tcp.throughput_bps")
     ('tcp throughput (Mbit/s)', 1e-06)
@@ -60,7 +60,7 @@ def named(quantity: str, *, owner: bool = True) -> tuple[str, float]:
 
 
 def together(quantities: Sequence[str]) -> str:
-    """What the axis of several quantities of one unit says, without their owners.
+    """The axis label for several quantities with the same unit, without their owners.
 
     >>> together(["links.bottleneck.drop_rate", "links.bottleneck.mark_rate"])
     'drops, marks (%)'
@@ -73,14 +73,14 @@ def together(quantities: Sequence[str]) -> str:
 
 
 def select(measured: Measured, table: pa.Table, where: Where | None) -> pa.Table:
-    """The rows that `where` leaves.
+    """The rows that match `where`.
 
     Raises
     ------
     KeyError
         When there is no such axis or column.
     ValueError
-        When a label is none of its axis, or no row has all of them.
+        When an axis does not have a label, or no row matches.
     """
     left = table
     for name, wanted in (where or {}).items():
@@ -98,7 +98,7 @@ def select(measured: Measured, table: pa.Table, where: Where | None) -> pa.Table
 
 
 def _check_labels(measured: Measured, table: pa.Table, name: str, labels: list[str]) -> None:
-    # A run of an axis may have no row in this table (no exchange, say), and yet its label is one.
+    # A label is valid even if its runs have no row in this table (no exchange, for instance).
     there = pc.unique(table.column(name).cast(pa.string())).to_pylist()
     known = dict.fromkeys([*measured.axes.get(name, []), *there])
     for label in labels:
@@ -107,7 +107,7 @@ def _check_labels(measured: Measured, table: pa.Table, name: str, labels: list[s
 
 
 def splits(measured: Measured, by: str | None) -> str | None:
-    """The axis whose labels are told apart."""
+    """The axis to distinguish by colour: `by`, or else the first with more than one label."""
     if by is not None:
         if by not in measured.axes and by != "repeat":
             raise KeyError(f"there is no axis {by!r}; there are {', '.join(measured.axes) or 'none'}")
@@ -116,12 +116,12 @@ def splits(measured: Measured, by: str | None) -> str | None:
 
 
 def groups(measured: Measured, table: pa.Table, by: str | None, where: Where | None) -> dict[str, pa.Table]:
-    """The rows that `where` leaves, by the label of `by`, in the order of the axis."""
+    """The rows that match `where`, grouped by the labels of `by`, in the order of that axis."""
     table = select(measured, table, where)
     axis = splits(measured, by)
     if axis is None:
         return {"": table}
-    # An axis that is called as a column of values has another name in that table.
+    # An axis with the same name as another column of the table is prefixed there.
     column = table.column(f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis).cast(pa.string())
     labels = measured.axes.get(axis) or sorted(set(column.to_pylist()))
     found = {label: table.filter(pc.equal(column, label)) for label in labels}
@@ -129,7 +129,7 @@ def groups(measured: Measured, table: pa.Table, by: str | None, where: Where | N
 
 
 def values(table: pa.Table, column: str) -> Floats:
-    """A column as numbers, NaN where there is none."""
+    """A column as an array; nulls become NaN."""
     if column not in table.column_names:
         raise KeyError(f"there is no column {column!r}; columns are {', '.join(table.column_names)}")
     made: Floats = table.column(column).cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -137,7 +137,7 @@ def values(table: pa.Table, column: str) -> Floats:
 
 
 def only_window(measured: Measured, window: str | None) -> str:
-    """The window that is meant."""
+    """Checks the name of a window; None is the only window."""
     names = list(measured.windows)
     if window is None and len(names) == 1:
         return names[0]

@@ -1,4 +1,4 @@
-"""Axes on which short delays can be told apart, and on which chance does not look large."""
+"""Axis scales that resolve short delays, and do not magnify random variation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ._data import Floats
 
 __all__ = ["LEAST_FACTOR", "SHORTEST", "delays", "is_delay", "natural", "plain"]
 
-#: Delays below this many milliseconds are as good as none.
+#: Delays below this many milliseconds are negligible.
 SHORTEST = 0.01
-#: The least range of an axis of rates, as a share of the largest, and of a logarithmic axis of delays, as a factor.
+#: The minimum range of a linear axis, as a share of the largest value, and of a logarithmic axis, as a factor.
 LEAST = 0.2
 LEAST_FACTOR = 10.0
 
@@ -24,9 +24,9 @@ def is_delay(quantity: str) -> bool:
 
 
 def delays(cell: Axes, which: str, values: Floats) -> None:
-    """Makes the axis `which` of `cell` logarithmic above the shortest of these values, and linear from there to zero.
+    """Makes the axis `which` of `cell` logarithmic above the shortest of these values, and linear below.
 
-    A linear axis would draw all short delays on each other beside a long one, and a logarithmic one has no zero.
+    A linear axis could not resolve short delays beside a long one, and a logarithmic one has no zero.
     """
     there = values[np.isfinite(values) & (values > 0)]
     if there.size == 0:
@@ -39,12 +39,12 @@ def delays(cell: Axes, which: str, values: Floats) -> None:
 
 
 def plain(axis: Axis) -> None:
-    """Numbers in place of powers of ten."""
+    """Formats tick labels as plain numbers instead of powers of ten."""
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
 
 
 def natural(low: float, high: float) -> tuple[float, float]:
-    """The ends of a linear axis for values from `low` to `high`, at least a fifth of the largest value apart."""
+    """The limits of a linear axis for values from `low` to `high`, at least `LEAST` times the largest value apart."""
     wanted = max(1.2 * (high - low), LEAST * abs(high))
     top = high + 0.08 * wanted
     bottom = top - wanted

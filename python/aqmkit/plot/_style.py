@@ -1,4 +1,4 @@
-"""How figures look."""
+"""The style of the figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMN = 3.5
 #: The width of both columns.
 PAGE = 7.16
 
-#: Okabe and Ito's colours, which any colour vision tells apart, without the yellow that paper swallows.
+#: The colour-blind-safe palette of Okabe and Ito, without yellow, which is hard to see on paper.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -48,18 +48,18 @@ _RC: Any = {
     "savefig.dpi": 300,
     "savefig.bbox": "tight",
     "savefig.pad_inches": 0.02,
-    # Text stays text: Type 42 fonts, which publishers ask for, and searchable SVG.
+    # Text as text: Type 42 fonts, which publishers require, and searchable SVG.
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "svg.fonttype": "none",
-    # The same figure gives the same file.
+    # Makes SVG files reproducible.
     "svg.hashsalt": "aqmkit",
 }
 
 
 @contextmanager
 def style(**changes: Any) -> Iterator[None]:
-    """The look of aqmkit's figures, for figures of your own; `changes` are matplotlib's settings."""
+    """Applies the style of aqmkit's figures to your own, in a ``with`` statement; `changes` are matplotlib settings."""
     settings: Any = {**_RC, **changes}
     with mpl.rc_context(settings):
         yield
@@ -69,21 +69,21 @@ P = ParamSpec("P")
 
 
 class _Figure(Figure):
-    """A figure that keeps its look when it is saved outside of `style`."""
+    """A figure that keeps the style when it is saved outside of `style`."""
 
     def savefig(self, fname: Any, *args: Any, **kwargs: Any) -> None:
         with style():
             super().savefig(fname, *args, **kwargs)
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows."""
+        """Renders the figure for a notebook."""
         drawn = io.BytesIO()
         self.savefig(drawn, format="png", dpi=150)
         return drawn.getvalue()
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Draws in our style, whatever matplotlib's settings are."""
+    """Decorates a function to draw in aqmkit's style, whatever matplotlib's settings are."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
@@ -94,13 +94,13 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 def figure(rows: int, columns: int, width: float, height: float, **kwargs: Any) -> tuple[Figure, Any]:
-    """A figure, and its axes as an array of (rows, columns)."""
+    """Creates a figure, and its axes as an array of (rows, columns)."""
     made = _Figure(figsize=(width, height), layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False, **kwargs)
 
 
 def legend(made: Figure, axes: Axes) -> None:
-    """One legend above everything, where there is anything to tell apart."""
+    """Adds a legend above the figure if there is more than one curve."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > 1:
         made.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5), columnspacing=1.2)

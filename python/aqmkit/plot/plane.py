@@ -1,4 +1,4 @@
-"""One quantity against another."""
+"""Figures of one quantity against another."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def ellipses(
     width: float = COLUMN,
     height: float = 2.6,
 ) -> Figure:
-    """Throughput against delay: for each label a point at the mean of the values per interval, and an ellipse of one deviation.
+    """Throughput against delay: for each label, the mean over all intervals and an ellipse of one standard deviation.
 
-    The axis of delay is logarithmic and runs from right to left, so that better is up and to the right; the mean and the ellipse
-    are those of its logarithm. Neither axis is so close that chance looks large.
+    The delay axis is logarithmic and runs from right to left, so that better is up and to the right; mean and ellipse are those
+    of the logarithm. Both axes have a minimum range, so that random variation does not look large.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def ellipses(
 
 
 def _limits(cell: Axes, reached: Floats, logarithmic: bool) -> None:
-    """Axes around what is drawn."""
+    """Sets limits that include all ellipses, with the minimum ranges."""
     if len(reached) == 0:
         return
     (left, bottom), (right, top) = reached.min(axis=0), reached.max(axis=0)
@@ -85,7 +85,7 @@ def _limits(cell: Axes, reached: Floats, logarithmic: bool) -> None:
 
 
 def _ellipse(points: Floats) -> Floats:
-    """The edge of one standard deviation along the main axes of the points."""
+    """The outline of the one-standard-deviation ellipse of the points."""
     centre = points.mean(axis=0)
     if len(points) < 3:
         return np.array([centre])
@@ -106,12 +106,12 @@ def completion(
     width: float = COLUMN,
     height: float = 2.6,
 ) -> Figure:
-    """Completion time against size: the median of the exchanges in each of twelve ranges of size, and the middle half shaded.
+    """Completion time against size: the median in each of twelve size ranges; the interquartile range is shaded.
 
     Parameters
     ----------
     kind
-        Which exchanges, such as ``"page"``; all when None.
+        The kind of exchange, such as ``"page"``; by default all.
     """
     table = measured.exchanges
     wanted = {**(where or {}), **({"kind": kind} if kind is not None else {})}
@@ -137,7 +137,7 @@ def completion(
 
 
 def _by_size(size: Floats, duration: Floats, edges: Floats) -> tuple[Floats, Floats]:
-    """The quartiles of the durations in each range of sizes that has any, and the median sizes there."""
+    """The median size and the quartiles of the durations in each non-empty size range."""
     place = np.clip(np.searchsorted(edges, size, side="right") - 1, 0, max(len(edges) - 2, 0))
     there = [i for i in range(max(len(edges) - 1, 1)) if np.any((place == i) & (size > 0))]
     at = [np.median(size[(place == i) & (size > 0)]) for i in there]

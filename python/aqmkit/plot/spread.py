@@ -1,4 +1,4 @@
-"""Distributions."""
+"""Figures of distributions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["box", "ccdf", "cdf"]
 def _pooled(rows: pa.Table, factor: float) -> tuple[Floats, Floats]:
     """The distribution over all runs of `rows`: values, and the share of samples at or below each.
 
-    Runs weigh the same: at each value stands the mean of their shares.
+    All runs have the same weight: the result is the mean of their distribution functions.
     """
-    # As numbers of Arrow: a number of Python above 2^63 is none of its whole numbers.
+    # The seeds remain Arrow scalars, because Arrow does not accept a Python integer above 2^63.
     runs = [rows.filter(pc.equal(rows.column("seed"), seed)) for seed in pc.unique(rows.column("seed"))]
     points = np.unique(values(rows, "value"))
     shares = [_step(values(run, "value"), values(run, "share"), points) for run in runs]
@@ -27,7 +27,7 @@ def _pooled(rows: pa.Table, factor: float) -> tuple[Floats, Floats]:
 
 
 def _step(at: Floats, share: Floats, points: Floats) -> Floats:
-    """A distribution at these points: a step function, zero before its first value."""
+    """Evaluates a distribution at these points: a step function, zero before its first value."""
     order = np.argsort(at, kind="stable")
     place = np.searchsorted(at[order], points, side="right")
     padded: Floats = np.concatenate([[0.0], share[order]])
@@ -43,7 +43,7 @@ def _curves(
     size: tuple[float, float],
     complement: bool,
 ) -> Figure:
-    """The shares of samples at or below each value, or above it."""
+    """Draws the share of samples at or below each value or, for the complement, above it."""
     named_window = only_window(measured, window)
     table = measured.distributions
     table = table.filter(pc.and_(pc.equal(table.column("quantity"), quantity), pc.equal(table.column("window"), named_window)))
@@ -85,9 +85,9 @@ def cdf(
     width: float = COLUMN,
     height: float = 2.3,
 ) -> Figure:
-    """The cumulative distribution of a quantity over all its samples; repeats weigh the same.
+    """The cumulative distribution of a quantity over all its samples; repeats have the same weight.
 
-    The axis of delays is logarithmic, and linear from the shortest ones to zero.
+    A delay axis is logarithmic, and linear below the shortest delays.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def ccdf(
     width: float = COLUMN,
     height: float = 2.3,
 ) -> Figure:
-    """The complement of `cdf` on a logarithmic scale, which shows the tail."""
+    """The complementary distribution of `cdf` on a logarithmic scale, which shows the tail."""
     return _curves(measured, quantity, window, by, where, (width, height), complement=True)
 
 
@@ -125,18 +125,18 @@ def box(
     width: float = COLUMN,
     height: float = 2.3,
 ) -> Figure:
-    """Boxes over a sweep: of the values per interval (of the series) inside the window, in all repeats.
+    """Box plots over a sweep, of the series inside the window, with one sample per interval and repeat.
 
-    A box reaches from the first to the third quartile with a line at the median, whiskers to the 5th and 95th percentile.
+    A box extends from the first to the third quartile with a line at the median, whiskers to the 5th and 95th percentiles.
 
     Parameters
     ----------
     quantity
         A column of the series.
     along
-        The axis of the sweep that is the horizontal axis: the first with more than one label when None.
+        The sweep axis to use as the horizontal axis; by default the first with more than one label.
     by
-        Another axis, whose labels stand side by side in colours; none when None.
+        Another sweep axis, whose labels are drawn side by side in different colours.
     """
     start, end = measured.windows[only_window(measured, window)]
     times = values(measured.series, "t_s")

@@ -1,4 +1,4 @@
-"""Over time."""
+"""Figures of quantities over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["overview", "series"]
 
 
 def _curve(rows: pa.Table, column: str, factor: float) -> tuple[Floats, Floats]:
-    """Times in seconds, and the mean over the runs at each."""
+    """Times in seconds, and the mean over the runs at each time."""
     times, place = np.unique(values(rows, "t_s"), return_inverse=True)
     cells = values(rows, column) * factor
     there = ~np.isnan(cells)
@@ -29,7 +29,7 @@ def _curve(rows: pa.Table, column: str, factor: float) -> tuple[Floats, Floats]:
 
 
 def _shade(axes: Axes, windows: dict[str, tuple[float, float]], end: float) -> None:
-    """The windows that are not the whole run, in grey."""
+    """Shades the windows that do not cover the whole run."""
     for start, stop in windows.values():
         if start > 0 or stop < end - 1:
             axes.axvspan(start, stop, color="#f2f2f2", lw=0, zorder=0)
@@ -45,12 +45,12 @@ def series(
     width: float = COLUMN,
     height: float | None = None,
 ) -> Figure:
-    r"""Quantities over time, stacked on one axis of time; the mean over the repeats. Windows are shaded.
+    r"""Quantities over time, averaged over the repeats, in panels that share the time axis. Windows are shaded.
 
     Parameters
     ----------
     quantities
-        Columns of the series, from top to bottom. A single one need not be in a list.
+        Columns of the series, from top to bottom. A single column need not be in a list.
 
     Raises
     ------
@@ -96,10 +96,10 @@ def overview(
     width: float = PAGE,
     height: float | None = None,
 ) -> Figure:
-    """A matrix of small plots over time, a column for each label of `by`: throughput of classes, queue delay, drops and marks.
+    """Small plots over time, with a column for each label of `by`: throughput of the classes, queue delay, drops and marks.
 
-    Every row has one scale, so that what stands side by side can be compared; that of the delay is logarithmic, and linear from
-    the shortest ones to zero. A class whose data does not cross the measured link, such as an upload, has its goodput.
+    Each row has a common scale, so that columns can be compared. The delay scale is logarithmic, and linear below the shortest
+    delays. For a class whose data does not cross the measured link, such as an upload, goodput replaces throughput.
     """
     found = groups(measured, measured.series, by, where)
     classes = sorted({c.split(".")[1] for c in measured.series.column_names if c.startswith("classes.")})
@@ -122,7 +122,7 @@ def overview(
         if curves[0][0] == delay:
             for cell in axes[row]:
                 delays(cell, "y", np.concatenate([values(rows, delay) for rows in found.values()]))
-        # Only when everything is drawn: a limit that is set ends the search for the other one.
+        # After all drawing, because setting one limit disables autoscaling of the other.
         axes[row, 0].set_ylim(bottom=0)
         if len(curves) > 1:
             axes[row, 0].legend(loc="best", borderpad=0.1, labelspacing=0.2)
@@ -133,7 +133,7 @@ def overview(
 
 
 def _rate(table: pa.Table, name: str) -> str:
-    """The rate of a class: its throughput, or its goodput where only acknowledgements cross the measured link."""
+    """The column with the rate of a class: throughput, or goodput if only its acknowledgements cross the measured link."""
     throughput, goodput = (f"classes.{name}.{rate}" for rate in ("throughput_bps", "goodput_bps"))
     if goodput not in table.column_names:
         return throughput
@@ -149,6 +149,6 @@ def _small(cell: Axes, rows: pa.Table, curves: list[tuple[str, str]], windows: d
 
 
 def _measured_link(table: pa.Table) -> str:
-    """The link whose discipline is under study: `bottleneck`, or else the first that is reported."""
+    """The link whose discipline is under study: `bottleneck`, or else the first link in the table."""
     links = [c.split(".")[1] for c in table.column_names if c.startswith("links.")]
     return "bottleneck" if "bottleneck" in links or not links else links[0]
