@@ -1,4 +1,4 @@
-//! Packs the page of `play`.
+//! Packs the page of `aqmkit play`, which the library embeds.
 
 use std::path::Path;
 use std::{env, io};

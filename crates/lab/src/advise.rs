@@ -1,4 +1,4 @@
-//! Advice: which discipline serves a wish on a link best.
+//! Advice: which discipline best serves a wish on a link.
 
 mod request;
 mod setting;
@@ -30,43 +30,44 @@ use crate::estimate::Effort;
 pub use request::{BUDGET, FRESH, Request};
 use setting::Setting;
 
-/// An advice, and where its files are.
+/// The result of [`Inquiry::advise`].
 pub struct Advised {
-    /// The advice.
+    /// The ranking of the disciplines, with its evidence.
     pub advice: Advice,
-    /// The page.
+    /// Path of the HTML page.
     pub page: PathBuf,
-    /// Runs that failed, in words.
+    /// Error messages of the runs that failed.
     pub failed: Vec<String>,
 }
 
-/// The seed of the search unless another is given.
+/// The default seed of the search.
 const SEED: u64 = 1;
 
-/// Links on which the advice is tried too: the factor of their rates, and how a sentence about them begins.
+/// Other links on which the advised discipline is tried: the factor of the rates, and the start of the sentence about
+/// it.
 const OTHER_LINKS: [(f64, &str); 2] =
     [(0.7, "On a link 30 % slower than said"), (1.3, "On a link 30 % faster than said")];
 
-/// The disciplines whose defaults are run there beside the advised candidate.
+/// The disciplines to compare with there, with their default parameters.
 const BESIDE: [&str; 2] = ["fq-codel", "cake"];
 
-/// The share of the budget for disciplines that `tc` does not have, where those are tried at all.
+/// The share of the budget for disciplines that `tc` lacks, if those are tried at all.
 const SHARE_BEYOND: f64 = 0.3;
 
-/// The outcome of the searches.
+/// The results of both searches.
 struct Searched {
     /// Among the disciplines to choose from.
     best: Found,
-    /// The best candidate of those that `tc` does not have.
+    /// The best candidate among the disciplines that `tc` lacks.
     beyond: Option<Candidate>,
 }
 
-/// A question that was understood: the disciplines to search, and what they are judged by.
+/// A parsed request: the disciplines to search, and the goals to judge them by.
 pub struct Inquiry<'a> {
     asked: &'a Request,
     setting: Setting,
     goals: Goals,
-    /// The limit of every queue.
+    /// The limit of every queue, as the `limit` of an experiment.
     limit: String,
     /// The disciplines to choose from, with the ranges of their parameters.
     spaces: Vec<Space>,
@@ -75,10 +76,10 @@ pub struct Inquiry<'a> {
 }
 
 impl<'a> Inquiry<'a> {
-    /// Reads the wish, the link and the traffic.
+    /// Parses the wish, the link and the traffic of a request.
     ///
     /// # Errors
-    /// When one of them is wrong, or the budget is too small for the disciplines.
+    /// When one of them is invalid, or the budget is too small for the number of disciplines.
     pub fn of(asked: &'a Request) -> Result<Inquiry<'a>, LabError> {
         let wish = match Wish::read(&asked.want) {
             Ok(wish) => wish,
@@ -119,7 +120,7 @@ impl<'a> Inquiry<'a> {
     /// The estimated time of all runs, in seconds.
     ///
     /// # Errors
-    /// When the experiment of the setting is wrong, or threads cannot be started.
+    /// When the experiment is invalid, or threads cannot be started.
     pub fn seconds(&self) -> Result<f64, LabError> {
         let candidates: Vec<Candidate> = self.spaces.iter().map(Space::defaults).collect();
         let file = with_candidates(&self.setting.experiment, &candidates);
@@ -130,7 +131,8 @@ impl<'a> Inquiry<'a> {
         Ok(one_of_each.seconds(self.asked.jobs) / candidates.len().max(1) as f64 * runs as f64)
     }
 
-    /// Searches, and runs the best candidates under fresh seeds; writes the page and the experiment of the last runs. `cancel` stops it.
+    /// Searches, compares the best candidates under fresh seeds, and writes the page and the experiment of that
+    /// comparison. Setting `cancel` stops it.
     ///
     /// # Errors
     /// When a file cannot be written, or it was stopped.
@@ -161,7 +163,7 @@ impl<'a> Inquiry<'a> {
         Ok(Advised { advice, page, failed })
     }
 
-    /// Runs of candidates on the link and with the traffic of a setting, under seeds that are derived from this one.
+    /// Prepares runs of candidates in a setting, with seeds derived from `seed`.
     fn trials<'t>(
         &'t self,
         setting: &'t Table,
@@ -174,7 +176,7 @@ impl<'a> Inquiry<'a> {
         Trials { setting, goals, seed, jobs, store, watch, cancel, failed: Vec::new(), cpu_s: 0.0 }
     }
 
-    /// The best of the disciplines to choose from, and of those that `tc` does not have.
+    /// Searches the disciplines to choose from and, if the budget allows, those that `tc` lacks.
     fn search(&self, trials: &mut Trials<'_>, seed: u64) -> Result<Searched, TrialError> {
         let beyond = self.beyond();
         let budget_beyond = if beyond.is_empty() { 0 } else { self.budget_beyond(beyond.len()) };
@@ -187,7 +189,7 @@ impl<'a> Inquiry<'a> {
         Ok(Searched { best, beyond: best_beyond })
     }
 
-    /// The contenders and their samples under fresh seeds, the advised one first.
+    /// Runs the contenders under fresh seeds; returns them with their samples, the advised one first.
     fn compared(
         &self,
         found: &Searched,
@@ -200,7 +202,7 @@ impl<'a> Inquiry<'a> {
         Ok(advised_first(&contenders, &samples, &self.goals))
     }
 
-    /// A discipline with the ranges of its parameters on this link, if it can be searched.
+    /// The search space of a discipline on this link; `None` if it cannot be searched.
     fn space(&self, name: &str) -> Option<Space> {
         Space::of(name, &self.limit, self.asked.mix.ecn, &self.setting.both())
     }
@@ -210,7 +212,7 @@ impl<'a> Inquiry<'a> {
         REFERENCES.iter().filter_map(|name| self.space(name)).collect()
     }
 
-    /// The disciplines that `tc` does not have, where the user leaves the choice open and the budget has room for them.
+    /// The disciplines that `tc` lacks, if the user left the choice open and the budget suffices.
     fn beyond(&self) -> Vec<Space> {
         if self.asked.among.is_some() {
             return Vec::new();
@@ -221,12 +223,13 @@ impl<'a> Inquiry<'a> {
         if room { beyond } else { Vec::new() }
     }
 
-    /// The runs for this number of disciplines that `tc` does not have.
+    /// The budget for searching this number of disciplines that `tc` lacks.
     fn budget_beyond(&self, disciplines: usize) -> usize {
         least_budget(disciplines).max((SHARE_BEYOND * self.asked.budget as f64) as usize)
     }
 
-    /// A sentence that `link` begins: what the advised candidate achieves on another link, beside the disciplines of [`BESIDE`].
+    /// A sentence about the advised candidate on another link, compared with the disciplines of [`BESIDE`]. `link` is
+    /// its start.
     fn on_another_link(
         &self,
         link: &str,
@@ -237,13 +240,13 @@ impl<'a> Inquiry<'a> {
         let Some(choice) = choice.or(defaults.first()) else { return Ok(String::new()) };
         let beside = defaults.iter().filter(|other| BESIDE.contains(&other.label.as_str()) && *other != choice);
         let all: Vec<Candidate> = std::iter::once(choice).chain(beside).cloned().collect();
-        // Only those beside the choice are named.
+        // The advised candidate is not named: the sentence is about it.
         let names: Vec<String> = all.iter().map(|one| format!("{} with its defaults", one.label)).collect();
         let asked = all.into_iter().map(|candidate| (candidate, (1..=self.asked.fresh).collect())).collect();
         Ok(elsewhere(link, &self.goals, &names, &there.measure(&asked)?))
     }
 
-    /// The link, the traffic, the wish, and how the advice was found, in words.
+    /// The texts of the answer: link, traffic, wish, and how the advice was found.
     fn words(&self, elsewhere: Vec<String>, seed: u64, cpu_s: f64) -> Words {
         let mut facts = self.setting.facts(self.asked, self.spaces.len(), seed);
         facts.push(("CPU time".to_owned(), format!("{cpu_s:.0} s")));
@@ -258,7 +261,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// Writes the advice; the file of its page.
+    /// Writes the advice to the results directory; returns the path of the page.
     fn write(&self, advice: &Advice) -> Result<PathBuf, LabError> {
         let page = self.asked.page.clone().unwrap_or_else(|| self.dir.join("advice.html"));
         write_advice(&page, advice)?;
@@ -266,10 +269,10 @@ impl<'a> Inquiry<'a> {
         Ok(page)
     }
 
-    /// Writes the experiment of the last runs, which `aqmkit run` repeats with the report of any other.
+    /// Writes the experiment of the final comparison, for `aqmkit run`.
     fn save(&self, candidates: &[Candidate], seed: u64) -> Result<(), LabError> {
         let mut file = with_candidates(&self.setting.experiment, candidates);
-        // TOML has signed numbers.
+        // TOML integers are signed.
         if let Ok(seed) = i64::try_from(seed) {
             file.insert("seed".to_owned(), toml::Value::Integer(seed));
         }
@@ -307,7 +310,7 @@ fn advised_first(
     order.iter().enumerate().map(of).unzip()
 }
 
-/// The disciplines to choose from, each once.
+/// The disciplines to choose from, without duplicates.
 fn among(names: &[String]) -> Result<Vec<&'static str>, LabError> {
     let mut all: Vec<&'static str> = Vec::new();
     for name in names.iter().map(|name| name.trim()) {
@@ -329,7 +332,7 @@ fn among(names: &[String]) -> Result<Vec<&'static str>, LabError> {
     Ok(all)
 }
 
-/// Where the results of an advice go: the same command finds its finished runs there.
+/// The default results directory. It depends on all inputs, so that the same command finds its finished runs.
 fn directory(asked: &Request, setting: &Setting) -> PathBuf {
     let limit = asked.limit.map(|limit| limit.to_string()).unwrap_or_default();
     let text = format!(

@@ -1,4 +1,4 @@
-//! The speed of the engine and of disciplines, measured on this thread.
+//! Benchmarks of the engine and of disciplines, on the calling thread.
 
 pub mod engine;
 
@@ -12,7 +12,7 @@ use aqmkit_sim::alone::{Alone, BURST};
 use crate::error::LabError;
 use engine::Name as Scenario;
 
-/// The engine's speed on this thread, measured over this much simulated time.
+/// The engine's speed in packets per CPU second, over this much simulated time.
 ///
 /// # Errors
 /// When the scenario cannot be run.
@@ -20,7 +20,7 @@ pub fn packets_per_cpu_second(duration: Duration) -> Result<f64, LabError> {
     Ok(engine::speed(Scenario::S1, duration)?.packets_per_cpu_s)
 }
 
-/// The parameters of a discipline without defaults in the benchmark: two classes.
+/// A spec with two classes, for the disciplines that have no default classes.
 fn with_classes(name: &str) -> Result<Spec, String> {
     let classes = match name {
         "cbt" => {
@@ -35,8 +35,8 @@ fn with_classes(name: &str) -> Result<Spec, String> {
     Spec::read(name, &mut serde_json::Deserializer::from_str(classes)).map_err(|e| e.to_string())
 }
 
-/// Nanoseconds per packet, enqueue and dequeue together, with packets of this many flows ([`Alone`]). An error for disciplines that
-/// need further parameters.
+/// Nanoseconds per packet for enqueue and dequeue together, with packets of this many flows ([`Alone`]). Fails for
+/// disciplines that need further parameters.
 pub fn speed(name: &str, packets: u64, flows: u64) -> Result<f64, String> {
     let link = Link { classes: vec!["a".to_owned(), "b".to_owned()], ..Link::new(BitRate::from_mbps(1000)) };
     let mut alone = Alone::new(&with_classes(name)?, &link, flows).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! Report cards of disciplines by RFC 7928, composed of experiments that were run.
+//! Composes report cards by RFC 7928 from finished experiments.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::parameters::{known, written};
 /// The numbers of packets and flows in the benchmark of a discipline.
 const BENCHMARK: (u64, u64) = (400_000, 1000);
 
-/// `pie:target=5ms` as a discipline of a card.
+/// Parses a discipline with parameters, such as `pie:target=5ms`.
 ///
 /// # Errors
-/// When there is no such discipline, or a parameter is wrong or missing.
+/// When there is no such discipline, or a parameter is invalid or missing.
 pub fn one(text: &str) -> Result<Contestant, LabError> {
     let (name, parameters) = written(text, &Catalogue::default())?;
     known(name, &Catalogue::default())?;
@@ -29,7 +29,7 @@ pub fn one(text: &str) -> Result<Contestant, LabError> {
     })
 }
 
-/// The default directory of a card's results; the same command finds its finished runs there.
+/// The default results directory of a card. The same command finds its finished runs there.
 #[must_use]
 pub fn directory(subjects: &[Contestant], quick: bool) -> PathBuf {
     let names: Vec<String> = subjects.iter().map(|c| c.label().to_owned()).collect();
@@ -45,7 +45,7 @@ pub fn directory(subjects: &[Contestant], quick: bool) -> PathBuf {
     Path::new("results/characterize").join(format!("{short}-{}-{scale}", &hash[..6]))
 }
 
-/// Builds the card of finished experiments and writes it to `file`.
+/// Composes the card of finished experiments and writes it to `file`.
 ///
 /// # Errors
 /// When results are missing, or the file cannot be written.
@@ -62,10 +62,10 @@ pub fn compose(
     Ok(card)
 }
 
-/// The time per packet of each discipline of the catalogue, with its defaults.
+/// Measures the time per packet of each built-in discipline, with default parameters.
 fn costs(contestants: &[Contestant]) -> BTreeMap<String, f64> {
     let (packets, flows) = BENCHMARK;
-    // The smallest of three measurements is the one with the least interference.
+    // The minimum of three measurements, which has the least interference.
     let least = |name: &str| (0..3).filter_map(|_| speed(name, packets, flows).ok()).reduce(f64::min);
     contestants.iter().filter_map(|c| Some((c.label().to_owned(), least(c.spec()?.name())?))).collect()
 }

@@ -1,5 +1,5 @@
-//! Comparisons: several disciplines on one link with the same traffic. A comparison becomes the table of an experiment file and runs like any
-//! other experiment.
+//! Comparisons of several disciplines on one link with the same traffic. A comparison becomes the table of an
+//! experiment file and runs like any other experiment.
 
 mod disciplines;
 mod experiment;
@@ -23,14 +23,14 @@ pub use link::{DATACENTRE, Driver, PRESETS};
 pub use mix::Mix;
 pub use room::Room;
 
-/// A comparison. What is `None` has the value of the preset, or the default.
+/// A comparison. A field that is `None` takes its value from the preset, or else its default.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// The disciplines, each a name or `NAME:PARAMETER=VALUE,…`.
+    /// The disciplines, each as `NAME` or `NAME:PARAMETER=VALUE,…`.
     pub disciplines: Vec<String>,
     /// The rate of the compared direction; 10 Mbit/s by default.
     pub down: Option<BitRate>,
-    /// The rate of the other direction. Without one, that direction has no congestion.
+    /// The rate of the reverse direction. `None`: that direction is never congested.
     pub up: Option<BitRate>,
     /// The round-trip time without queueing; 50 ms by default.
     pub rtt: Option<Duration>,
@@ -40,7 +40,7 @@ pub struct Comparison {
     pub wire: Wire,
     /// The transmit ring of the interface beneath each queue.
     pub driver: Option<Driver>,
-    /// The rates and round-trip time of a kind of access ([`PRESETS`]).
+    /// The name of a preset ([`PRESETS`]): rates and round-trip time of a type of access link.
     pub preset: Option<String>,
     /// The traffic.
     pub mix: Mix,
@@ -48,37 +48,37 @@ pub struct Comparison {
     pub limit: Option<Room>,
     /// Swept quantities: `red.max=20..200`, `rtt=10ms,50ms`.
     pub sweep: Vec<String>,
-    /// The measured time.
+    /// The measured time; see [`Comparison::duration()`] for the default.
     pub duration: Option<Duration>,
-    /// The time before the measurement.
+    /// The warm-up time; see [`Comparison::warmup()`] for the default.
     pub warmup: Option<Duration>,
 }
 
 impl Comparison {
-    /// The time before the measurement, before any lengthening.
+    /// The warm-up time, not counting any lengthening.
     #[must_use]
     pub fn warmup(&self) -> Duration {
         self.warmup.unwrap_or(if self.is_datacentre() { Duration::from_secs(1) } else { Duration::from_secs(10) })
     }
 
-    /// The measured time. In a second, a datacentre has ten thousand round trips, and its links carry a million packets.
+    /// The measured time. A datacentre has ten thousand round trips in a second, and its links carry a million packets.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.duration.unwrap_or(Duration::from_secs(if self.is_datacentre() { 2 } else { 60 }))
     }
 
-    /// Whether TCP negotiates ECN and disciplines mark: if asked for, and in a datacentre.
+    /// Whether TCP negotiates ECN and disciplines mark: on request, and in a datacentre.
     fn marks(&self) -> bool {
         self.mix.ecn || self.is_datacentre()
     }
 
-    /// Whether the link is that of a datacentre, whose hosts and traffic are others than those of an access.
+    /// Whether the link is in a datacentre, whose hosts and traffic differ from those of an access link.
     fn is_datacentre(&self) -> bool {
         self.preset.as_deref() == Some(DATACENTRE)
     }
 }
 
-/// A comparison with these repeats and this warm-up, where they are given.
+/// Sets the number of repeats and the warm-up in an experiment, if given.
 #[must_use]
 pub fn with_times(file: &Table, repeat: Option<u32>, warmup: Option<Duration>) -> Table {
     let mut file = file.clone();
@@ -91,8 +91,8 @@ pub fn with_times(file: &Table, repeat: Option<u32>, warmup: Option<Duration>) -
     file
 }
 
-/// The name of the directory of a comparison: the disciplines, and the start of the hash of the text of its file. The same comparison finds its
-/// finished runs there.
+/// The directory name of a comparison: the disciplines, and a prefix of the hash of its file. The same comparison finds
+/// its finished runs there.
 #[must_use]
 pub fn short_name(file: &Table, text: &str) -> String {
     let names = names(file);
@@ -105,7 +105,7 @@ pub fn short_name(file: &Table, text: &str) -> String {
     format!("{readable}-{}", &hash[..6])
 }
 
-/// The names of the compared disciplines, each once; user-defined ones by their labels.
+/// The names of the compared disciplines without duplicates; labels of user-defined ones.
 fn names(file: &Table) -> Vec<String> {
     let queues = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array());
     let mut names: Vec<String> = Vec::new();
@@ -121,8 +121,8 @@ fn names(file: &Table) -> Vec<String> {
     names
 }
 
-/// A warning about runs in whose measured time no packet passed any link, so that their zeros mean nothing for the
-/// disciplines.
+/// A warning about runs in which no packet passed any link during the measured time, so that the zeros in their results
+/// say nothing about the disciplines.
 #[must_use]
 pub fn idle(results: &Results) -> Option<String> {
     let name = |entry: &Entry| {
@@ -132,7 +132,7 @@ pub fn idle(results: &Results) -> Option<String> {
     };
     let passed = |entry: &Entry| entry.links.values().any(|link| link.packets_per_s > 0.0);
     let all: BTreeSet<String> = results.runs.iter().map(name).collect();
-    // One window with packets is enough, since others may be quiet on purpose.
+    // One window with packets suffices, since others may be idle on purpose.
     let busy: BTreeSet<String> = results.runs.iter().filter(|entry| passed(entry)).map(name).collect();
     let idle: Vec<&str> = all.difference(&busy).map(String::as_str).collect();
     let first = idle.first()?;

@@ -1,4 +1,4 @@
-//! Why work could not be done.
+//! Errors of the library.
 
 use std::path::Path;
 
@@ -6,28 +6,28 @@ use aqmkit_experiment::Problem;
 use aqmkit_files::{ExportError, full};
 use aqmkit_runs::store::StoreError;
 
-/// Why work could not be done.
+/// An error of the library.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// An experiment, a value or a file is wrong: what, where, and what would be right.
+    /// An invalid experiment, value or file, with its location and the remedy.
     #[error("{}", .0.in_one_line())]
     Problem(Problem),
-    /// The machine cannot do it: a full disk, a thread that does not start.
+    /// A failure of the machine, such as a full disk or a thread that cannot be started.
     #[error("{0}")]
     Environment(String),
-    /// The caller stopped it; where its finished runs are, without a full stop.
+    /// The caller cancelled. The text says where the finished runs are, without a full stop.
     #[error("{0}")]
     Stopped(String),
 }
 
 impl LabError {
-    /// A file that does not fit on its disk, with advice.
+    /// The error for a file that does not fit on its disk, with advice.
     #[must_use]
     pub fn without_room(path: &Path, why: &str, right: &str) -> LabError {
         LabError::Environment(format!("{} cannot be written: {why}\n  {right}", path.display()))
     }
 
-    /// A file that cannot be written, with advice if the disk is full and otherwise.
+    /// The error for a file that cannot be written, with separate advice for a full disk.
     #[must_use]
     pub fn unwritten(error: &ExportError, if_full: &str, right: &str) -> LabError {
         let (path, why) = (&error.path, full::reason(&error.cause));
@@ -38,7 +38,7 @@ impl LabError {
     }
 }
 
-/// A wrong value: the error, and what would be right.
+/// An error with its remedy.
 pub(crate) fn wrong<T>(what: impl Into<String>, right: impl Into<String>) -> Result<T, LabError> {
     Err(LabError::Problem(Problem::new(what).right(right)))
 }

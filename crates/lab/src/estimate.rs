@@ -13,19 +13,19 @@ use rayon::prelude::*;
 use crate::bench::packets_per_cpu_second;
 use crate::error::LabError;
 
-/// The number of runs of an experiment that are tried, and for how long.
+/// How many runs of an experiment are sampled, and for how long each.
 const LOOKED_AT: usize = 6;
 const LOOK: Duration = Duration::from_millis(60);
 
-/// The cost of a packet relative to the benchmark, for runs that cannot start before calibration. The benchmark has
-/// neither requests nor short connections (experiments/dcn/README.md has both).
+/// The cost of a packet relative to the benchmark, for runs that cannot be sampled before calibration. The benchmark
+/// has neither requests nor short connections (experiments/dcn/README.md has both).
 const DEARER: f64 = 4.0;
 /// The usual number of trials of a calibration.
 const TRIALS: f64 = 5.0;
 /// The simulated time of the benchmark.
 const BENCHMARK: aqmkit_base::Duration = aqmkit_base::Duration::from_secs(60);
 
-/// The estimated work.
+/// An estimate of the remaining work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effort {
     /// The number of runs that are not in the store.
@@ -37,8 +37,8 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// The remaining work of experiments, each with the directory of its results. A few runs of each are started, as
-    /// many in parallel as later, because they share memory and caches.
+    /// Estimates the remaining work of experiments, each given with its results directory. Samples a few runs of each,
+    /// as many in parallel as later, because parallel runs compete for memory and caches.
     ///
     /// # Errors
     /// When a load contradicts its network, or threads cannot be started.
@@ -54,7 +54,7 @@ impl Effort {
 
     fn of_one(exp: &Experiment, dir: &Path) -> Result<Effort, LabError> {
         let store = Store::perhaps(dir);
-        // Errors of calibration are reported when it is run.
+        // Calibration errors are ignored here, since the calibration itself reports them.
         if let Ok(Some(settled)) = calibrated_before(exp, &store) {
             let left = left_of(&settled, &store);
             return Ok(Effort { runs: left.len(), loads: 0, cpu_s: begun(&left) });
@@ -75,7 +75,7 @@ fn left_of(exp: &Experiment, store: &Store) -> Vec<RunSpec> {
     exp.plan().into_iter().filter(|run| !store.has(&run.hash)).collect()
 }
 
-/// The packets of the runs of an experiment that are not in its directory.
+/// The number of packets in the runs of an experiment that are not stored in its directory.
 #[must_use]
 pub fn packets_left(exp: &Experiment, dir: &Path) -> f64 {
     let store = Store::perhaps(dir);
@@ -83,14 +83,14 @@ pub fn packets_left(exp: &Experiment, dir: &Path) -> f64 {
     left_of(settled.as_ref().unwrap_or(exp), &store).iter().map(RunSpec::packets).sum()
 }
 
-/// The cost of runs, from the first part of a few evenly chosen ones.
+/// The cost of runs, extrapolated from samples of a few evenly spaced ones.
 fn begun(runs: &[RunSpec]) -> f64 {
     let looked_at = runs.len().min(LOOKED_AT);
     let costs: f64 = (0..looked_at).map(|i| begin(&runs[(2 * i + 1) * runs.len() / (2 * looked_at)])).sum();
     costs * runs.len() as f64 / looked_at.max(1) as f64
 }
 
-/// The cost of a run, from its first part; zero if it cannot be run, which is reported later.
+/// The cost of a run, extrapolated from its start; zero if it cannot be run, which is reported later.
 fn begin(run: &RunSpec) -> f64 {
     let Ok(scenario) = run.scenario() else { return 0.0 };
     let start = cpu();
@@ -104,14 +104,14 @@ fn begin(run: &RunSpec) -> f64 {
     if whole || done <= 0.0 { cost } else { cost / done }
 }
 
-/// The cost of runs that need calibration first, from the packets on their links.
+/// The cost of runs that need calibration first, derived from the number of packets on their links.
 fn counted(runs: &[RunSpec], calibration: &[Calibration]) -> Result<f64, LabError> {
     let trials: f64 = calibration.iter().map(|s| s.packets() * TRIALS).sum();
     let packets = trials + runs.iter().map(RunSpec::packets).sum::<f64>();
     Ok(packets * DEARER / packets_per_cpu_second(BENCHMARK)?)
 }
 
-/// An approximate time in words.
+/// Formats an approximate time.
 #[must_use]
 pub fn about(seconds: f64) -> String {
     let minutes = seconds / 60.0;

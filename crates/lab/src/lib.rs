@@ -1,22 +1,22 @@
-//! The work of aqmkit without a command line: run experiments, compare, characterize, advise. The command `aqmkit` and the Python module are
-//! built on it.
+//! Operations on experiments, independent of the user interface: the command `aqmkit` and the Python module are built
+//! on them.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | `perform` | runs the plan of an experiment, and writes its files |
-//! | `rounds` | the same under as many seeds as the means need |
-//! | `library` | the published values, outcomes of the null test and verdicts beside the experiments |
-//! | `null_test` | which claims are met even without the scheme under study |
+//! | `rounds` | repeats runs under further seeds until the means are precise enough |
+//! | `library` | published values, outcomes of the null test, and verdicts stored beside the experiments |
+//! | `null_test` | which claims hold even without the scheme under study |
 //! | `compare` | several disciplines on one link, as an experiment |
 //! | `characterize` | report cards by RFC 7928 |
-//! | `advise` | which discipline serves a wish on a link best |
-//! | `parameters` | parameters of disciplines as people write them |
+//! | `advise` | which discipline best serves a wish on a link |
+//! | `parameters` | parses parameters of disciplines |
 //! | `rates` | the rates of two directions |
-//! | `estimate` | how long runs take, before they start |
+//! | `estimate` | estimates how long runs will take |
 //! | `bench` | the speed of the engine and of disciplines |
-//! | `player` | the page of `aqmkit play`, and links into it |
+//! | `player` | the page of `aqmkit play`, and links to it |
 //!
-//! Nothing here prints, parses arguments or catches signals: a caller passes in a [`Progress`] and a flag to stop.
+//! Nothing here prints, parses arguments or catches signals: callers pass in a [`Progress`] and a cancellation flag.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The files beside the experiments: published values, outcomes of the null test, verdicts.
+//! Files stored beside the experiments: published values, outcomes of the null test, verdicts.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use aqmkit_study::verdict::Published;
 
 use crate::error::{LabError, wrong};
 
-/// The file of published values.
+/// Name of the file with published values.
 const PUBLISHED: &str = "published.csv";
 
-/// The published values that an experiment can claim: those of the program, of the directories of experiments, and of
-/// the experiment's own directory.
+/// The published values that an experiment can refer to: those embedded in the program, in the directories of
+/// experiments, and in the experiment's own directory.
 ///
 /// # Errors
-/// When a file of them is wrong.
+/// When one of the files is invalid.
 pub fn published(exp: &Experiment) -> Result<Published, LabError> {
     let help = "its columns are id, source, where, what, unit, low, high, kind, and perhaps within";
     let mut all = Published::default();
@@ -27,10 +27,10 @@ pub fn published(exp: &Experiment) -> Result<Published, LabError> {
     Ok(all)
 }
 
-/// The same, and the claims of the experiment checked against them.
+/// Like [`published`], after checking the claims of the experiment against them.
 ///
 /// # Errors
-/// When a file is wrong, or a claim.
+/// When one of the files or a claim is invalid.
 pub fn checked(exp: &Experiment) -> Result<Published, LabError> {
     let published = published(exp)?;
     if let Err(e) = verdict::check(&exp.expects, &published) {
@@ -42,11 +42,11 @@ pub fn checked(exp: &Experiment) -> Result<Published, LabError> {
     Ok(published)
 }
 
-/// The outcomes of the null test: those of the program, of the directories of experiments, and of the directory of
-/// `file`, if given.
+/// The outcomes of the null test: those embedded in the program, in the directories of experiments, and in the
+/// directory of `file`, if given.
 ///
 /// # Errors
-/// When a file of them is wrong.
+/// When one of the files is invalid.
 pub fn null_test(file: Option<&str>) -> Result<Outcomes, LabError> {
     let help = "aqmkit reproduce --null --record DIR writes it again";
     let mut all = Outcomes::default();
@@ -54,10 +54,10 @@ pub fn null_test(file: Option<&str>) -> Result<Outcomes, LabError> {
     Ok(all)
 }
 
-/// The stored verdicts, from the same places.
+/// The stored verdicts, from the same places as in [`null_test()`].
 ///
 /// # Errors
-/// When a file of them is wrong.
+/// When one of the files is invalid.
 pub fn records() -> Result<Records, LabError> {
     let help = "aqmkit reproduce --record DIR writes it again";
     let mut all = Records::default();
@@ -65,14 +65,14 @@ pub fn records() -> Result<Records, LabError> {
     Ok(all)
 }
 
-/// A directory of experiments in which outcomes and verdicts are stored.
+/// A directory of experiments, for storing outcomes and verdicts.
 pub struct Directory(PathBuf);
 
 impl Directory {
-    /// A directory that has published values.
+    /// Opens a directory that contains published values.
     ///
     /// # Errors
-    /// When it has none.
+    /// When it contains none.
     pub fn open(path: &Path) -> Result<Directory, LabError> {
         if path.join(PUBLISHED).is_file() {
             return Ok(Directory(path.to_owned()));
@@ -81,10 +81,10 @@ impl Directory {
         wrong(what, "give the directory of the experiments: --record experiments")
     }
 
-    /// Stores the verdicts of an experiment; they replace those of the same scale.
+    /// Stores the verdicts on an experiment, replacing those of the same scale.
     ///
     /// # Errors
-    /// When the file does not read, or cannot be written.
+    /// When the file is invalid, or cannot be written.
     pub fn record(&self, results: &Results) -> Result<(), LabError> {
         let mut kept = self.read(recorded::FILE, Records::parse)?;
         kept.replace(Records::of([results]));
@@ -94,7 +94,7 @@ impl Directory {
     /// Stores the outcomes of the null test of these experiments at a scale.
     ///
     /// # Errors
-    /// When the file does not read, or cannot be written.
+    /// When the file is invalid, or cannot be written.
     pub fn record_null_test(&self, scale: Scale, experiments: &[&str], outcomes: Outcomes) -> Result<(), LabError> {
         let mut kept = self.read(null_test::FILE, Outcomes::parse)?;
         kept.replace(scale, experiments, outcomes);

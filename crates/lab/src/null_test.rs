@@ -1,4 +1,4 @@
-//! The null test: which claims of an experiment are met even without the scheme under study.
+//! The null test: which claims of an experiment hold even without the scheme under study.
 
 use std::sync::atomic::Ordering;
 
@@ -11,13 +11,13 @@ use crate::error::LabError;
 use crate::library;
 use crate::perform::{Begun, Workspace, calibrate};
 
-/// The subdirectory, in that of an experiment, of the runs without the scheme.
+/// The subdirectory of an experiment's results for the runs without the scheme.
 pub const FOLDER: &str = "without-scheme";
 
-/// The outcomes of the claims of an experiment, of which `without` is the same without its scheme.
+/// The outcomes for the claims of an experiment; `without` is the same experiment without its scheme.
 ///
 /// # Errors
-/// When its claims are wrong, the directory cannot be written to, a run failed, or it was stopped.
+/// When a claim is invalid, the directory cannot be written to, a run failed, or it was stopped.
 pub fn outcomes(exp: &Experiment, without: &Experiment, workspace: Workspace<'_>) -> Result<Vec<Outcome>, LabError> {
     let published = library::checked(exp)?;
     let store = Store::open(workspace.dir)?;

@@ -1,4 +1,4 @@
-//! Parameters of disciplines as people write them: `red:min=5,max=40`, `min=5`.
+//! Parses parameters of disciplines as users write them: `red:min=5,max=40`, `min=5`.
 
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::registry::Spec;
@@ -11,7 +11,7 @@ use toml::Table;
 
 use crate::error::{LabError, wrong};
 
-/// Assignments such as `min=5`, as a table.
+/// Parses assignments such as `min=5` into a table.
 ///
 /// # Errors
 /// When one has no value.
@@ -26,17 +26,17 @@ pub fn settings(set: &[String]) -> Result<Table, LabError> {
     Ok(table)
 }
 
-/// A TOML value; text that is not valid TOML is a string.
+/// Parses a TOML value; text that is not valid TOML is a string.
 #[must_use]
 pub fn literal(text: &str) -> toml::Value {
     let parsed = format!("x = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("x"));
     parsed.unwrap_or_else(|| toml::Value::String(text.to_owned()))
 }
 
-/// Checks that a discipline has this name.
+/// Checks that there is a discipline with this name.
 ///
 /// # Errors
-/// When none has it; with the closest name.
+/// When there is none; the error suggests the closest name.
 pub fn known(name: &str, disciplines: &Catalogue) -> Result<(), LabError> {
     if disciplines.has(name) {
         return Ok(());
@@ -48,11 +48,11 @@ pub fn known(name: &str, disciplines: &Catalogue) -> Result<(), LabError> {
     wrong(format!("there is no discipline {name:?}"), suggest(name, disciplines.names()))
 }
 
-/// Splits `red:min=5,max=40` into the name of a discipline, which is not checked, and its parameters. Words of `tc` without
-/// a value stand for what they mean there: `ecn`, `noecn`, `besteffort`; and `pfifo` is `fifo`.
+/// Splits `red:min=5,max=40` into a name, which is not checked, and parameters. Valueless words have the meaning that
+/// they have in `tc`: `ecn`, `noecn`, `besteffort`. `pfifo` is an alias of `fifo`.
 ///
 /// # Errors
-/// When a parameter has no value and is no such word, or `bfifo` has no limit.
+/// When a parameter other than these has no value, or `bfifo` has no limit.
 pub fn written<'a>(text: &'a str, disciplines: &Catalogue) -> Result<(&'a str, Table), LabError> {
     let (named, parameters) = text.split_once(':').unwrap_or((text, ""));
     let name = if ["pfifo", "bfifo"].contains(&named) { "fifo" } else { named };
@@ -76,7 +76,7 @@ pub fn written<'a>(text: &'a str, disciplines: &Catalogue) -> Result<(&'a str, T
     Ok((name, entry))
 }
 
-/// The limit of `bfifo`, which counts bytes without saying so.
+/// Converts the limit of `bfifo`, a number without a unit, to bytes.
 fn in_bytes(entry: &mut Table) -> Result<(), LabError> {
     match entry.get("limit") {
         Some(toml::Value::Integer(bytes)) => {
@@ -89,8 +89,8 @@ fn in_bytes(entry: &mut Table) -> Result<(), LabError> {
     }
 }
 
-/// The parameter of a discipline that a word of `tc` without a value sets: a switch, `no` before a switch, or the only parameter
-/// that takes it as its value.
+/// The parameter that a valueless word of `tc` sets: a boolean, a boolean prefixed with `no`, or the only parameter
+/// that accepts the word as its value.
 fn word(name: &str, word: &str, disciplines: &Catalogue) -> Option<(String, toml::Value)> {
     let accepts = |key: &str, value: toml::Value| {
         let table = Table::from_iter([(key.to_owned(), value.clone())]);
@@ -109,7 +109,7 @@ fn word(name: &str, word: &str, disciplines: &Catalogue) -> Option<(String, toml
     switched(word, true).or_else(|| switched(word.strip_prefix("no")?, false)).or_else(chosen)
 }
 
-/// Splits at commas that are not inside brackets or quotes.
+/// Splits at commas outside brackets and quotes.
 fn split(text: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
     for c in text.chars() {
@@ -131,10 +131,10 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-/// The parameters of the discipline `name` in a table.
+/// Reads the parameters of the discipline `name` from a table.
 ///
 /// # Errors
-/// When a key or a value is wrong, with the same messages as in experiment files.
+/// When a key or a value is invalid, with the same messages as for experiment files.
 pub fn parameters(name: &str, table: &Table, disciplines: &Catalogue) -> Result<Spec, Problem> {
     let table = value(table)?;
     disciplines.spec(name, table.clone()).map_err(|e| Problem::from(e.as_written(&table).of(name)))
@@ -144,7 +144,7 @@ fn value(table: &Table) -> Result<Value, Problem> {
     Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))
 }
 
-/// The error for a parameter that is invalid on the link; `table` has the parameters as the user wrote them.
+/// The error for a parameter that is invalid on the link. `table` has the parameters as the user wrote them.
 #[must_use]
 pub fn misfit(discipline: &str, table: &Table, error: ParamError) -> LabError {
     match value(table) {
@@ -153,7 +153,7 @@ pub fn misfit(discipline: &str, table: &Table, error: ParamError) -> LabError {
     }
 }
 
-/// A TOML value, with numbers rounded to eight significant digits: 0.15, not 0.14999999999999997.
+/// Rounds numbers in a TOML value to eight significant digits: 0.15, not 0.14999999999999997.
 #[must_use]
 pub fn rounded(value: &toml::Value) -> toml::Value {
     match value {

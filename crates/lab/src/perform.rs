@@ -22,37 +22,38 @@ use crate::library;
 use crate::parameters::rounded;
 use crate::player::{page, page_beside, player};
 
-/// The directory of an experiment, and how its runs are made.
+/// Where and how to execute the runs of an experiment.
 #[derive(Clone, Copy)]
 pub struct Workspace<'a> {
-    /// The directory of its results; finished runs in it are not made again.
+    /// The results directory. Finished runs stored in it are reused.
     pub dir: &'a Path,
     /// The number of parallel runs.
     pub jobs: usize,
-    /// Whether its report links each run to the page of `aqmkit play`.
+    /// Whether the report links each run to the page of `aqmkit play`.
     pub play: bool,
-    /// Shows the progress.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
-    /// Set this to stop: finished runs stay stored.
+    /// Set to true to stop; finished runs remain stored.
     pub cancel: &'a AtomicBool,
 }
 
-/// Shows the progress of an experiment. Each method returns the observer of the runs that begin, which is dropped when they have ended.
+/// Receives the progress of an experiment. Each method returns an observer for the runs that are about to start; it is
+/// dropped when they have ended.
 pub trait Progress: Sync {
-    /// The trial runs that find the populations of loads begin; how many they are is not known before.
+    /// Called before the trial runs of a calibration, whose number is not known in advance.
     fn trials(&self) -> Box<dyn Watch + '_>;
-    /// The runs of a plan begin.
+    /// Called before the runs of a plan.
     fn runs(&self, plan: &Begun<'_>) -> Box<dyn Watch + '_>;
 }
 
-/// A plan whose runs begin.
+/// A plan that is about to be executed.
 #[derive(Clone, Debug)]
 pub struct Begun<'a> {
-    /// The number of its runs, with those that are stored.
+    /// The number of runs, including stored ones.
     pub runs: usize,
-    /// The purpose of the runs: empty, or a few words that end with a comma and a space.
+    /// The purpose of the runs: empty, or a text that ends in a comma and a space.
     pub why: &'a str,
-    /// The labels of the runs that are not stored, and how long each takes compared with the others ([`Work::weight`]).
+    /// The labels of the runs that are not stored, each with its relative duration ([`Work::weight`]).
     pub missing: Vec<(BTreeMap<String, String>, f64)>,
 }
 
@@ -63,22 +64,23 @@ impl<'a> Begun<'a> {
     }
 }
 
-/// An experiment that was run.
+/// The result of executing an experiment.
 pub struct Performed {
-    /// Its results.
+    /// The contents of `results.json`.
     pub results: Results,
     /// Finished runs, in the order of the plan.
     pub done: Vec<Done>,
-    /// Failed runs: labels and reason.
+    /// For each failed run, its labels and the reason.
     pub failed: Vec<String>,
-    /// The CPU time of its runs and of the trials of its calibration in seconds, as measured when each was run.
+    /// CPU time in seconds of the runs and of the calibration, as measured when each was executed.
     pub cpu_s: f64,
 }
 
-/// Runs the plan that `plan` makes of an experiment, and writes its files. `axes` are the axes that the plan adds to the experiment's own.
+/// Executes the runs that `plan` derives from an experiment, and writes its files. `axes` are those that `plan` adds to
+/// the experiment's own.
 ///
 /// # Errors
-/// When its claims are wrong, the directory cannot be written to, it was stopped, and those of `plan`.
+/// When a claim is invalid, the directory cannot be written to, it was stopped, or `plan` fails.
 pub fn perform<W: Work>(
     exp: &Experiment,
     plan: impl FnOnce(&Experiment) -> Result<Vec<W>, LabError>,
@@ -91,19 +93,19 @@ pub fn perform<W: Work>(
     prepared.finish(results, outcome)
 }
 
-/// An experiment that is ready to run: checked, with calibrated populations.
+/// An experiment that is ready to run: checked and calibrated.
 pub(crate) struct Prepared<'a> {
     pub(crate) exp: Experiment,
     workspace: Workspace<'a>,
     published: Published,
     null_test: Outcomes,
     store: Store,
-    /// The CPU time of the trials of its calibration, in seconds.
+    /// CPU time of the calibration, in seconds.
     trials_cpu_s: f64,
 }
 
 impl<'a> Prepared<'a> {
-    /// Checks the claims of an experiment, opens its directory, and calibrates.
+    /// Checks the claims of an experiment, opens its directory, and calibrates it.
     pub(crate) fn of(exp: &Experiment, workspace: Workspace<'a>) -> Result<Prepared<'a>, LabError> {
         let published = library::checked(exp)?;
         let null_test = library::null_test(Some(&exp.file))?;
@@ -113,14 +115,15 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { exp, workspace, published, null_test, store, trials_cpu_s })
     }
 
-    /// The same experiment as it was read again, with another number of repeats or another warm-up.
+    /// Replaces the experiment by one with another number of repeats or another warm-up.
     pub(crate) fn again(self, exp: &Experiment) -> Result<Prepared<'a>, LabError> {
         let (exp, found) = calibrate(exp, &self.store, self.workspace)?;
         let trials_cpu_s = self.trials_cpu_s + found.iter().map(|found| found.cpu_s).sum::<f64>();
         Ok(Prepared { exp, trials_cpu_s, ..self })
     }
 
-    /// Makes the runs of a plan that are not stored. If it is stopped, the files of the finished runs are written.
+    /// Executes the runs of a plan that are not stored. If it is stopped, it still writes the files of the finished
+    /// runs.
     pub(crate) fn run<W: Work>(&self, plan: &[W], axes: &[Axis], why: &str) -> Result<(Results, Outcome), LabError> {
         let watch = self.workspace.progress.runs(&Begun::of(plan, &self.store, why));
         let how =
@@ -137,7 +140,7 @@ impl<'a> Prepared<'a> {
         Ok((results, outcome))
     }
 
-    /// Writes the files.
+    /// Writes the files of the experiment.
     pub(crate) fn finish(&self, results: Results, outcome: Outcome) -> Result<Performed, LabError> {
         let player = if self.workspace.play { player(&self.exp) } else { Player::default() };
         self.finish_with(results, outcome, &player)
@@ -153,10 +156,11 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The experiment with populations that offer its loads, and how each was found; trials in the store are not made again.
+/// Replaces loads by user populations that offer them; returns the experiment and how each population was found. Trial
+/// runs in the store are reused.
 ///
 /// # Errors
-/// When a population cannot be found, or it was stopped.
+/// When no population offers a load, or it was stopped.
 pub fn calibrate(
     exp: &Experiment,
     store: &Store,
@@ -177,7 +181,7 @@ pub fn calibrate(
     })
 }
 
-/// Writes all files of an experiment into its directory.
+/// Writes all files of an experiment to its directory.
 fn write(
     store: &Store,
     results: &Results,
@@ -194,10 +198,10 @@ fn write(
     html(store.dir(), &ReportInput { page: page(), ..input })
 }
 
-/// Writes the report into `dir`, and the page of `aqmkit play` beside it where its links lead there.
+/// Writes the report to `dir`, and the page of `aqmkit play` beside it if the report links to it there.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When a file cannot be written.
 pub fn html(dir: &Path, input: &ReportInput<'_>) -> Result<(), LabError> {
     if write_html(&dir.join("report.html"), input)? == PlayerPage::Beside {
         page_beside(dir)?;
@@ -205,7 +209,7 @@ pub fn html(dir: &Path, input: &ReportInput<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The parameters of the discipline of each label of `aqm`, including derived ones.
+/// The parameters, including derived ones, of the discipline for each label of the axis `aqm`.
 fn parameters(exp: &Experiment) -> Parameters {
     let mut found = Parameters::new();
     for spec in exp.plan() {
@@ -218,7 +222,7 @@ fn parameters(exp: &Experiment) -> Parameters {
     found
 }
 
-/// The parameters of the discipline of the measured link.
+/// The parameters of the discipline on the measured link.
 fn of_measured_link(scenario: &Scenario) -> Option<Vec<(String, String)>> {
     let link = scenario.links.get(scenario.measured)?;
     let at = Link { rate: link.rate, mean_packet: link.mean_packet, classes: scenario.classes.clone() };
@@ -228,13 +232,13 @@ fn of_measured_link(scenario: &Scenario) -> Option<Vec<(String, String)>> {
     Some(table.iter().map(|(k, v)| (k.clone(), text(v))).collect())
 }
 
-/// The limit of the queue for each label, if its discipline has a single one.
+/// The queue limit for each label, if its discipline has a single one.
 fn limits(parameters: &Parameters) -> BTreeMap<String, String> {
     let limit = |list: &[(String, String)]| list.iter().find(|(name, _)| name == "limit").map(|(_, v)| v.clone());
     parameters.iter().filter_map(|(label, list)| Some((label.clone(), with_unit(&limit(list)?)))).collect()
 }
 
-/// A limit with its unit: `1000` is `1000p`.
+/// Adds the unit to a limit in packets: `1000` becomes `1000p`.
 fn with_unit(limit: &str) -> String {
     if limit.parse::<f64>().is_ok() { format!("{limit}p") } else { limit.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! The page of `aqmkit play`, and links from a report into it.
+//! The page of `aqmkit play`, and links from a report to it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,23 +14,23 @@ use crate::error::{LabError, wrong};
 
 static ASSETS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/assets.packed")));
 
-/// The page: one file with the script, the style and the simulator. `make web` builds it from `web/` and `crates/play`.
+/// The page: a single file with script, style and simulator, built by `make web` from `web/` and `crates/play`.
 #[must_use]
 pub fn page() -> &'static str {
     ASSETS.get("play.html").and_then(|page| str::from_utf8(page).ok()).unwrap_or_default()
 }
 
-/// Name of the page beside a report.
+/// File name of the page beside a report.
 const FILE: &str = "play.html";
 
-/// Bytes of an experiment that the page takes from a link.
+/// Maximum size in bytes of an experiment in a link.
 const LONGEST: usize = 256 * 1024;
 
-/// Runs of an experiment that the page opens, and settings that it takes: `crates/play/src/limits.rs` and `web/src/share.ts`.
+/// Maximum number of runs and of settings, as in `crates/play/src/limits.rs` and `web/src/share.ts`.
 const MOST_RUNS: usize = 2000;
 const MOST_SETTINGS: usize = 50;
 
-/// How the page opens the runs of an experiment, or why it cannot.
+/// How the page can open the runs of an experiment, or why it cannot.
 #[must_use]
 pub fn player(exp: &Experiment) -> Player {
     match fragment(exp) {
@@ -46,7 +46,7 @@ pub fn player(exp: &Experiment) -> Player {
     }
 }
 
-/// The fragment of an address that opens an experiment in the page; otherwise the reason why the page cannot, as a sentence.
+/// The URL fragment that opens an experiment in the page, or the reason why the page cannot open it, as a sentence.
 fn fragment(exp: &Experiment) -> Result<String, String> {
     if !exp.calibrations().is_ok_and(|list| list.is_empty()) {
         return Err("Its loads are calibrated before its runs, which only the command does.".to_owned());
@@ -69,10 +69,10 @@ fn fragment(exp: &Experiment) -> Result<String, String> {
     Ok(format!("e={}{settings}", packed(&text)))
 }
 
-/// The page with an experiment inside, which it opens.
+/// The page with an embedded experiment, which it opens.
 ///
 /// # Errors
-/// When the experiment is wrong, or the page cannot open it.
+/// When the experiment is invalid, or the page cannot open it.
 pub fn page_with(name_or_path: &str) -> Result<String, LabError> {
     let experiment = Experiment::load(name_or_path, &Overrides::default())?;
     let opened = match fragment(&experiment) {
@@ -85,8 +85,8 @@ pub fn page_with(name_or_path: &str) -> Result<String, LabError> {
     Ok(page().replacen("</head>", &format!("<meta name=\"aqmkit-open\" content=\"#{opened}\" /></head>"), 1))
 }
 
-/// A text as the page reads it from an address: a raw deflate stream (RFC 1951) in base64url. Its blocks are stored and not compressed,
-/// which needs no compressor; in a file, length matters less than in a link that is sent.
+/// Encodes a text as the page expects it in a URL: a raw deflate stream (RFC 1951) in base64url. The blocks are stored
+/// uncompressed, which needs no compressor; size matters less inside a file than in a link to share.
 fn packed(text: &str) -> String {
     let blocks: Vec<&[u8]> = text.as_bytes().chunks(usize::from(u16::MAX)).collect();
     let mut stream = Vec::new();
@@ -100,7 +100,7 @@ fn packed(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(stream)
 }
 
-/// Writes the page into the directory of a report, if it is not there.
+/// Writes the page to the directory of a report, unless it is there already.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -110,7 +110,7 @@ pub(crate) fn page_beside(dir: &Path) -> Result<(), ExportError> {
     if there { Ok(()) } else { put(&file, page()) }
 }
 
-/// A text as part of an address: percent-encoded (RFC 3986, section 2.1), except for slashes.
+/// Percent-encodes a text for a URL (RFC 3986, section 2.1), except for slashes.
 #[must_use]
 pub fn encoded(text: &str) -> String {
     let mut encoded = String::new();

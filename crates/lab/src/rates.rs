@@ -4,10 +4,11 @@ use aqmkit_base::{BitRate, Rates};
 
 use crate::error::{LabError, wrong};
 
-/// The rate of the second direction: of both rates, or of the `option` that gives it apart. `None` where neither does.
+/// The rate of the second direction, from `rate` (as in `50mbit/10mbit`) or from the separate `option`; `None` if
+/// neither has one.
 ///
 /// # Errors
-/// When both do.
+/// When both have one.
 pub fn second(rate: Option<Rates>, option: &str, apart: Option<BitRate>) -> Result<Option<BitRate>, LabError> {
     match (rate.and_then(|rates| rates.second), apart) {
         (Some(second), Some(apart)) => wrong(

@@ -1,4 +1,4 @@
-//! Runs experiments under as many seeds as their means need.
+//! Repeats experiments under further seeds until their means are precise enough.
 
 use aqmkit_base::Duration;
 use aqmkit_experiment::Experiment;
@@ -9,33 +9,34 @@ use aqmkit_study::rounds::{Aim, Options, Ran, Rules, warmup};
 use crate::error::LabError;
 use crate::perform::{Performed, Prepared, Workspace};
 
-/// When the rounds end.
+/// When to stop adding seeds.
 pub struct Until {
-    /// The share of itself to which each mean is to be known; `None` is the usual one.
+    /// The relative precision required of each mean; `None` is the default.
     pub precision: Option<f64>,
-    /// Whether a warm-up that is too short is lengthened.
+    /// Whether to lengthen a warm-up that is too short.
     pub lengthen: bool,
-    /// The time that a packet through this discipline takes, compared with a built-in one.
+    /// The cost of a packet through a discipline, relative to a built-in one.
     pub cost: fn(discipline: &str) -> f64,
-    /// How the front end calls its options, for notes.
+    /// The caller's names of options, for notes.
     pub options: Options,
 }
 
-/// The outcome of the rounds.
+/// The result of all rounds.
 pub struct Repeated {
-    /// The last round, with the runs of all.
+    /// The last round; it includes the runs of all earlier ones.
     pub performed: Performed,
-    /// The warm-up, if it was lengthened.
+    /// The new warm-up, if it was lengthened.
     pub warmup: Option<Duration>,
-    /// The number of seeds.
+    /// The number of seeds used.
     pub seeds: u32,
 }
 
-/// Runs an experiment in rounds of seeds until its means are known, and writes its files. `read` reads it with a number of repeats, and with
-/// another warm-up if one is given; `plan` makes its runs.
+/// Executes an experiment in rounds with an increasing number of seeds, until its means are precise enough, and writes
+/// its files. `read` reads the experiment with a number of repeats and, if given, another warm-up; `plan` derives its
+/// runs.
 ///
 /// # Errors
-/// As [`crate::perform`], and those of `read`.
+/// As [`crate::perform`]; and when `read` fails.
 pub fn perform_rounds<W: Work>(
     read: impl Fn(u32, Option<Duration>) -> Result<Experiment, LabError>,
     plan: impl Fn(&Experiment) -> Vec<W>,

@@ -1,4 +1,4 @@
-//! A question for the adviser: link, traffic, wish, and the budget of the search.
+//! Requests for advice.
 
 use std::path::PathBuf;
 
@@ -8,47 +8,47 @@ use aqmkit_base::{Amount, Duration, Framing, Rates};
 use super::{BESIDE, OTHER_LINKS};
 use crate::compare::Mix;
 
-/// A question: a link, its traffic, and a wish.
+/// A request for advice: a link, its traffic, and a wish.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Traffic, bounds and aims: `video, web; p99 < 20ms` (`docs/guide/advise.md`).
+    /// The wish: traffic, bounds and aims, as in `video, web; p99 < 20ms` (`docs/guide/advise.md`).
     pub want: String,
-    /// The rate of the link, or of both directions.
+    /// The rate of the link; optionally one for each direction.
     pub rate: Option<Rates>,
     /// The round-trip time, or a range: `15ms..120ms`.
     pub rtt: Option<String>,
     /// The framing of packets in both directions.
     pub framing: Framing,
-    /// The rates and round-trip time of a kind of access.
+    /// The name of a preset: rates and round-trip time of a type of access link.
     pub preset: Option<String>,
-    /// Traffic beside that of the wish.
+    /// Traffic in addition to that of the wish.
     pub mix: Mix,
-    /// Whether the traffic of today is left out where `mix` names none.
+    /// Whether to omit the default mix of present-day traffic if `mix` is empty.
     pub alone: bool,
     /// The disciplines to choose from: names, `linux`, `kernel`, `all`.
     pub among: Option<Vec<String>>,
-    /// The largest number of runs of the search.
+    /// The maximum number of runs of the search.
     pub budget: usize,
-    /// The number of unused seeds under which the best candidates are compared.
+    /// The number of fresh seeds under which the best candidates are compared.
     pub fresh: u32,
     /// The limit of every queue.
     pub limit: Option<Amount>,
     /// The measured time of a run.
     pub duration: Duration,
-    /// The time before the measurement.
+    /// The warm-up time.
     pub warmup: Duration,
     /// The seed of the search.
     pub seed: Option<u64>,
     /// The number of parallel runs.
     pub jobs: usize,
-    /// The directory of the results.
+    /// The results directory.
     pub out: Option<PathBuf>,
-    /// The file of the page.
+    /// The path of the HTML page.
     pub page: Option<PathBuf>,
 }
 
 impl Request {
-    /// A wish, with the defaults of everything else.
+    /// A request with defaults for everything but the wish.
     #[must_use]
     pub fn new(want: &str, jobs: usize) -> Request {
         Request {
@@ -72,13 +72,14 @@ impl Request {
         }
     }
 
-    /// The largest number of runs: those of the search, the candidates under fresh seeds, and the advised one and two others on two other links.
+    /// The maximum number of runs: the search, the candidates under fresh seeds, and three candidates on two other
+    /// links.
     #[must_use]
     pub fn most_runs(&self) -> usize {
         self.budget.saturating_add(self.fresh_runs())
     }
 
-    /// The largest number of runs under fresh seeds.
+    /// The maximum number of runs under fresh seeds.
     #[must_use]
     pub fn fresh_runs(&self) -> usize {
         let elsewhere = OTHER_LINKS.len() * (1 + BESIDE.len());
@@ -86,7 +87,7 @@ impl Request {
     }
 }
 
-/// The default number of runs of a search, and of fresh seeds.
+/// The default budget of the search, in runs.
 pub const BUDGET: usize = 600;
 /// The default number of fresh seeds.
 pub const FRESH: u32 = 12;

@@ -1,4 +1,4 @@
-//! The link and the traffic of `advise`, as an experiment without disciplines.
+//! The link and traffic of `advise`, as an experiment without disciplines.
 
 use aqmkit_advise::install::Rates;
 use aqmkit_advise::wish::{AmountOf, KINDS, Wish};
@@ -13,21 +13,21 @@ use crate::error::{LabError, wrong};
 
 /// The link and its traffic.
 pub(super) struct Setting {
-    /// The experiment without a sweep; each group of traffic has a class of its own.
+    /// The experiment without a sweep. Each traffic group has its own class.
     pub(super) experiment: Table,
-    /// The groups of traffic.
+    /// The names of the traffic groups.
     pub(super) groups: Vec<String>,
-    /// The rates.
+    /// The rates of both directions.
     pub(super) rates: Rates,
-    /// The round trips in words.
+    /// The round-trip times, as text for the answer.
     rtt: String,
 }
 
 impl Setting {
-    /// The traffic that is asked for, and that of the wish.
+    /// Combines the requested traffic with that of the wish.
     ///
     /// # Errors
-    /// When a rate, a round trip, the preset or an amount of traffic is wrong.
+    /// When a rate, a round-trip time, the preset or an amount of traffic is invalid.
     pub(super) fn of(asked: &Request, wish: &Wish) -> Result<Setting, LabError> {
         if let Some(rates) =
             asked.rate.filter(|rates| rates.first.as_bps() == 0 || rates.second.is_some_and(|r| r.as_bps() == 0))
@@ -71,7 +71,7 @@ impl Setting {
         Ok(setting)
     }
 
-    /// The experiment with the rates of all links times a factor.
+    /// The experiment with all link rates multiplied by `factor`.
     pub(super) fn scaled(&self, factor: f64) -> Table {
         let scale = |table: &mut Table| {
             let rate = table.get("rate").and_then(Value::as_str).and_then(|text| parse_rate(text).ok());
@@ -90,12 +90,12 @@ impl Setting {
         experiment
     }
 
-    /// The rates of the queues.
+    /// The rates of the directions that have a queue.
     pub(super) fn both(&self) -> Vec<BitRate> {
         [Some(self.rates.down), self.rates.up].into_iter().flatten().collect()
     }
 
-    /// The link in words.
+    /// Describes the link, for the answer.
     pub(super) fn link_words(&self) -> String {
         let rates = match self.rates.up {
             None => self.rates.down.to_string(),
@@ -104,7 +104,7 @@ impl Setting {
         format!("{rates}, round trips of {}", self.rtt)
     }
 
-    /// The traffic in words: `2 bulk flows, 13 web users`.
+    /// Describes the traffic, for the answer: `2 bulk flows, 13 web users`.
     pub(super) fn traffic_words(&self) -> String {
         let list = self.experiment.get("traffic").and_then(Value::as_array);
         let one = |group: &Value| {
@@ -122,7 +122,7 @@ impl Setting {
         list.into_iter().flatten().filter_map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// A short name for the directory: the rates.
+    /// The rates, for the name of the directory.
     pub(super) fn short(&self) -> String {
         match self.rates.up {
             None => self.rates.down.to_string(),
@@ -130,7 +130,7 @@ impl Setting {
         }
     }
 
-    /// How the advice is found, as name and value.
+    /// Facts about the search, as (name, value) pairs.
     pub(super) fn facts(&self, asked: &Request, disciplines: usize, seed: u64) -> Vec<(String, String)> {
         let transport = self
             .experiment
@@ -150,10 +150,10 @@ impl Setting {
     }
 }
 
-/// A round trip, and the range that it is drawn from.
+/// The round-trip time, and the range from which it is drawn if there is one.
 type RoundTrips = (Option<Duration>, Option<(Duration, Duration)>);
 
-/// `15ms..120ms` as a range, and one of its times; or one time.
+/// Parses `15ms..120ms` into a range and a representative value; or parses a single time.
 fn round_trips(text: Option<&str>) -> Result<RoundTrips, LabError> {
     let Some(text) = text else { return Ok((None, None)) };
     let one = |part: &str| match parse_duration(part.trim()) {
@@ -168,7 +168,8 @@ fn round_trips(text: Option<&str>) -> Result<RoundTrips, LabError> {
     Ok((Some(from), Some((from, to))))
 }
 
-/// The traffic of the options, of the wish, and unless `--alone` is given or an option names traffic, that of today.
+/// The traffic of the options and of the wish; plus the default mix, unless `--alone` is given or an option names
+/// traffic.
 fn mix(asked: &Request, wish: &Wish, two_ways: bool) -> Result<Mix, LabError> {
     let mut mix = asked.mix.clone();
     let given = !mix.is_empty();
@@ -207,7 +208,7 @@ fn mix(asked: &Request, wish: &Wish, two_ways: bool) -> Result<Mix, LabError> {
     Ok(mix)
 }
 
-/// The option that counts a kind of traffic.
+/// The option for the number of sources of this kind of traffic.
 fn count<'a>(mix: &'a mut Mix, kind: &str) -> Option<&'a mut Option<u32>> {
     match kind {
         "bulk" => Some(&mut mix.bulk),
@@ -222,7 +223,7 @@ fn count<'a>(mix: &'a mut Mix, kind: &str) -> Option<&'a mut Option<u32>> {
     }
 }
 
-/// The option that gives the load of a kind of traffic.
+/// The option for the load of this kind of traffic.
 fn load<'a>(mix: &'a mut Mix, kind: &str) -> Option<&'a mut Option<f64>> {
     match kind {
         "web" => Some(&mut mix.web),
@@ -239,7 +240,7 @@ fn set(mix: &mut Mix, kind: &str, amount: f64) {
     }
 }
 
-/// Gives each group of traffic a class of its own, so that its delay is measured apart; the names of the groups.
+/// Gives each traffic group its own class, so that its delay is measured separately; returns the names of the groups.
 fn own_classes(experiment: &mut Table) -> Vec<String> {
     let Some(Value::Array(list)) = experiment.get_mut("traffic") else { return Vec::new() };
     let mut names = Vec::new();
@@ -252,7 +253,7 @@ fn own_classes(experiment: &mut Table) -> Vec<String> {
     names
 }
 
-/// The rates as the experiment has them, which a preset may have given.
+/// Reads the rates from the experiment, because they may come from a preset.
 fn rates_of(experiment: &Table) -> Rates {
     let topology = experiment.get("topology");
     let rate = |value: Option<&Value>| value.and_then(Value::as_str).and_then(|text| parse_rate(text).ok());

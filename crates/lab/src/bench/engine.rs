@@ -1,4 +1,4 @@
-//! The speed of the engine on the scenarios on which simulators are compared, and where its time goes.
+//! The engine's speed on standard scenarios, in total and by kind of event.
 
 use aqmkit_base::{BitRate, Duration};
 use aqmkit_experiment::{Experiment, Overrides};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::LabError;
 
-/// A scenario on which simulators are compared; `bench/peers` has it for others.
+/// A scenario for comparing simulators; `bench/peers` has the same for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Name {
@@ -21,7 +21,7 @@ pub enum Name {
     S3,
 }
 
-/// The part that all scenarios share: the transport, and RED with thresholds proportional to the rate of the link.
+/// The common part: the transport, and RED with thresholds proportional to the link rate.
 const COMMON: &str = r#"
 [topology.aqm]
 name = "red"
@@ -40,7 +40,7 @@ header = "40b"
 "#;
 
 const LONG: &str = "kind = \"bulk\"\nstagger = \"1s\"\nflows = ";
-/// Mean size 9 KB: with headers and handshakes about 70 % of 100 Mbit/s.
+/// Transfers of 9 KB on average: about 70 % of 100 Mbit/s, including headers and handshakes.
 const SHORT: &str = "kind = \"short-flows\"\nsources = 94\ninterval = \"100ms\"\nsize_max = \"1mb\"\n";
 
 impl Name {
@@ -59,7 +59,7 @@ impl Name {
         BitRate::from_mbps(if self == Name::S2 { 1000 } else { 100 })
     }
 
-    /// The experiment file of a run of this length.
+    /// The experiment file, for a run of this duration.
     fn text(self, duration: Duration) -> String {
         let times = self.rate().as_bps() / 100_000_000;
         let red = [("LIMIT", 500), ("MIN", 30), ("MAX", 90)];
@@ -84,20 +84,20 @@ impl Name {
     }
 }
 
-/// Round trips from 20 to 300 ms, evenly.
+/// Round-trip times spaced evenly from 20 to 300 ms.
 fn round_trips(flows: u64) -> String {
     let each = (0..flows).map(|i| format!("\"{}us\"", 20_000 + 280_000 * i / (flows - 1)));
     format!("delays = {{ each = [{}] }}", each.collect::<Vec<_>>().join(", "))
 }
 
-/// How fast the engine is on a scenario.
+/// The engine's speed on a scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct Speed {
     /// The scenario.
     pub scenario: &'static str,
-    /// Packets that entered its links.
+    /// Packets that entered the links.
     pub packets: u64,
-    /// Events that the engine handled.
+    /// Events that the engine processed.
     pub events: u64,
     /// The CPU time in seconds.
     pub cpu_s: f64,
@@ -127,12 +127,12 @@ fn failed(error: &aqmkit_sim::Error) -> LabError {
     LabError::Environment(error.to_string())
 }
 
-/// The computing time of a packet on a scenario, by kind of event.
+/// CPU time per packet on a scenario, by kind of event.
 #[derive(Clone, Debug, Serialize)]
 pub struct Profiled {
     scenario: &'static str,
     packets: u64,
-    /// Nanoseconds that reading the clock takes, which are subtracted everywhere.
+    /// Cost of reading the clock in nanoseconds, already subtracted from all rows.
     clock_ns: f64,
     rows: Vec<Row>,
 }
@@ -159,7 +159,7 @@ impl Row {
     }
 }
 
-/// Times every event of a run of a scenario. Other processes that interrupt it are counted too.
+/// Times every event of a run. Interruptions by other processes are included.
 ///
 /// # Errors
 /// When the scenario cannot be run.
@@ -178,7 +178,7 @@ pub fn profile(name: Name, duration: Duration) -> Result<Profiled, LabError> {
     Ok(Profiled { scenario: name.label(), packets, clock_ns, rows: std::iter::once(finding).chain(rows).collect() })
 }
 
-/// Nanoseconds from one reading of a clock to the next.
+/// Nanoseconds between two consecutive readings of a clock.
 fn clock_cost(clock: &mut dyn FnMut() -> u64) -> f64 {
     const READINGS: u64 = 100_000;
     let first = clock();
@@ -187,7 +187,7 @@ fn clock_cost(clock: &mut dyn FnMut() -> u64) -> f64 {
 }
 
 impl Profiled {
-    /// As a table.
+    /// Formats the profile as a table.
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!(

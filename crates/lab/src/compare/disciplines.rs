@@ -12,12 +12,12 @@ use super::text::{string, table};
 use crate::error::{LabError, wrong};
 use crate::parameters::{known, literal, written};
 
-/// The default limit of every queue in a comparison. Linux gives this limit to `pfifo` and, through the transmit queue
-/// length of a device, to most of its other queues. With the disciplines' own defaults, which come from their papers
-/// (60 to 10,240 packets), disciplines would differ mainly by their buffers.
+/// The default limit of every queue in a comparison. Linux applies it to `pfifo` and, through the device's
+/// `txqueuelen`, to most of its other queues. The disciplines' own defaults come from their papers and range from 60 to
+/// 10,240 packets, so that disciplines would differ mainly by their buffers.
 pub const LIMIT: Amount = Amount::Packets(1000.0);
 
-/// The entries of the sweep for a discipline such as `red:min=5,max=40`: one, or one for each value of a swept
+/// The sweep entries for a discipline such as `red:min=5,max=40`: a single one, or one for each value of a swept
 /// parameter.
 ///
 /// # Errors
@@ -61,7 +61,7 @@ pub(super) fn entries(
     Ok(all.into_iter().map(Value::Table).collect())
 }
 
-/// The limits of a sweep, as written and as the discipline takes them.
+/// The values of a swept limit, as written and as converted for the discipline.
 fn rooms(sweep: &Sweep, queue: &Queue<'_>, rtt: Duration) -> Result<Vec<(String, Option<Value>)>, LabError> {
     let read = |text: &String| match text.parse::<Room>() {
         Ok(room) => Ok((text.clone(), room.limit(queue, rtt))),
@@ -70,8 +70,8 @@ fn rooms(sweep: &Sweep, queue: &Queue<'_>, rtt: Duration) -> Result<Vec<(String,
     sweep.values.iter().map(read).collect()
 }
 
-/// A parameter with its value, if the discipline has it: `cbq` has a limit for each class instead of a common one, and
-/// some disciplines never mark.
+/// A table with the parameter if the discipline accepts it, or else an empty one: `cbq` has a limit per class instead
+/// of a common one, and some disciplines never mark.
 fn accepted(catalogue: &Catalogue, name: &str, parameter: &str, value: Value) -> Table {
     let parameters = table([(parameter, value)]);
     let takes = aqmkit_base::read::Value::deserialize(parameters.clone())

@@ -1,4 +1,4 @@
-//! The experiment of a comparison, as the table of a file.
+//! Converts a comparison to the table of an experiment file.
 
 use aqmkit_experiment::Catalogues;
 use toml::{Table, Value};
@@ -10,7 +10,7 @@ use super::traffic::{traffic, transport};
 use super::{Comparison, disciplines};
 use crate::error::{LabError, wrong};
 
-/// The disciplines of a comparison: those that are named, then those of which only a parameter is swept.
+/// The named disciplines, followed by those mentioned only in a sweep.
 fn compared(asked: &Comparison, sweeps: &[Sweep]) -> Vec<String> {
     let mut all = asked.disciplines.clone();
     for sweep in sweeps {
@@ -23,10 +23,10 @@ fn compared(asked: &Comparison, sweeps: &[Sweep]) -> Vec<String> {
 }
 
 impl Comparison {
-    /// The table of an experiment file, with the names of these catalogues.
+    /// The table of an experiment file; names are looked up in `catalogues`.
     ///
     /// # Errors
-    /// When a discipline, the link, the traffic or a sweep is wrong.
+    /// When a discipline, the link, the traffic or a sweep is invalid.
     pub fn experiment(&self, catalogues: &Catalogues) -> Result<Table, LabError> {
         let sweeps = self.sweep.iter().map(|text| Sweep::read(text)).collect::<Result<Vec<_>, _>>()?;
         let disciplines = compared(self, &sweeps);
@@ -38,7 +38,7 @@ impl Comparison {
         }
         let link = ComparedLink::of(self)?;
         let transport = transport(self, &catalogues.controls)?;
-        // The title stays short: it gives the number of disciplines if there are many.
+        // Keeps the title short: many disciplines are only counted.
         let names = match disciplines.len() {
             many if many > 8 => format!("{many} disciplines"),
             _ => disciplines.join(", "),
@@ -59,7 +59,7 @@ impl Comparison {
     }
 }
 
-/// The table `[sweep]`: the disciplines, of which one may have several values of a parameter, then rates and round-trip
+/// The table `[sweep]`: the disciplines, one of which may have several values of a parameter, then rates and round-trip
 /// times.
 fn axes(
     disciplines: &[String],

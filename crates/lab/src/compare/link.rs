@@ -11,12 +11,13 @@ use super::Comparison;
 use super::text::{string, table};
 use crate::error::{LabError, wrong};
 
-/// The preset that is no access.
+/// The only preset that is not an access link.
 pub const DATACENTRE: &str = "datacentre";
 
-/// A typical link of a kind of access, in round numbers; none is a measurement. `home-dsl` is within the bounds of ADSL2+ (ITU-T G.992.5: at most
-/// 24 Mbit/s down and 1.4 up). `starlink` has the middle of the rates that its operator announced with its beta in 2020 (50 to 150 Mbit/s and 20 to
-/// 40 ms), and a longer path. `cable`, `fibre` and `lte` have rates of advertised products. Round trips are those to servers in the same region.
+/// A typical access link, in round numbers rather than measured ones. `home-dsl` is within the bounds of ADSL2+ (ITU-T
+/// G.992.5: at most 24 Mbit/s down and 1.4 up). `starlink` has the middle of the ranges that its operator announced for
+/// its beta in 2020 (50 to 150 Mbit/s, 20 to 40 ms), and a longer path. `cable`, `fibre` and `lte` have rates of
+/// advertised products. Round-trip times are to servers in the same region.
 struct Preset {
     name: &'static str,
     down: BitRate,
@@ -69,7 +70,7 @@ pub const PRESETS: [&str; ALL.len()] = {
 pub(super) struct ComparedLink {
     /// The rate of the compared direction.
     pub(super) down: BitRate,
-    /// The rate of the other direction, if that has a queue.
+    /// The rate of the reverse direction, if it has a queue.
     pub(super) up: Option<BitRate>,
     /// The round-trip time without queueing.
     pub(super) rtt: Duration,
@@ -81,7 +82,7 @@ pub(super) struct ComparedLink {
     driver: Option<Driver>,
 }
 
-/// The transmit ring of an interface: `256`, or `256,bql` with byte queue limits.
+/// The transmit ring of a network interface: `256`, or `256,bql` with byte queue limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
     ring: u32,
@@ -105,8 +106,8 @@ impl FromStr for Driver {
 }
 
 impl ComparedLink {
-    /// The link of a comparison. What it sets takes precedence over the preset; the defaults are 10 Mbit/s in one
-    /// direction and 50 ms.
+    /// Combines the settings of a comparison with those of its preset, which they override. The defaults are 10 Mbit/s
+    /// in one direction and 50 ms.
     ///
     /// # Errors
     /// When there is no such preset.
@@ -122,7 +123,7 @@ impl ComparedLink {
         })
     }
 
-    /// The rates in words: `10mbit`, `50mbit down and 10mbit up`.
+    /// Describes the rates: `10mbit`, `50mbit down and 10mbit up`.
     #[must_use]
     pub(super) fn words(&self) -> String {
         match self.up {
@@ -131,8 +132,8 @@ impl ComparedLink {
         }
     }
 
-    /// The table `[topology]`. If there are two directions, both have the swept discipline, and the compared one is
-    /// measured.
+    /// The table `[topology]`. If there are two directions, both have the swept discipline, and the compared direction
+    /// is measured.
     #[must_use]
     pub(super) fn topology(&self) -> Table {
         let mut topology = self.rates();
@@ -170,7 +171,7 @@ impl ComparedLink {
         ])
     }
 
-    /// The keys that select the path of traffic `down` or up; empty if there is one direction.
+    /// The keys that select the path of traffic, `down` or up; empty if only one direction has a queue.
     #[must_use]
     pub(super) fn path(&self, down: bool) -> Table {
         if self.up.is_none() {

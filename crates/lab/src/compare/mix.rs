@@ -1,10 +1,11 @@
-//! The traffic of a comparison, as it is asked for.
+//! The traffic options of a comparison.
 
 use aqmkit_base::BitRate;
 #[cfg(feature = "clap")]
 use aqmkit_base::units::parse_rate;
 
-/// The traffic of a link. With the feature `clap`, these are options of a command, and the comments of the fields are their help.
+/// The traffic on a link. With the feature `clap`, the fields are command-line options, and their comments are the
+/// help.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Mix {
@@ -53,7 +54,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Whether it names no traffic.
+    /// Whether no traffic is specified.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let numbers = [self.bulk, self.upload, self.video, self.call, self.game, self.voip, self.mpeg, self.videoconf];

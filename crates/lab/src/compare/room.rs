@@ -1,4 +1,4 @@
-//! The room of a queue: `--limit`, and `limit` in a sweep.
+//! The capacity of a queue: `--limit`, and `limit` in a sweep.
 
 use std::str::FromStr;
 
@@ -11,13 +11,13 @@ use toml::{Table, Value};
 use super::text::string;
 use crate::parameters::literal;
 
-/// Bytes of a full packet on most links.
+/// Size of a full packet on most links, in bytes.
 const FULL: f64 = 1500.0;
 
-/// The limit of every queue, in the units that a user may choose.
+/// The capacity of every queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Room {
-    /// Packets or bytes.
+    /// In packets or bytes.
     Amount(Amount),
     /// The bytes that a link sends in this time; each direction has its own rate.
     Time(Duration),
@@ -28,7 +28,7 @@ pub enum Room {
 impl FromStr for Room {
     type Err = String;
 
-    /// `100`, `90kb`, `20ms`, `2bdp`.
+    /// Parses `100`, `90kb`, `20ms` or `2bdp`.
     fn from_str(text: &str) -> Result<Room, String> {
         match split(text) {
             Some((times, unit)) if unit.eq_ignore_ascii_case("bdp") && times > 0.0 && times <= 1000.0 => {
@@ -46,20 +46,20 @@ impl FromStr for Room {
     }
 }
 
-/// A discipline of which the limit is to be set.
+/// A discipline whose limit is to be set.
 #[derive(Clone, Copy)]
 pub(super) struct Queue<'a> {
     pub(super) name: &'a str,
-    /// The parameters that are given.
+    /// The other parameters, as given.
     pub(super) parameters: &'a Table,
-    /// Where names are looked up.
+    /// For looking up names.
     pub(super) catalogue: &'a Catalogue,
 }
 
 impl Room {
-    /// The value of `limit` of a discipline with these other parameters, on a link with this round-trip time; `None` if it has
-    /// no common limit. Bytes become packets of 1500 bytes where a discipline cannot count bytes, or counts its thresholds in
-    /// packets.
+    /// The parameter `limit` of a discipline with these other parameters, on a link with this round-trip time; `None`
+    /// if it has no single limit. Bytes are converted to packets of 1500 bytes if the discipline cannot count bytes, or
+    /// has thresholds in packets.
     pub(super) fn limit(self, queue: &Queue<'_>, rtt: Duration) -> Option<Value> {
         let Queue { name, parameters, catalogue } = *queue;
         let spec = |value: &Value, mut with: Table| {
@@ -68,12 +68,12 @@ impl Room {
             catalogue.spec(name, read).ok()
         };
         let accepts = |value: &Value| spec(value, Table::new()).is_some();
-        // Any link will do: whether units fit each other does not depend on it.
+        // Any link will do, because whether units are compatible does not depend on it.
         let link = Link { rate: BitRate::from_mbps(10), mean_packet: Bytes(1000), classes: Vec::new() };
         let fits = |value: &Value| spec(value, parameters.clone()).is_some_and(|spec| spec.effective(&link).is_ok());
         let packets = |packets: f64| literal(&Amount::Packets(packets).to_string());
         match self {
-            // The link's rate is known where the experiment is read: docs/experiment-format.md.
+            // The rate is known only when the experiment is read: docs/experiment-format.md.
             Room::Time(time) => accepts(&packets(1000.0)).then(|| string(time)),
             Room::Bdp(times) => Room::Time(rtt.mul_f64(times)).limit(queue, rtt),
             Room::Amount(amount) => {

@@ -1,16 +1,16 @@
-//! `--sweep WHAT=VALUES`.
+//! Parses `--sweep WHAT=VALUES`.
 
 use aqmkit_base::units::split as number_and_unit;
 
 use crate::error::{LabError, wrong};
 
-/// The number of values of a range without one.
+/// The default number of values in a range.
 const VALUES: usize = 10;
 
-/// The largest number of values; more are taken for a mistake.
+/// The maximum number of values; more are assumed to be a mistake.
 const MOST: usize = 1000;
 
-/// The swept quantity.
+/// A swept quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Swept {
     /// The rate of the compared direction.
@@ -22,13 +22,13 @@ pub(super) enum Swept {
     /// A parameter of a discipline.
     Parameter {
         discipline: String,
-        /// Its parameter.
+        /// The name of the parameter.
         name: String,
     },
 }
 
 impl Swept {
-    /// The key of a discipline that it sets; empty where it sets none.
+    /// The key that it sets in a discipline; empty if it sets none.
     pub(super) fn key(&self) -> &str {
         match self {
             Swept::Limit => "limit",
@@ -38,7 +38,7 @@ impl Swept {
     }
 }
 
-/// One `--sweep`.
+/// One `--sweep` option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sweep {
     /// The swept quantity.
@@ -48,10 +48,10 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Reads `red.max=20..200`, `rtt=10ms,50ms` or `rate=1mbit..9mbit/5`.
+    /// Parses `red.max=20..200`, `rtt=10ms,50ms` or `rate=1mbit..9mbit/5`.
     ///
     /// # Errors
-    /// When it has another form.
+    /// When the syntax is invalid.
     pub(super) fn read(text: &str) -> Result<Sweep, LabError> {
         let help = "for example --sweep red.max=20..200, --sweep rtt=10ms,50ms, --sweep limit=1bdp,2bdp or --sweep rate=1mbit..9mbit/5";
         let Some((what, values)) = text.split_once('=') else {
@@ -70,7 +70,7 @@ impl Sweep {
     }
 }
 
-/// The values of a list, `5,10,20`, or of a range, `20..200` (ten values) or `20..200/4`.
+/// Parses a list, `5,10,20`, or a range, `20..200` (ten values) or `20..200/4`.
 fn list(text: &str) -> Result<Vec<String>, LabError> {
     let Some((from, rest)) = text.split_once("..") else {
         let values: Vec<String> = text.split(',').map(|v| v.trim().to_owned()).collect();
@@ -96,7 +96,7 @@ fn list(text: &str) -> Result<Vec<String>, LabError> {
     }
 }
 
-/// A number with six digits, without trailing zeros.
+/// Rounds a number to six significant digits.
 fn tidy(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! Values of TOML.
+//! Helpers that build TOML values.
 
 use toml::{Table, Value};
 
@@ -6,7 +6,7 @@ pub(super) fn string(text: impl std::fmt::Display) -> Value {
     Value::String(text.to_string())
 }
 
-/// A table of these entries.
+/// Builds a table.
 pub(super) fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
     entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }

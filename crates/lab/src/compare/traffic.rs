@@ -1,4 +1,4 @@
-//! The traffic of a comparison.
+//! Builds the traffic and the transport of a comparison.
 
 use aqmkit_base::Duration;
 use aqmkit_base::near::suggest;
@@ -10,28 +10,29 @@ use super::link::ComparedLink;
 use super::text::{string, table};
 use crate::error::{LabError, wrong};
 
-/// Bits per second that one web user offers, by the calibration of `http-mah`: 8.81 Mb/s from 3000 users.
+/// Offered load of a web user in bits per second, from the calibration of `http-mah`: 8.81 Mb/s from 3000 users.
 const USER_BPS: f64 = 2940.0;
 
-/// Bits per second that one user of `pages` offers on an uncongested link with a round-trip time of 50 ms: `aqmkit
-/// calibrate` finds 299.4 Mb/s from 249 users over 20 minutes. An experiment with `load` calibrates for its own link,
-/// but small numbers of users reach a load only approximately.
+/// Offered load of a user of `pages` in bits per second, on an uncongested link with a round-trip time of 50 ms:
+/// `aqmkit calibrate` finds 299.4 Mb/s from 249 users over 20 minutes. An experiment with `load` calibrates for its own
+/// link, but a small number of users reaches a load only approximately.
 const PAGES_USER_BPS: f64 = 1.2e6;
 
-/// Hosts of today, where a comparison chooses none: Linux 6 with its congestion control. Its servers answer with ECN but its clients do
-/// not ask for it (`net.ipv4.tcp_ecn = 2`), so there is none without `--ecn`.
+/// The default hosts: Linux 6 with its congestion control. Its servers accept ECN but its clients do not request it
+/// (`net.ipv4.tcp_ecn = 2`), so ECN is not used without `--ecn`.
 const HOSTS: &str = "linux-6";
 const CONTROL: &str = "cubic";
 
-/// When flows begin to send.
+/// Start times of flows.
 #[derive(Clone, Copy)]
 struct Starts {
-    /// Half of the warm-up: the last to start still has as long again to find its share.
+    /// Half the warm-up, so that the last flow to start has as long again to reach its share.
     within: Duration,
 }
 
 impl Starts {
-    /// The key that spreads the starts of a kind of traffic, where it has one: as its model does, but no longer than half of the warm-up.
+    /// The key that spreads the start times of a kind of traffic, if it has one: the default of its model, limited to
+    /// half the warm-up.
     fn key(self, kind: &str) -> Option<(&'static str, Value)> {
         let usual = match kind {
             "bulk" => Duration::from_secs(10),
@@ -42,22 +43,22 @@ impl Starts {
     }
 }
 
-/// One `[[traffic]]`.
+/// An entry of `[[traffic]]`.
 struct Group {
     name: &'static str,
     kind: &'static str,
     class: &'static str,
-    /// The key for the amount of this traffic, with its value.
+    /// The key for the amount of traffic, and its value.
     amount: (&'static str, Value),
     /// Whether its data flows in the compared direction.
     down: bool,
 }
 
-/// The list `[[traffic]]` of a comparison. Without any, it is a mix of today's traffic: downloads, web pages, a
-/// video, a video call and a telephone call, and an upload if there are two directions.
+/// The list `[[traffic]]` of a comparison. The default is a mix of present-day traffic: downloads, web pages, a video,
+/// a video call and a telephone call, and an upload if there are two directions.
 ///
 /// # Errors
-/// When an amount cannot be used, or the transport is not known.
+/// When an amount is invalid, or the transport is unknown.
 pub(super) fn traffic(asked: &Comparison, link: &ComparedLink, catalogue: &Catalogue) -> Result<Vec<Value>, LabError> {
     let controls = controls(asked, catalogue)?;
     let none = asked.mix.is_empty();
@@ -82,7 +83,7 @@ pub(super) fn traffic(asked: &Comparison, link: &ComparedLink, catalogue: &Catal
     Ok(list)
 }
 
-/// The groups with a number that is asked for; or, without any, the default mix.
+/// The groups that are specified by a number of sources or, if `none` are specified, those of the default mix.
 fn counted(asked: &Comparison, link: &ComparedLink, none: bool) -> Result<Vec<Group>, LabError> {
     if asked.mix.upload.is_some() && link.up.is_none() {
         return wrong("--upload needs a queue in the other direction", "give both rates, such as --rate 50mbit/10mbit");
@@ -111,19 +112,20 @@ fn counted(asked: &Comparison, link: &ComparedLink, none: bool) -> Result<Vec<Gr
     Ok(groups.into_iter().flatten().collect())
 }
 
-/// The mix of a datacentre: long transfers, and many short ones that end within a few round trips and wait behind them (the background and
-/// the short messages of Alizadeh et al., "Data Center TCP", SIGCOMM 2010, section 2.2).
+/// The mix of a datacentre: long transfers, and many short ones that would end within a few round trips but queue
+/// behind them (the background traffic and short messages of Alizadeh et al., "Data Center TCP", SIGCOMM 2010, section
+/// 2.2).
 fn datacentre() -> Vec<Group> {
     let count = |n: i64| Value::Integer(n);
     let group = |name, kind, key, n| Group { name, kind, class: "tcp", amount: (key, count(n)), down: true };
     vec![group("bulk", "bulk", "flows", 2), group("short", "short-flows", "sources", 40)]
 }
 
-/// The entries of a group: one, or one for each congestion control, among which bulk flows are divided.
+/// The entries for a group: one, or one for each congestion control among which bulk flows are divided.
 fn shared(group: Group, controls: &[String], link: &ComparedLink, starts: Starts) -> Result<Vec<Value>, LabError> {
     let Group { name, kind, class, amount: (key, amount), down } = group;
     let entry = |called: String, much: Value, control: Option<&String>| {
-        // Controls that share a link are measured apart, each as a class; what goes up is of another link.
+        // Congestion controls that share a link are measured separately, each as a class; uploads share the other link.
         let class = control.filter(|_| down).map_or(class, String::as_str);
         let names = [("name", string(called)), ("kind", string(kind)), ("class", string(class)), (key, much)];
         let mut keys = table(names);
@@ -150,11 +152,11 @@ fn shared(group: Group, controls: &[String], link: &ComparedLink, starts: Starts
     Ok(parts.map(|(control, i)| entry(format!("{name}-{control}"), share(i), Some(control))).collect())
 }
 
-/// The table `[transport]` of a comparison, without a choice the hosts of today; traffic that is not divided among several congestion
-/// controls uses the first one.
+/// The table `[transport]` of a comparison; the default hosts if none are specified. Traffic that is not divided among
+/// several congestion controls uses the first one.
 ///
 /// # Errors
-/// When the profile or a congestion control is not known.
+/// When the profile or a congestion control is unknown.
 pub(super) fn transport(asked: &Comparison, catalogue: &Catalogue) -> Result<Table, LabError> {
     let (name, usual) = (asked.mix.transport.as_deref().unwrap_or(HOSTS), usual(asked));
     if Profile::named(name).is_none() {
@@ -171,16 +173,16 @@ pub(super) fn transport(asked: &Comparison, catalogue: &Catalogue) -> Result<Tab
     Ok(keys)
 }
 
-/// The congestion control where none is chosen.
+/// The default congestion control.
 fn usual(asked: &Comparison) -> &'static str {
     if asked.is_datacentre() { "dctcp" } else { CONTROL }
 }
 
-/// The congestion controls of `--cc`.
+/// The congestion controls listed in `--cc`.
 fn controls(asked: &Comparison, catalogue: &Catalogue) -> Result<Vec<String>, LabError> {
     let Some(list) = &asked.mix.cc else { return Ok(Vec::new()) };
     let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-    // Rate-based transports of the library are left out: web traffic, which most comparisons have, needs TCP.
+    // Rate-based transports are not accepted, because web traffic, which most comparisons have, needs TCP.
     let known = || catalogue.names().filter(|name| rate::find(name).is_none());
     match names.iter().find(|name| !known().any(|k| k == name.as_str())) {
         None => Ok(names),
@@ -188,7 +190,7 @@ fn controls(asked: &Comparison, catalogue: &Catalogue) -> Result<Vec<String>, La
     }
 }
 
-/// The error for an unknown profile, with the closest names.
+/// The error for an unknown profile, with suggestions.
 fn no_profile<T>(name: &str) -> Result<T, LabError> {
     if transports::find(name).is_some() {
         let help = format!("write --cc {name}; profiles are {}", profile::NAMES.join(", "));
@@ -197,12 +199,12 @@ fn no_profile<T>(name: &str) -> Result<T, LabError> {
     wrong(format!("no profile of TCP is called {name:?}"), suggest(name, profile::NAMES))
 }
 
-/// The number of users that offer this fraction of the link's rate, at least one.
+/// The number of users that offer this fraction of the link's rate; at least one.
 fn users(fraction: f64, link: &ComparedLink, bps: f64) -> Value {
     Value::Integer(((fraction * link.down.as_bps() as f64 / bps).round() as i64).max(1))
 }
 
-/// A load as a fraction of the link's rate, checked.
+/// Checks a load, given as a fraction of the link's rate.
 fn load(option: &str, fraction: f64) -> Result<f64, LabError> {
     if fraction > 0.0 && fraction <= 2.0 {
         return Ok(fraction);
