@@ -1,4 +1,4 @@
-//! The page that the command embeds is of this source: the simulator that it has inside, and everything else.
+//! Checks that the embedded page was built from this source: the simulator in it, and everything else.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// A file of the repository.
+/// Reads a file of the repository.
 fn text(path: &str) -> String {
     std::fs::read_to_string(format!("{ROOT}/{path}")).unwrap()
 }
 
-/// The page; `None` where this is not the repository.
+/// The page; `None` outside the repository.
 #[allow(clippy::print_stderr, reason = "a test that skips says so")]
 fn page() -> Option<String> {
     let page = std::fs::read_to_string(format!("{ROOT}/crates/lab/assets/play.html"));
@@ -91,7 +91,7 @@ fn the_built_page_is_of_these_sources() {
     assert_eq!(meta(&page, "aqmkit-sources"), format!("{hash:016x}"), "{stale}");
 }
 
-/// The value of a constant as its file has it, with the multiplications carried out.
+/// The value of a constant in a source file, with multiplications evaluated.
 fn constant(path: &str, name: &str) -> u64 {
     let source = text(path);
     let line = source.lines().find(|line| line.contains(&format!("const {name}"))).unwrap();

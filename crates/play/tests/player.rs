@@ -1,4 +1,5 @@
-//! The requests of a page: what is changed by hand can be written down and gives the same results, and bad requests get a message.
+//! The requests of a page: changes made by hand can be saved and give the same results, and invalid requests get an
+//! error.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -60,7 +61,7 @@ impl Page {
     }
 }
 
-/// The digest of the last run of an experiment, as the command gives it.
+/// The digest of the last run of an experiment, as the command computes it.
 fn native(toml: &str) -> String {
     let experiment =
         Experiment::parse("page.toml", toml, &Overrides::default()).unwrap_or_else(|e| panic!("{e}\n{toml}"));
@@ -68,7 +69,7 @@ fn native(toml: &str) -> String {
     digest(&run(spec.scenario().unwrap(), &mut |_| Control::Continue).unwrap())
 }
 
-/// Every key of `change`, at times between events.
+/// Uses every key of `change`, at times between events.
 fn play(page: &mut Page, handle: u64) {
     let sets = [
         json!({"rate": "5mbit", "parameters": {"max": 30, "max_p": 0.2}}),
@@ -100,11 +101,11 @@ fn what_was_changed_by_hand_is_an_experiment_with_the_same_digest() {
     assert_eq!(saved.matches("[[changes]]").count(), 7);
     assert_eq!(native(&saved), shown);
     assert_ne!(native(LINK), shown);
-    // Opened again, it plays by itself.
+    // When opened again, the saved experiment makes the same changes by itself.
     let again = page.open(&saved);
     page.advance(again, 60.0);
     assert_eq!(page.text(&json!({"do": "digest", "handle": again}), "digest"), shown);
-    // Back to the start: as it was opened, or with what was done by hand.
+    // Back to the start, with and without the changes made by hand.
     page.ask(&json!({"do": "restart", "handle": handle, "keep": true})).unwrap();
     page.advance(handle, 6.0);
     assert_eq!(page.text(&json!({"do": "digest", "handle": handle}), "digest"), shown);
@@ -125,7 +126,7 @@ fn what_was_simulated_so_far_is_an_experiment_as_well() {
     assert_eq!(native(&saved), shown);
 }
 
-/// A change by hand before a change of the file: what the file changes later, it changes on top.
+/// A change by hand, then a change of the file that builds on it.
 #[test]
 fn changes_by_hand_and_of_the_file_are_made_together() {
     let timed = format!(

@@ -1,8 +1,8 @@
 //! The hosts of a live run: applications over sockets.
 //!
-//! The traffic models are those of the simulator, and so is what their host does for them ([`Host`]); the kernel sends the data. One thread stands in the
-//! clients' namespace and serves both ends: a socket
-//! belongs to the namespace of the listener that accepted it, whichever thread accepts. Time is that of the scenario, which begins [`setup::START`] after the link's clock.
+//! The traffic models and their host ([`Host`]) are those of the simulator, but the kernel's TCP sends the data. One
+//! thread, in the clients' namespace, serves both ends: a socket belongs to the namespace of the listener that accepted
+//! it, whichever thread accepts. Times are those of the scenario, which starts [`setup::START`] after the link's clock.
 
 mod connections;
 mod datagrams;
@@ -30,40 +30,40 @@ pub(crate) use effort::could_not_fill;
 use record::Record;
 pub(crate) use record::Recorded;
 
-/// The subject of an `epoll` event.
+/// Flags in the user data of an `epoll` event: the kind of socket. Without any, it is a connection.
 const DATAGRAM: u64 = 1 << 62;
 const LISTENER: u64 = 1 << 61;
-/// A datagram from a client to the server of an application.
+/// Together with [`DATAGRAM`]: the server's socket of an application, which receives the client's datagrams.
 const REPLY: u64 = 1 << 60;
 
 /// The interval of progress reports.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// A timed event.
+/// A timed event. Events at the same time are handled in the order of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// A window closes; first, so that nothing of the same moment is counted in the wrong one.
+    /// A measurement window closes. First, so that other events at the same time are not counted in it.
     Close(usize),
-    /// A window opens.
+    /// A measurement window opens.
     Open(usize),
-    /// An interval of the series ends.
+    /// An interval of the time series ends.
     Interval,
-    /// A group starts.
+    /// A traffic group starts.
     Start(usize),
-    /// An application wants to be woken.
+    /// An application's timer expires.
     Wake(u32),
-    /// A server has processed a request.
+    /// A server has finished processing a request.
     RequestProcessed(usize, u64),
-    /// A group stops.
+    /// A traffic group stops.
     Stop(usize),
 }
 
 /// Applications, sockets and timed events.
 pub(crate) struct Hosts {
     clock: Clock,
-    /// The time that applications see.
+    /// The current time, as the applications see it.
     now: Instant,
-    /// The clock at its last reading.
+    /// The last reading of the clock.
     clock_read: Instant,
     apps: Applications,
     /// Whether the congestion control of each group has a slow-start threshold.
@@ -77,7 +77,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Takes the applications out of a scenario and opens what listens. Call it with the rights to enter namespaces.
+    /// Takes the applications out of a scenario and opens their listening sockets. The thread must be allowed to enter
+    /// namespaces.
     ///
     /// # Errors
     /// When a socket cannot be opened.
@@ -120,10 +121,10 @@ impl Hosts {
         })
     }
 
-    /// Runs the applications until the end of the scenario. The calling thread must be in the clients' namespace.
+    /// Runs the applications to the end of the scenario. The calling thread must be in the clients' namespace.
     ///
     /// # Errors
-    /// When a socket fails unexpectedly; `Interrupted` when the run was stopped.
+    /// When a socket fails unexpectedly; `Interrupted` when the run was cancelled.
     pub(crate) fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
         let mut beat = Instant::ZERO;
         let mut events = Vec::with_capacity(256);
@@ -148,7 +149,7 @@ impl Hosts {
         Ok(self.record.finish())
     }
 
-    /// Closes the windows and intervals that end with the run.
+    /// Closes the windows and the interval that end with the run.
     fn end_windows(&mut self) {
         self.now = self.end;
         while let Some(Reverse((at, due))) = self.event_queue.pop().filter(|Reverse((at, _))| *at <= self.end) {
@@ -158,7 +159,7 @@ impl Hosts {
         }
     }
 
-    /// The scenario's time; zero before it begins.
+    /// Reads the clock as a time of the scenario; zero before the scenario starts.
     fn read_clock(&mut self) -> Instant {
         let now = self.clock.now();
         self.now = Instant::from_nanos(now.as_nanos().saturating_sub(setup::START.as_nanos()));
@@ -169,7 +170,7 @@ impl Hosts {
         self.now
     }
 
-    /// Waits for sockets, but no longer than `most`, and serves those that are ready.
+    /// Polls the sockets for at most `most`, and serves those that are ready.
     fn listen(&mut self, events: &mut Vec<epoll::Event>, most: Duration) -> io::Result<()> {
         events.clear();
         let ns = most.as_nanos();
@@ -195,8 +196,8 @@ impl Hosts {
         Ok(())
     }
 
-    /// Handles an event under the time at which it was due: a model that is woken late would count its next interval from then, and offer
-    /// less than it should.
+    /// Handles an event as if at the time when it was due. Otherwise a model that is woken late would count its next
+    /// interval from the late time, and offer less load than it should.
     fn handle_on_time(&mut self, at: Instant, due: Due) {
         self.now = at;
         self.handle(at, due);
@@ -230,7 +231,7 @@ impl Hosts {
         }
     }
 
-    /// Connections of each group that are in their first slow start.
+    /// For each group, the number of connections in their first slow start.
     fn in_slow_start(&self) -> Vec<u64> {
         let mut all = vec![0; self.record.plan().groups.len()];
         self.connections
@@ -251,14 +252,14 @@ impl Hosts {
         act(&mut self.connections, &mut world);
     }
 
-    /// Reads the datagrams that have arrived at the clients of a group.
+    /// Reads the datagrams that have arrived at the client socket of a group.
     fn receive(&mut self, group: usize) {
         while let Some(datagram) = self.datagrams.receive(group) {
             self.deliver(Side::Client, datagram);
         }
     }
 
-    /// Reads the datagrams that have arrived at the server of an application.
+    /// Reads the datagrams that have arrived at the server socket of an application.
     fn receive_replies(&mut self, app: u32) {
         while let Some(datagram) = self.datagrams.receive_reply(app) {
             if datagram.app == app {
@@ -267,7 +268,7 @@ impl Hosts {
         }
     }
 
-    /// Hands a datagram to its application.
+    /// Passes a datagram to its application.
     fn deliver(&mut self, to: Side, Arrived { app, tag, len, sent }: Arrived) {
         if (app as usize) < self.apps.all().len() {
             self.deliver_datagram(app, Arrival { to, tag, len, sent, ecn: Ecn::NotEct });
@@ -288,7 +289,7 @@ impl Host for Hosts {
         self.record.hosts()
     }
 
-    /// One address serves for all servers: they differ by their path, and here there is one.
+    /// One address stands for all servers: they would differ only by their paths, and a live link has one path.
     fn open_connection(&mut self, app: u32, conn: Conn, _server: u32) {
         let group = usize::from(self.apps[app].group);
         self.with_connections(|c, w| c.open(app, group, conn, w));

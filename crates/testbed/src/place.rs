@@ -1,21 +1,21 @@
-//! Where the runs of an experiment take place.
+//! The places where the runs of an experiment can be executed.
 
 use aqmkit_live::kernel::Place;
 use aqmkit_results::place::SIMULATED;
 
-/// Where a run takes place.
+/// Where a run is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// In the simulator.
     Simulated,
-    /// On a live link, whose queue is in this process.
+    /// On a live link, with its queue in this process.
     Live,
-    /// On a live link, whose queue is inside the kernel, in one of two ways.
+    /// On a live link, with its queue inside the kernel: in a classifier or a qdisc.
     Kernel(Place),
 }
 
 impl On {
-    /// Its label in results.
+    /// The label in results.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl On {
         }
     }
 
-    /// The place as part of a sentence: "it cannot be run ...".
+    /// The place as an adverb, as in "it cannot be run ...".
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The runs of an experiment in several places, and whether this machine can do them.
+//! Plans the runs of an experiment in several places, after checking that this machine supports them.
 
 use aqmkit_base::Duration;
 use aqmkit_experiment::Experiment;
@@ -11,7 +11,8 @@ use crate::error::TestbedError;
 use crate::place::On;
 use crate::run::Placed;
 
-/// Checks that this process may make live links, and that the kernel can run queues inside it where one of these places is there.
+/// Checks that this process may create live links and, if one of the places needs it, that the kernel can run
+/// disciplines.
 ///
 /// # Errors
 /// When it cannot.
@@ -26,7 +27,8 @@ pub fn check_machine(places: &[On]) -> Result<(), TestbedError> {
     inside.then(examine::lacking).flatten().map_or(Ok(()), |lacking| Err(TestbedError::Kernel(lacking)))
 }
 
-/// Every run of an experiment in the first of these places, then every one in the next. All are checked before any is run.
+/// Plans all runs of an experiment in the first place, then all in the next, and so on. Checks each before any is
+/// executed.
 ///
 /// # Errors
 /// When a live link cannot do what a run needs, or the kernel lacks a congestion control.
@@ -35,13 +37,13 @@ pub fn plan(experiment: &Experiment, places: &[On]) -> Result<Vec<Placed>, Testb
     runs.map(|run| run.check().map(|()| run)).collect()
 }
 
-/// The axis of the results along which these places differ.
+/// The axis of the results that distinguishes these places.
 #[must_use]
 pub fn axis(places: &[On]) -> Axis {
     Axis { name: AXIS.to_owned(), labels: places.iter().map(|on| on.label().to_owned()).collect() }
 }
 
-/// How long a plan takes at least: real time cannot be hurried.
+/// The minimum duration of a plan, since live runs take real time.
 #[must_use]
 pub fn real_time(plan: &[Placed]) -> Duration {
     plan.iter().map(Placed::real_time).sum()
@@ -73,7 +75,7 @@ mod tests {
         assert_eq!(labels("aqm"), ["red", "blue", "red", "blue", "red", "blue"]);
         let keys: std::collections::BTreeSet<&str> = plan.iter().map(Work::hash).collect();
         assert_eq!(keys.len(), 6);
-        // The two runs in the simulator are as fast as it is.
+        // Simulated runs do not count.
         assert_eq!(real_time(&plan), Duration::from_millis(4 * 2300));
         assert_eq!(axis(&places).labels, ["simulated", "live", "kernel"]);
     }

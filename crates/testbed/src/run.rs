@@ -30,7 +30,7 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// The run in the simulator, or on a live link. It has a label more than the run itself.
+    /// Places a run in the simulator or on a live link, and adds the label of the place.
     pub(crate) fn new(spec: RunSpec, on: On) -> Self {
         let mut labels = spec.labels.clone();
         labels.insert(AXIS.to_owned(), on.label().to_owned());
@@ -47,7 +47,7 @@ impl Placed {
         self.on
     }
 
-    /// Checks that a live link and this machine can do everything that the run needs.
+    /// Checks that live links and this machine support everything that the run needs.
     pub(crate) fn check(&self) -> Result<(), TestbedError> {
         if self.on == On::Simulated {
             return Ok(());
@@ -59,7 +59,7 @@ impl Placed {
         setup::setup(&scenario, self.on).map(|_| ())
     }
 
-    /// How long it takes at least; nothing in the simulator, which has a clock of its own.
+    /// The minimum duration; zero in the simulator, which has its own clock.
     pub(crate) fn real_time(&self) -> Duration {
         let scenario = (self.on != On::Simulated).then(|| self.spec.scenario().ok()).flatten();
         scenario.map_or(Duration::ZERO, |scenario| scenario.duration + setup::START)
@@ -93,7 +93,7 @@ fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> 
     let failed = |e: &dyn std::fmt::Display| Stop::Failed(e.to_string());
     let wanted = setup::setup(&scenario, on).map_err(|e| failed(&e))?;
     let link = Link::open(&wanted).map_err(|e| failed(&e))?;
-    // Opening the hosts takes the applications out of the scenario.
+    // `Hosts::new` takes the applications out of the scenario.
     let plan = setup::measures(&scenario, &wanted.up.name);
     let hosts = Hosts::new(&mut scenario, &link).map_err(|e| failed(&e))?;
     let hosts = live(hosts, &link, on_progress);
@@ -116,7 +116,7 @@ fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> 
     Ok(Output { engine: Engine { events: output.engine.packets, ..output.engine }, ..output })
 }
 
-/// Runs the hosts on a thread of their own, inside the clients' namespace; this thread reports progress.
+/// Runs the hosts on a separate thread in the clients' namespace, while this thread reports progress.
 fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
     let (sender, reports) = channel();
     let stop = AtomicBool::new(false);
@@ -124,10 +124,11 @@ fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Cont
         let stop = &stop;
         let work = move || {
             link.client.namespace.enter()?;
-            // Hosts that wait for other programs would be measured in place of the link.
+            // Without real-time priority, hosts may wait for other programs, and the measurements would reflect that
+            // rather than the link.
             let _ = request_realtime();
             hosts.run(&mut |progress| {
-                // The receiver listens until this thread ends.
+                // The receiver outlives this thread.
                 let _ = sender.send(progress);
                 if stop.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
             })

@@ -15,31 +15,31 @@ use aqmkit_transport::Profile;
 use crate::error::TestbedError;
 use crate::place::On;
 
-/// From the link's start to the scenario's: time for everything to be in place.
+/// From the start of the link to that of the scenario: time to set everything up.
 pub(crate) const START: Duration = Duration::from_millis(300);
 
-/// The port of the first group; the others follow.
+/// The port of the first traffic group; the others use the next ones.
 const FIRST_PORT: u16 = 5001;
 
-/// The rate of a reverse path for which the experiment has no link.
+/// The rate of the reverse direction if the experiment has no link there.
 const FREE: BitRate = BitRate::from_mbps(10_000);
 
-/// The port at which the servers of a group listen.
+/// The port on which the servers of a group listen.
 #[must_use]
 pub(crate) fn port(group: usize) -> u16 {
     FIRST_PORT.saturating_add(u16::try_from(group).unwrap_or(u16::MAX))
 }
 
-/// A time of the scenario on the link's clock.
+/// Converts a time of the scenario to the link's clock.
 #[must_use]
 pub(crate) fn on_the_clock(at: Instant) -> Instant {
     at + START
 }
 
-/// The live link of a scenario, with the queue in this process or inside the kernel.
+/// The live link for a scenario, with its queue in this process or inside the kernel.
 ///
 /// # Errors
-/// When a live link cannot do what the scenario needs, or the kernel lacks a congestion control.
+/// When live links do not support what the scenario needs, or the kernel lacks a congestion control.
 pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, TestbedError> {
     let unfit = |why: String| TestbedError::Unfit { on, why };
     let in_kernel = match on {
@@ -66,7 +66,7 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, TestbedErr
     })
 }
 
-/// The two directions, towards the clients and back, and the classes of their packets; or why a live link cannot be like that.
+/// The two directions, to the clients and back, and the classes of their packets; or why a live link cannot have them.
 fn directions(scenario: &Scenario) -> Result<(Setup, Setup, Classes), String> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
         return Err("it has no measured link".to_owned());
@@ -97,7 +97,7 @@ fn directions(scenario: &Scenario) -> Result<(Setup, Setup, Classes), String> {
     Ok((down, up, classes(scenario)?))
 }
 
-/// The measurements of a live run, in the time of the scenario: its links are the two directions.
+/// The measurement plan of a live run, in the time of the scenario. The links are the two directions.
 #[must_use]
 pub(crate) fn measures(scenario: &Scenario, back: &str) -> Plan {
     let plan = scenario.plan();
@@ -106,15 +106,15 @@ pub(crate) fn measures(scenario: &Scenario, back: &str) -> Plan {
     Plan { links: vec![plan.links[plan.measured].clone(), up], measured: 0, ..plan }
 }
 
-/// The plan in the time of the link's clock.
+/// Converts a plan to the time of the link's clock.
 fn shifted(plan: Plan) -> Plan {
     let window = |w: WindowSpec| WindowSpec { from: on_the_clock(w.from), to: on_the_clock(w.to), ..w };
     let windows = plan.windows.into_iter().map(window).collect();
     Plan { origin: on_the_clock(plan.origin), windows, ..plan }
 }
 
-/// The class of each group by its port. What the kernel itself sends is in the last one, so that disciplines are told of the
-/// same classes as in the simulator.
+/// Classification of packets by the port of their group. Packets that the kernel itself sends are in the last class, so
+/// that disciplines see the same classes as in the simulator.
 fn classes(scenario: &Scenario) -> Result<Classes, String> {
     let one = |(class, name): (usize, &String)| {
         let ports = scenario.groups.iter().enumerate().filter(|(_, g)| g.class.index() == class).map(|(i, _)| port(i));
@@ -135,12 +135,12 @@ fn classes(scenario: &Scenario) -> Result<Classes, String> {
 /// When the kernel does not have it.
 pub(crate) fn control(profile: &Profile) -> Result<String, TestbedError> {
     let name = profile.congestion.name();
-    // The kernel's reno recovers as NewReno and with SACK, as all of its controls do.
+    // The kernel's reno recovers as NewReno and SACK specify, like all its congestion controls.
     let name = if ["newreno", "sack"].contains(&name) { "reno" } else { name };
     congestion::provide(name).map(|()| name.to_owned()).map_err(TestbedError::Congestion)
 }
 
-/// Whether connections use ECN: all of them or none, for it is a setting of the namespace.
+/// Whether connections use ECN. All must agree, because it is a setting of the namespace.
 fn ecn(scenario: &Scenario) -> Result<bool, String> {
     let mut wishes = scenario.groups.iter().map(|g| g.profile.ecn);
     let first = wishes.next().unwrap_or(false);
@@ -189,7 +189,7 @@ fn way_back(scenario: &Scenario) -> Result<Setup, String> {
     }
 }
 
-/// The delay that all connections share, if they do.
+/// The delay of all connections, if they have the same.
 fn constant(delays: &Delays) -> Option<Duration> {
     let same = |mut all: Box<dyn Iterator<Item = Duration> + '_>| {
         let first = all.next()?;
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// The ring of a real device is that of its own driver.
+    /// The transmit ring of a real device belongs to its own driver.
     #[test]
     fn a_link_with_a_driver_is_only_simulated() {
         for (link, keys) in [

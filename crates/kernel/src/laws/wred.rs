@@ -11,8 +11,8 @@ use crate::number::limit;
 
 /// WRED's parameters in fixed point; `params` are effective.
 ///
+/// # Errors
 /// When there are more classes than the program supports, or a number exceeds fixed point.
-/// When there are more classes than in the kernel, or a number is too large for fixed point.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::wred::Config, ParamError> {
     let avpkt = params.avpkt.unwrap_or(link.mean_packet);
     let bandwidth = params.bandwidth.unwrap_or(link.rate);

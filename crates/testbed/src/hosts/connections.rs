@@ -1,4 +1,4 @@
-//! Connections of a live run: their two sockets, the requests on them, and how they end.
+//! Connections of a live run: their two sockets, their requests, and how they are closed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -16,16 +16,16 @@ use super::record::{Record, TCP};
 use super::{Due, LISTENER};
 use crate::setup::port;
 
-/// The bit of an `epoll` event that distinguishes the server's end of a connection from the client's.
+/// Flag in the user data of an `epoll` event: the server's socket of a connection rather than the client's.
 const SERVER: u64 = 1 << 60;
 
-/// Bytes written or read at a time.
+/// Maximum number of bytes per read or write.
 const CHUNK: usize = 65_536;
 
 /// The payload of responses and requests: zeros.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
-/// The parts of the hosts that connections use.
+/// The parts of [`Hosts`](super::Hosts) that connections use.
 pub(super) struct World<'a> {
     pub(super) now: Instant,
     pub(super) apps: &'a mut Applications,
@@ -34,7 +34,7 @@ pub(super) struct World<'a> {
     pub(super) epoll: &'a rustix::fd::OwnedFd,
 }
 
-/// A connection. Requests are queued in order; the counts are the progress of the first one at each end.
+/// A connection. Requests are served in order; the counters are about the first one at each end.
 struct Connection {
     app: u32,
     group: usize,
@@ -42,41 +42,41 @@ struct Connection {
     serial: u64,
     client: TcpStream,
     server: Option<TcpStream>,
-    /// The server's counters when they were last read, and the time of that.
+    /// The server's counters at their last reading, and the time of that reading.
     counted: (TcpInfo, Sender),
     counted_at: Instant,
     open: bool,
-    /// Bytes of requests that the client still has to write.
+    /// Request bytes that the client has not written yet.
     to_ask: u64,
-    /// Requests that the server has not fully read, and the unread bytes of the first.
+    /// Requests that the server has not read completely, and the unread bytes of the first one.
     asked: VecDeque<Request>,
     unread: u64,
-    /// Bytes that the server still has to write.
+    /// Response bytes that the server has not written yet.
     to_answer: u64,
     closing: bool,
-    /// Sizes of the responses that the client has not fully read, and the missing bytes of the first.
+    /// Sizes of the responses that the client has not read completely, and the unread bytes of the first one.
     awaited: VecDeque<u64>,
     missing: u64,
-    /// Whether the client closes once everything is read.
+    /// Whether the client closes the connection once everything is read.
     leaving: bool,
 }
 
-/// All connections.
+/// All connections, in slots.
 pub(super) struct Connections {
     servers: Vec<TcpListener>,
     address: IpAddr,
     slots: Vec<Option<Connection>>,
     free: Vec<usize>,
-    /// The slots of connections that the server has not accepted yet, by the client's port.
+    /// By the client's address, the slot of each connection that the server has not accepted yet.
     expected: BTreeMap<SocketAddr, usize>,
-    /// Sockets that a server accepted before the client saw its connection established.
+    /// Sockets accepted by a server before the client has seen the connection established.
     early: BTreeMap<SocketAddr, TcpStream>,
     serial: u64,
     buffer: Vec<u8>,
 }
 
 impl Connections {
-    /// Opens a listener for each group, in the servers' namespace, with its congestion control.
+    /// Opens a listening socket for each group in the servers' namespace, with its congestion control.
     pub(super) fn listen(address: IpAddr, controls: &[String], epoll: &rustix::fd::OwnedFd) -> io::Result<Self> {
         let one = |(group, control): (usize, &String)| {
             let server = TcpListener::bind(SocketAddr::new(address, port(group)))?;
@@ -110,7 +110,7 @@ impl Connections {
             self.slots.len() - 1
         });
         self.serial += 1;
-        // Edge-triggered: each end is read and written until it would block.
+        // Edge-triggered: each end is read and written until the call would block.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let watched = epoll::add(world.epoll, &client, EventData::new_u64(slot as u64), flags);
         self.slots[slot] = Some(Connection {
@@ -142,7 +142,7 @@ impl Connections {
         }
     }
 
-    /// Accepts the connections that wait at a listener.
+    /// Accepts the pending connections of a listening socket.
     pub(super) fn accept(&mut self, group: usize, now: Instant, epoll: &rustix::fd::OwnedFd) {
         while let Some(Ok((server, from))) = self.servers.get(group).map(TcpListener::accept) {
             match self.expected.remove(&from) {
@@ -152,7 +152,7 @@ impl Connections {
         }
     }
 
-    /// Adds the server's end to a connection.
+    /// Attaches the server's socket to a connection.
     fn join(&mut self, slot: usize, server: TcpStream, now: Instant, epoll: &rustix::fd::OwnedFd) {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let ready = server.set_nonblocking(true).is_ok()
@@ -179,7 +179,7 @@ impl Connections {
         self.ready(slot as u64, world);
     }
 
-    /// The server sends without having been asked.
+    /// Makes the server send data without a request.
     pub(super) fn push(&mut self, slot: usize, bytes: u64, world: &mut World<'_>) {
         if let Some(c) = &mut self.slots[slot] {
             c.to_answer = c.to_answer.saturating_add(bytes);
@@ -194,18 +194,18 @@ impl Connections {
         self.ready(slot as u64, world);
     }
 
-    /// Counts what every connection has sent, and what limited it.
+    /// Records what each connection has sent, and what limited its sender.
     pub(super) fn count(&mut self, record: &mut Record, now: Instant) {
         self.slots.iter_mut().flatten().for_each(|c| c.count(record, now));
     }
 
-    /// The groups of connections with data without end that have no slow-start threshold yet, each as often as it has some.
+    /// For each endless connection without a slow-start threshold, its group.
     pub(super) fn without_threshold(&self) -> impl Iterator<Item = usize> {
         let starting = |c: &&Connection| c.is_endless() && c.server.is_some() && c.counted.1.no_threshold;
         self.slots.iter().flatten().filter(starting).map(|c| c.group)
     }
 
-    /// Ends a connection at once: closes its sockets.
+    /// Closes both sockets of a connection at once.
     pub(super) fn abandon(&mut self, slot: usize, record: &mut Record, now: Instant) {
         self.forget(slot, record, now);
     }
@@ -218,7 +218,7 @@ impl Connections {
         Some(gone)
     }
 
-    /// The server has processed the first of the requests that it has read.
+    /// Makes the server answer the first request that it has read, after its processing time.
     pub(super) fn request_processed(&mut self, slot: usize, serial: u64, world: &mut World<'_>) {
         let Some(c) = self.slots.get_mut(slot).and_then(Option::as_mut).filter(|c| c.serial == serial) else { return };
         let Some(request) = c.asked.pop_front() else { return };
@@ -236,7 +236,7 @@ impl Connections {
         self.ready(SERVER | slot as u64, world);
     }
 
-    /// Something can be done at one end of a connection.
+    /// Handles the readiness of one end of a connection.
     pub(super) fn ready(&mut self, data: u64, world: &mut World<'_>) {
         let slot = (data & !SERVER) as usize;
         let Some(c) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
@@ -260,7 +260,7 @@ impl Connections {
     }
 }
 
-/// Begins to connect from the calling thread's namespace: the socket and its address.
+/// Starts a non-blocking connect from the calling thread's namespace; returns the socket and its address.
 fn begin(to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
@@ -274,7 +274,7 @@ fn begin(to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream, from))
 }
 
-/// The result of a read or write.
+/// Converts `EWOULDBLOCK` to `None`.
 fn blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -288,7 +288,7 @@ fn blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Writes up to `left` zeros; returns the number that remains.
+/// Writes up to `left` zero bytes; returns the number of bytes left to write.
 fn pour(mut stream: &TcpStream, mut left: u64) -> io::Result<u64> {
     while left > 0 {
         let most = left.min(CHUNK as u64) as usize;
@@ -301,12 +301,12 @@ fn pour(mut stream: &TcpStream, mut left: u64) -> io::Result<u64> {
 }
 
 impl Connection {
-    /// Whether the server has data without end to send.
+    /// Whether the server sends an endless response.
     fn is_endless(&self) -> bool {
         self.to_answer == ENDLESS
     }
 
-    /// Counts what the server has sent since the last time, and what limited it, which is what the simulator counts too.
+    /// Records what the server has sent since the last reading, and what limited it, as the simulator does.
     fn count(&mut self, record: &mut Record, now: Instant) {
         let Some(read) = self.server.as_ref().and_then(|s| TcpInfo::with_sender(s).ok()) else { return };
         let (counters, sender) = std::mem::replace(&mut self.counted, read);
@@ -315,7 +315,7 @@ impl Connection {
         self.counted_at = now;
     }
 
-    /// The client's end: writes requests, reads responses. True when the connection has ended.
+    /// Serves the client's end: writes requests, reads responses. Returns true when the connection has ended.
     fn consume(&mut self, buffer: &mut [u8], world: &mut World<'_>) -> io::Result<bool> {
         if let Some(error) = self.client.take_error()? {
             return Err(error);
@@ -341,12 +341,12 @@ impl Connection {
         Ok(false)
     }
 
-    /// Bytes of responses have come.
+    /// Handles received response bytes.
     fn came(&mut self, bytes: u64, world: &mut World<'_>) {
         world.record.delivered(self.app, self.group, bytes);
         let mut left = bytes;
         while let Some(response) = self.awaited.front() {
-            // One without an end has none; one without bytes is over when the server has the request.
+            // An endless response never completes; an empty one completes when the server has processed the request.
             if *response == ENDLESS || *response == 0 {
                 return;
             }
@@ -365,7 +365,7 @@ impl Connection {
         }
     }
 
-    /// The server's end: reads requests, thinks, writes responses.
+    /// Serves the server's end: reads requests, processes them, writes responses.
     fn serve(&mut self, slot: usize, buffer: &mut [u8], world: &mut World<'_>) -> io::Result<()> {
         let Some(server) = &self.server else { return Ok(()) };
         let (mut gone, mut ahead) = (false, 0);
@@ -375,7 +375,7 @@ impl Connection {
                 break;
             }
             let mut left = n as u64;
-            // The server processes a request once it is read whole; later requests wait until it has its answer.
+            // The server starts processing when a request is read completely; later requests wait for its response.
             let part = left.min(self.unread);
             self.unread -= part;
             left -= part;
@@ -391,14 +391,14 @@ impl Connection {
         self.to_answer = pour(server, self.to_answer)?;
         if self.to_answer == 0 && (gone || (self.closing && self.asked.is_empty())) {
             self.closing = false;
-            // The client may have gone first.
+            // Fails if the client has closed the connection already.
             let _ = server.shutdown(Shutdown::Write);
         }
         self.read_ahead(ahead);
         Ok(())
     }
 
-    /// Bytes of later requests that came with the first one: they are not asked for again.
+    /// Accounts for bytes of later requests that were read together with the first one.
     fn read_ahead(&mut self, mut bytes: u64) {
         for request in self.asked.iter_mut().skip(1) {
             let part = bytes.min(request.request);

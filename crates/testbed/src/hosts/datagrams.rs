@@ -1,5 +1,5 @@
-//! Datagrams of applications: a socket for each that sends any, on the server's side, so that each is a flow of its own, and
-//! one for each group on the client's. Those of clients take the same path back.
+//! Sockets for datagrams. On the server's side each application has its own, so that each is a separate flow; on the
+//! client's side each group has one. Datagrams from clients take the same path in reverse.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -15,14 +15,13 @@ use rustix::net::sockopt;
 use super::{DATAGRAM, REPLY};
 use crate::setup::port;
 
-/// The application, the tag and the time of sending, which every datagram carries. One that should be shorter is
-/// padded to this.
+/// Size of the header in every datagram: application, tag and sending time. Shorter datagrams are padded to it.
 const HEADER: usize = 20;
 
-/// A longer datagram does not fit into a packet of 1500 bytes, with 28 bytes of headers, and is cut into fragments.
+/// Maximum payload that fits into a packet of 1500 bytes with 28 bytes of headers. Longer datagrams are fragmented.
 pub(super) const LONGEST_WHOLE: u32 = 1472;
 
-/// A datagram that has come.
+/// A received datagram.
 pub(super) struct Arrived {
     pub(super) app: u32,
     pub(super) tag: u64,
@@ -30,16 +29,16 @@ pub(super) struct Arrived {
     pub(super) sent: Instant,
 }
 
-/// A socket that sends, and the codepoint that it sends with.
+/// A sending socket, and its current ECN codepoint.
 struct Sender {
     socket: UdpSocket,
     ecn: Ecn,
-    /// Whether it is listened to.
+    /// Whether it is registered with `epoll`.
     hears: bool,
 }
 
 impl Sender {
-    /// A socket between these two addresses, for packets that are not ECN-capable until others are asked for.
+    /// Opens a socket between two addresses; its packets are Not-ECT at first.
     fn open(from: SocketAddr, to: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(from)?;
         socket.connect(to)?;
@@ -47,7 +46,7 @@ impl Sender {
         Ok(Sender { socket, ecn: Ecn::NotEct, hears: false })
     }
 
-    /// The socket, set to this codepoint.
+    /// Sets the ECN codepoint and returns the socket.
     fn with(&mut self, ecn: Ecn) -> &UdpSocket {
         if ecn != self.ecn && sockopt::set_ip_tos(&self.socket, ecn as u8).is_ok() {
             self.ecn = ecn;
@@ -56,11 +55,11 @@ impl Sender {
     }
 }
 
-/// The sockets.
+/// All sockets.
 pub(super) struct Datagrams {
-    /// By application: of which group it is, and its socket, opened with its first datagram.
+    /// By application: its group, and its server socket, opened on first use.
     senders: Vec<(usize, Option<Sender>)>,
-    /// By group: the socket, and the codepoint that it sends with.
+    /// By group: the client socket, and its current ECN codepoint.
     receivers: Vec<(UdpSocket, Ecn)>,
     servers: Netns,
     client: IpAddr,
@@ -69,7 +68,7 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Opens them; `groups` has the group of each application.
+    /// Opens the client sockets. `groups` has the group of each application.
     pub(super) fn open(link: &Link, groups: &[usize], count: usize, epoll: &OwnedFd) -> io::Result<Self> {
         let [client, server] = [link.addresses.client[0], link.addresses.server[0]];
         let receivers = link.client.namespace.inside(|| {
@@ -86,16 +85,16 @@ impl Datagrams {
         Ok(Datagrams { senders, receivers, servers, client, server, buffer: vec![0; 65_536] })
     }
 
-    /// Sends a datagram; with the first one of an application, the two ends of its socket.
+    /// Sends a datagram to the client. Returns both addresses of the application's socket if this opened it.
     pub(super) fn send(&mut self, app: u32, datagram: Datagram, now: Instant) -> Option<[SocketAddr; 2]> {
         let len = self.write(app, datagram, now);
         let ends = self.connect(app);
-        // A datagram that the kernel has no room for is lost, as it would be on the path.
+        // If the socket buffer is full, the datagram is lost, as it could be on the path.
         let _ = self.senders[app as usize].1.as_mut().map(|s| s.with(datagram.ecn).send(&self.buffer[..len]));
         ends
     }
 
-    /// Sends a datagram from the client's side; with the first one of an application, the two ends of its socket.
+    /// Sends a datagram to the server. Returns both addresses of the application's socket if this opened it.
     pub(super) fn reply(
         &mut self,
         app: u32,
@@ -119,7 +118,7 @@ impl Datagrams {
         ends
     }
 
-    /// Writes a datagram into the buffer. Returns its length.
+    /// Writes a datagram to the buffer; returns its length.
     fn write(&mut self, app: u32, datagram: Datagram, now: Instant) -> usize {
         self.buffer[..4].copy_from_slice(&app.to_be_bytes());
         self.buffer[4..12].copy_from_slice(&datagram.tag.to_be_bytes());
@@ -127,7 +126,7 @@ impl Datagrams {
         (datagram.len as usize).clamp(HEADER, self.buffer.len())
     }
 
-    /// Opens the socket of an application's server if there is none. Returns its two ends if it was opened.
+    /// Opens the server socket of an application unless it is open. Returns both addresses if it was opened.
     fn connect(&mut self, app: u32) -> Option<[SocketAddr; 2]> {
         let (group, sender) = &mut self.senders[app as usize];
         if sender.is_some() {
@@ -138,12 +137,12 @@ impl Datagrams {
         sender.as_ref().and_then(|s| Some([s.socket.local_addr().ok()?, to]))
     }
 
-    /// The next datagram that has come to the clients of a group.
+    /// The next datagram received at the client socket of a group.
     pub(super) fn receive(&mut self, group: usize) -> Option<Arrived> {
         Self::next(&self.receivers.get(group)?.0, &mut self.buffer)
     }
 
-    /// The next datagram that has come to the server of an application.
+    /// The next datagram received at the server socket of an application.
     pub(super) fn receive_reply(&mut self, app: u32) -> Option<Arrived> {
         Self::next(&self.senders.get(app as usize)?.1.as_ref()?.socket, &mut self.buffer)
     }

@@ -1,4 +1,4 @@
-//! Whether the hosts of a live run could do what its applications wanted, in each window of the measurement.
+//! Checks, for each measurement window, whether the hosts of a live run were fast enough for their applications.
 
 use std::path::{Path, PathBuf};
 
@@ -7,42 +7,42 @@ use aqmkit_live::running::THREAD;
 use aqmkit_live::timing::cpu_time;
 use aqmkit_measure::output::Window;
 
-/// The utilisation from which on a link counts as filled.
+/// A link counts as full from this utilisation on.
 const FILLED: f64 = 0.95;
 
-/// The share of the time from which on a thread has no processor time left.
+/// A thread counts as saturated when it needs a processor for this share of the time.
 const EXHAUSTED: f64 = 0.9;
 
-/// The share of the processors' time from which on threads of hosts and link together are what keeps a machine without idle time busy.
+/// If the machine has no idle time, hosts and link count as the cause from this share of the total processor time on.
 const LARGE_PART: f64 = 0.4;
 
-/// The share of the time in which senders may lack data, or be held by a window, before it counts.
+/// Shares of the time below this are ignored, for senders that lack data or are limited by a window.
 const NOTABLE: f64 = 0.1;
 
-/// Times of senders with data without end, summed over connections.
+/// Times of endless senders, summed over connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Endless {
-    /// Time of open connections.
+    /// Time for which connections were open.
     pub(super) open: Duration,
-    /// Time in which everything written was acknowledged: the application, which has more, did not get to write it.
+    /// Time during which all written data was acknowledged: the application had more, but did not get to write it.
     pub(super) idle: Duration,
-    /// Time in which the receive window or the send buffer limited them.
+    /// Time during which the receive window or the send buffer was the limit.
     pub(super) held: Duration,
 }
 
-/// The hosts in a window.
+/// The load of the hosts during a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Effort {
     endless: Endless,
-    /// The share of the window in which a thread used a processor or waited for one: that of the hosts, and the busiest of the link, which also does
-    /// what the kernel has to do for the packets that it delivers.
+    /// The share of the window during which a thread ran or waited for a processor: the hosts' thread, and the busiest
+    /// thread of the link, which also does the kernel's work for the packets that it delivers.
     busy: [f64; 2],
-    /// The share of the processors' time that was idle; 1 if it is not known.
+    /// The share of the total processor time that was idle; 1 if unknown.
     idle: f64,
     processors: f64,
 }
 
-/// A reading of the clocks at the start of a window.
+/// The readings at the start of a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begun {
     endless: Endless,
@@ -52,12 +52,12 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// On the hosts' thread.
+    /// Takes the readings. Call it on the hosts' thread.
     pub(super) fn now(endless: Endless, at: Instant) -> Self {
         Begun { endless, at, spent: spent(), machine: Machine::now() }
     }
 
-    /// The window that ends now.
+    /// Computes the load of the window that ends now.
     pub(super) fn end(&self, endless: Endless, at: Instant) -> Effort {
         let span = at.since(self.at).as_secs_f64();
         let spent = spent();
@@ -78,7 +78,7 @@ impl Begun {
     }
 }
 
-/// The time of all processors in ticks (`/proc/stat`).
+/// Time of all processors in ticks, from `/proc/stat`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Machine {
     idle: u64,
@@ -89,13 +89,13 @@ impl Machine {
     fn now() -> Self {
         let text = read(PathBuf::from("/proc/stat")).unwrap_or_default();
         let first = text.lines().next().unwrap_or_default();
-        // user, nice, system, idle, iowait, irq, softirq, steal; guests are part of the first two.
+        // user, nice, system, idle, iowait, irq, softirq, steal; guest times are included in the first two.
         let ticks: Vec<u64> = first.split_whitespace().skip(1).take(8).filter_map(|n| n.parse().ok()).collect();
         Machine { idle: ticks.iter().skip(3).take(2).sum(), all: ticks.iter().sum() }
     }
 }
 
-/// How long the calling thread, and the busiest of a link, have used a processor or waited for one.
+/// How long the calling thread and the busiest thread of the link have run or waited for a processor.
 fn spent() -> [Duration; 2] {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_link = |thread: &PathBuf| read(thread.join("comm")).is_some_and(|name| name.trim() == THREAD);
@@ -103,7 +103,8 @@ fn spent() -> [Duration; 2] {
     [demand(Path::new("/proc/thread-self")).unwrap_or_else(cpu_time), link]
 }
 
-/// A thread's time on a processor and its time in the queue for one (`schedstat`), where the kernel counts them (`CONFIG_SCHED_INFO`).
+/// A thread's running time plus its time on the run queue (`schedstat`), if the kernel counts them
+/// (`CONFIG_SCHED_INFO`).
 fn demand(thread: &Path) -> Option<Duration> {
     let text = read(thread.join("schedstat"))?;
     let mut numbers = text.split_whitespace().map_while(|ns| ns.parse().ok());
@@ -114,7 +115,7 @@ fn read(path: PathBuf) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// Why a run does not say what the link does with this traffic, if the hosts were too slow to fill it in one of the windows.
+/// If the hosts were too slow to fill the link in one of the windows: why the run says nothing about the link.
 pub(crate) fn could_not_fill(link: &str, windows: &[Window], efforts: &[Effort]) -> Option<String> {
     windows.iter().zip(efforts).find_map(|(window, effort)| {
         let used = window.links.get(link)?.utilization;
@@ -130,7 +131,7 @@ pub(crate) fn could_not_fill(link: &str, windows: &[Window], efforts: &[Effort])
 }
 
 impl Effort {
-    /// Why the hosts are to blame for a link used to this share, if they are.
+    /// Why the hosts are to blame for this utilisation, if they are.
     fn doubt(&self, used: f64) -> Option<String> {
         let Endless { open, idle, held } = self.endless;
         if used >= FILLED || open.is_zero() {

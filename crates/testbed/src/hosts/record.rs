@@ -10,26 +10,26 @@ use aqmkit_packets::wire::{FiveTuple, Flow};
 use super::effort::{Begun, Effort, Endless};
 use crate::setup::on_the_clock;
 
-/// The recorder, and the plan with the names of everything.
+/// The recorder, and the measurement plan that it follows.
 pub(super) struct Record {
     plan: Plan,
     recorder: HostRecorder,
     owners: Owners,
     endless: Endless,
-    /// By window.
+    /// By measurement window.
     begun: Vec<Begun>,
     efforts: Vec<Effort>,
-    /// The salt that the link adds to the keys of flows.
+    /// The salt of the link's flow hashes.
     salt: u64,
 }
 
-/// The measurements of the hosts of a run.
+/// The measurements at the hosts.
 pub(crate) struct Recorded {
     /// The applications' measurements.
     pub recorder: HostRecorder,
-    /// The owners of connections, in the time of the link's clock.
+    /// The application of each flow, with times on the link's clock.
     pub owners: Owners,
-    /// The effort of the hosts, by window: whether they could keep up.
+    /// By measurement window, the load of the hosts: whether they could keep up.
     pub efforts: Vec<Effort>,
 }
 
@@ -50,7 +50,7 @@ impl Record {
         }
     }
 
-    /// From `now` on, what passes between these ends in either direction belongs to an application.
+    /// Assigns the packets between two addresses, in both directions and from `now` on, to an application.
     pub(super) fn owns(&mut self, app: u32, protocol: u8, [a, b]: [SocketAddr; 2], now: Instant) {
         for (from, to) in [(a, b), (b, a)] {
             let (source, destination) = (from.ip(), to.ip());
@@ -60,7 +60,7 @@ impl Record {
         }
     }
 
-    /// An application has sent what the kernel cuts into fragments, which have no ports.
+    /// Notes that an application sends fragmented datagrams, whose later fragments have no ports.
     pub(super) fn sends_fragments(&mut self, app: u32) {
         self.owners.cannot_tell(app);
     }
@@ -74,12 +74,12 @@ impl Record {
         (&self.plan, &mut self.recorder)
     }
 
-    /// How long an interval of the series is.
+    /// The interval of the time series.
     pub(super) fn interval_length(&self) -> Duration {
         self.plan.interval
     }
 
-    /// An application's connection has sent more.
+    /// Adds what an application's connection has sent.
     pub(super) fn segments(&mut self, app: u32, more: TcpInfo) {
         let sent = self.recorder.sent(app);
         sent.packets += u64::from(more.data_segments);
@@ -87,8 +87,9 @@ impl Record {
         sent.timeouts += more.timeouts;
     }
 
-    /// What limited the sender of a group's connection for `time`, from its state at both ends of it. The kernel counts the time in which it had something to
-    /// send, and of it what the two windows held; the rest was the congestion window's or, while there was nothing to send, the application's.
+    /// Records for `time` what limited the sender of a group's connection, from its state before and after. The kernel
+    /// counts the time during which it had data to send, and how much of that was limited by the receive window or the
+    /// send buffer. The rest is attributed to the congestion window or, while there was no data, to the application.
     pub(super) fn limited(&mut self, group: usize, endless: bool, [first, last]: [Sender; 2], time: Duration) {
         let held = [last.receive_window - first.receive_window, last.send_buffer - first.send_buffer];
         let busy = last.busy - first.busy;
@@ -108,7 +109,7 @@ impl Record {
         }
     }
 
-    /// The client of an application's connection has received data.
+    /// Records data received by a client.
     pub(super) fn delivered(&mut self, app: u32, group: usize, bytes: u64) {
         self.recorder.delivered(app, self.plan.groups[group].class, bytes);
     }
@@ -118,7 +119,7 @@ impl Record {
         self.recorder.open(window, at, &self.plan, counters);
     }
 
-    /// The number of connections in their first slow start at the start of a window, by group.
+    /// Records, by group, the number of connections in their first slow start at the start of a window.
     pub(super) fn slow_start(&mut self, window: usize, connections: Vec<u64>) {
         self.recorder.slow_start(window, connections);
     }
