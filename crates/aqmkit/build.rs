@@ -1,4 +1,4 @@
-//! Sets `cfg(live)` where live links are wanted and can be had: with the feature `live`, on Linux.
+//! Sets `cfg(live)` if live links are requested and supported: with the feature `live`, on Linux.
 
 use std::env;
 

@@ -1,11 +1,12 @@
-//! The command `aqmkit` with a discipline of one's own: `compare`, `run`, `replay`, `link` and `bridge` take its name.
+//! The command `aqmkit` with an additional discipline, which `compare`, `run`, `replay`, `link` and `bridge` accept by
+//! name.
 //!
 //! ```text
 //! cargo run --release -p aqmkit --example own_command -- compare fifo half-full --rate 10mbit --rtt 40ms --bulk 4
 //! ```
 //!
-//! `half-full` drops arrivals while the queue holds more than half of its limit. Congestion controls, rate-based transports
-//! and traffic models are added in the same way (`Catalogues::controls`, `Catalogues::traffic`).
+//! `half-full` drops arrivals while the queue is more than half full. Congestion controls, rate-based transports and
+//! traffic models are added in the same way (`Catalogues::controls`, `Catalogues::traffic`).
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ use aqmkit_base::{Amount, Instant};
 use aqmkit_experiment::Catalogues;
 use serde::{Deserialize, Serialize};
 
-/// The parameters as a user writes them.
+/// The parameters, as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Params {
@@ -70,7 +71,7 @@ impl Aqm for HalfFull {
     }
 }
 
-/// Runs the command with these arguments; its exit code.
+/// Runs the command with these arguments; returns its exit code.
 fn command(args: impl IntoIterator<Item = OsString>) -> Result<u8, ParamError> {
     let mut catalogues = Catalogues::default();
     catalogues.disciplines.add(Addition::of::<Params>(1))?;

@@ -1,4 +1,4 @@
-//! `advise`: which discipline serves a wish on a link best.
+//! `advise`: finds the discipline that best serves a wish on a link.
 
 #[cfg(live)]
 use aqmkit_advise::install::name_in_tc;
@@ -26,7 +26,7 @@ pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
     let bar = Bar::new(request.most_runs(), talk);
     let mut advised = inquiry.advise(&bar, &STOP)?;
     drop(bar);
-    // advice.html is without it: it may be read on another machine than this one.
+    // Not in advice.html, which may be read on another machine.
     let missing = missing_here(&advised.advice);
     advised.advice.install.note.push_str(&missing);
     if args.json {
@@ -38,7 +38,7 @@ pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
     failures(&advised.failed)
 }
 
-/// The question of these arguments.
+/// Converts the arguments to a request.
 fn request(args: &args::Advise) -> Request {
     Request {
         want: args.want.clone(),
@@ -61,12 +61,12 @@ fn request(args: &args::Advise) -> Request {
     }
 }
 
-/// Prints the number of runs and an estimate of their duration.
+/// Prints the number of runs and the estimated time.
 fn announce(request: &Request, inquiry: &Inquiry<'_>, talk: Talk) -> Result<(), Failure> {
     if talk == Talk::Quiet {
         return Ok(());
     }
-    say::tell(&format!(
+    say::message(&format!(
         "{} disciplines, at most {} runs of the search and at most {} under fresh seeds: {}, {} at a time. Finished runs are stored: after Ctrl-C, repeat the command to resume.",
         inquiry.disciplines(),
         request.budget,
@@ -77,7 +77,8 @@ fn announce(request: &Request, inquiry: &Inquiry<'_>, talk: Talk) -> Result<(), 
     Ok(())
 }
 
-/// A sentence that names what the kernel or the `tc` of this machine lacks for the printed lines, after a space; empty if nothing is known to be missing.
+/// A sentence, preceded by a space, about features that the printed commands need and this machine's kernel or `tc`
+/// lacks; empty if none is known to be missing.
 #[cfg(live)]
 fn missing_here(advice: &Advice) -> String {
     let Some(choice) = advice.finalists.first().filter(|_| advice.install.with == "tc") else { return String::new() };
@@ -116,7 +117,8 @@ mod tests {
         Ok(Inquiry::of(&request)?.advise(&Notes::default(), &AtomicBool::new(false))?)
     }
 
-    /// A search among three disciplines in runs of some seconds: its parts come together, and the same command runs nothing again.
+    /// A search among three disciplines with runs of a few seconds: the answer is complete, and repeating the command
+    /// runs nothing.
     #[test]
     fn an_advice_has_its_evidence_and_is_resumed() {
         let dir = tempfile::tempdir().unwrap();

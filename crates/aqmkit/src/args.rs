@@ -152,7 +152,7 @@ pub(crate) struct Describe {
 
 /// Options of everything that runs.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct How {
+pub(crate) struct RunOptions {
     /// Another seed
     #[arg(long)]
     pub seed: Option<u64>,
@@ -208,7 +208,7 @@ pub(crate) struct Run {
     pub digests: bool,
     /// How to run
     #[command(flatten)]
-    pub how: How,
+    pub how: RunOptions,
 }
 
 /// Runs with real packets beside the simulated ones.

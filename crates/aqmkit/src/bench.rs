@@ -17,7 +17,7 @@ struct DisciplineSpeed {
     name: &'static str,
     flows: u64,
     ns_per_packet: Option<f64>,
-    /// Why it was not measured.
+    /// Why the discipline was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -44,7 +44,7 @@ pub(super) fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
     args.disciplines.iter().try_for_each(|name| known(name, &Catalogue::default()))?;
     let tell = |text: &str| {
         if talk != Talk::Quiet {
-            say::tell(text);
+            say::message(text);
         }
     };
     tell("measuring the engine …");
@@ -78,7 +78,7 @@ pub(super) fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
     Ok(say::print(&format!("{lines}\n{}", table(&args.flows, &speeds)))?)
 }
 
-/// A line for each discipline and a column for each number of flows.
+/// Formats a line for each discipline, and a column for each number of flows.
 fn table(flows: &[u64], speeds: &[DisciplineSpeed]) -> String {
     let mut text = format!("Disciplines, enqueue and dequeue, ns per packet:\n{:14}", "");
     for n in flows {

@@ -33,16 +33,16 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
         return clean_up(&directory);
     }
     let setup = setup(args, disciplines)?;
-    standing::exist(&setup.interfaces)?;
-    // Clean up first: settings that a killed bridge has changed would be taken for those of the user.
+    standing::check_exist(&setup.interfaces)?;
+    // Clean up first, or settings that a killed bridge changed would be taken for the user's.
     note(cleanup::clean(&directory), talk);
-    // Kernels before 5.14 cannot identify namespaces; no record is searched there.
+    // Kernels before 5.14 cannot identify namespaces; the check for other bridges then finds no records.
     let place = cookie().unwrap_or_default();
-    standing::alone(&directory, place, &setup.interfaces)?;
+    standing::check_unused(&directory, place, &setup.interfaces)?;
     if !setup.fail_open {
         leave_kernel_bridges(&setup.interfaces, talk)?;
     }
-    // The bridge restores the interfaces at its end; a second Ctrl-C must not prevent this.
+    // The bridge restores the interfaces when it ends, which a second Ctrl-C must not prevent.
     stop::listen_once()?;
     let state = BridgeState {
         name: args.name.clone(),
@@ -70,14 +70,15 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
     Ended { report: &report, measured: &measured, interfaces }.print(args.json)
 }
 
-/// Restores what killed bridges have changed, and removes the kernel's bridges that took over for bridges which have ended.
+/// Restores settings that killed bridges changed, and removes kernel bridges that took over from bridges which have
+/// ended.
 fn clean_up(directory: &Path) -> Result<(), Failure> {
     let cannot = LiveError::while_doing("cannot remove the kernel's bridges");
     let made_here = handover::all(directory).into_iter().filter(handover::Forwarding::made_here);
     let removed =
         made_here.map(|device| device.remove().map(|()| format!("the kernel's bridge {} removed", device.name())));
     let mut lines = removed.collect::<Result<Vec<_>, _>>().map_err(cannot)?;
-    // Comes last: a record stays as long as its device.
+    // Last, because a record is kept as long as its device exists.
     let cleaned = cleanup::clean(directory);
     if cleaned != Cleaned::default() || lines.is_empty() {
         lines.push(cleaned.to_string());
@@ -85,8 +86,8 @@ fn clean_up(directory: &Path) -> Result<(), Failure> {
     Ok(say::print(&lines.join("\n"))?)
 }
 
-/// Without --fail-open, no bridge of the kernel may forward between the interfaces: every frame would arrive twice. Those
-/// of earlier bridges between these interfaces are removed, others are named.
+/// Without --fail-open, no kernel bridge may forward between the interfaces, or every frame would arrive twice. Removes
+/// those that earlier bridges left between these interfaces; fails if there is another one.
 fn leave_kernel_bridges(interfaces: &[String; 2], talk: Talk) -> Result<(), Failure> {
     for interface in interfaces {
         let cannot = LiveError::while_doing(format!("cannot look at {interface}"));
@@ -112,10 +113,10 @@ fn leave_kernel_bridges(interfaces: &[String; 2], talk: Talk) -> Result<(), Fail
     Ok(())
 }
 
-/// The settings of the arguments, in words.
+/// Describes the settings.
 ///
 /// # Errors
-/// When one is wrong.
+/// When an argument is invalid.
 pub(super) fn describe(args: &wire::Bridge, disciplines: &Catalogue) -> Result<String, Failure> {
     let setup = setup(args, disciplines)?;
     let [a, b] = &setup.interfaces;
@@ -131,7 +132,7 @@ fn setup(args: &wire::Bridge, disciplines: &Catalogue) -> Result<BridgeSetup, Fa
     if first == second {
         return wrong(format!("both interfaces are {first}"), "give two interfaces");
     }
-    standing::named(&args.name)?;
+    standing::check_name(&args.name)?;
     let forth = queue::setup("forth", rate.first, &args.queue.aqm, &args.queue, disciplines)?;
     let back_aqm = args.back_aqm.as_ref().unwrap_or(&args.queue.aqm);
     let back_rate = second_rate(args.rate, "--back-rate", args.back_rate)?.unwrap_or(rate.first);

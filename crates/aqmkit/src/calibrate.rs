@@ -1,4 +1,4 @@
-//! `calibrate`: the populations that offer the loads of an experiment.
+//! `calibrate`: finds the populations that offer the loads of an experiment.
 
 use std::collections::BTreeMap;
 

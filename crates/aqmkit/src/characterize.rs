@@ -45,7 +45,7 @@ pub(super) fn characterize(args: &args::Characterize, talk: Talk) -> Result<(), 
     failures(&failed)
 }
 
-/// The disciplines under study, each once.
+/// The disciplines to characterise, without duplicates.
 fn subjects(texts: &[String], talk: Talk) -> Result<Vec<Contestant>, Failure> {
     let mut all: Vec<Contestant> = Vec::new();
     for text in texts {
@@ -65,7 +65,7 @@ fn subjects(texts: &[String], talk: Talk) -> Result<Vec<Contestant>, Failure> {
     Ok(all)
 }
 
-/// Every discipline that needs no parameters; the others are named in a message.
+/// Every discipline that needs no parameters; prints the names of the others.
 fn every(talk: Talk) -> Vec<Contestant> {
     let mut left_out = Vec::new();
     let mut of = |entry: &registry::Entry| {
@@ -75,18 +75,18 @@ fn every(talk: Talk) -> Vec<Contestant> {
     };
     let all = registry::ALL.iter().filter_map(&mut of).collect();
     if talk != Talk::Quiet && !left_out.is_empty() {
-        say::tell(&format!("left out, because they need parameters: {}", left_out.join(", ")));
+        say::message(&format!("left out, because they need parameters: {}", left_out.join(", ")));
     }
     all
 }
 
-/// Runs the experiments of a card, each in its directory below `dir`; returns the failed runs.
+/// Executes the experiments of a card, each in its own directory below `dir`; returns the errors of failed runs.
 fn run(plan: &[Planned], overrides: &Overrides, dir: &Path, jobs: usize, talk: Talk) -> Result<Vec<String>, Failure> {
     let all: Vec<Experiment> = plan.iter().map(|planned| planned.experiment(overrides)).collect::<Result<_, _>>()?;
     let dirs: Vec<PathBuf> = plan.iter().map(|planned| dir.join(&planned.name)).collect();
     let tell = |text: &str| {
         if talk != Talk::Quiet {
-            say::tell(text);
+            say::message(text);
         }
     };
     let each: Vec<_> = all.iter().zip(dirs.iter().map(PathBuf::as_path)).collect();
@@ -116,12 +116,12 @@ mod tests {
 
     use super::*;
 
-    /// Every rule of every section finds its number in runs of some seconds, and the page shows all of them.
+    /// Every rule of every section finds its metric in runs of a few seconds, and the page shows all rules.
     #[test]
     fn a_card_has_a_number_for_every_rule() {
         let contestants = with_references(vec![one("pie:target=10ms").unwrap()]).unwrap();
         let mut plan = experiments(&contestants).unwrap();
-        // Its windows are those of its phases.
+        // The windows of this experiment are its phases.
         let phases = plan.iter().position(|planned| planned.name == "varying-congestion").unwrap();
         plan[phases].text = plan[phases].text.replace("\"100s\"", "\"10s\"");
         for (second, place) in ["5", "20", "25", "40", "45", "60", "65", "80", "85"].iter().zip(1..) {

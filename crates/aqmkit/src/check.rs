@@ -1,4 +1,4 @@
-//! `init` and `check`: templates and checks of experiments.
+//! `init` and `check`: writes a template of an experiment, and checks experiments.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -49,10 +49,12 @@ pub(super) fn check(args: &Check, catalogues: &Catalogues) -> Result<(), Failure
     Ok(say::print(&summary(&exp))?)
 }
 
-/// Checks a configuration file, except for properties of the machine; `None` if the file is not one.
+/// Checks a configuration file, except for what depends on the machine; `None` if it is not a configuration file.
 fn configuration(file: &str, disciplines: &aqmkit_aqm::Catalogue) -> Result<Option<String>, Failure> {
     let path = Path::new(file);
-    if !path.is_file() || !bounded::text(path, &bounded::CONFIGURATION).is_ok_and(|text| config::is_one(&text)) {
+    if !path.is_file()
+        || !bounded::text(path, &bounded::CONFIGURATION).is_ok_and(|text| config::is_configuration(&text))
+    {
         return Ok(None);
     }
     let config = Config::read(path)?;
@@ -66,7 +68,7 @@ fn configuration(file: &str, disciplines: &aqmkit_aqm::Catalogue) -> Result<Opti
     Ok(Some(format!("{file} has no mistake: {} {what}\n", config.command)))
 }
 
-/// Describes the set-up that a command makes with the options of a configuration file.
+/// Describes what a command would set up with the options of a configuration file.
 #[cfg(live)]
 fn describe(command: &Command, disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
     match command {
@@ -77,13 +79,13 @@ fn describe(command: &Command, disciplines: &aqmkit_aqm::Catalogue) -> Result<St
     }
 }
 
-/// Nothing: this system has no live commands.
+/// Empty: this system has no live commands.
 #[cfg(not(live))]
 fn describe(_command: &Command, _disciplines: &aqmkit_aqm::Catalogue) -> Result<String, Failure> {
     Ok(String::new())
 }
 
-/// A summary of an experiment in a few lines.
+/// Summarises an experiment in a few lines.
 fn summary(exp: &Experiment) -> String {
     let name = Path::new(&exp.file).display();
     let mut text = format!("{name} has no mistake: {}\n", exp.title);

@@ -1,4 +1,4 @@
-//! `compare`: an experiment from the command line. It is the table of a file, and runs like any other.
+//! `compare`: builds an experiment from the arguments, which runs like any other.
 
 #[cfg(test)]
 mod today;
@@ -30,7 +30,7 @@ pub(super) fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk)
         let exp = Experiment::from_table("compare", &with_times(&file, None, warmup), &overrides, catalogues);
         exp.map_err(|problem| LabError::from(problem.of_label("aqm")))
     };
-    // Errors of the arguments come before anything is written.
+    // Reports invalid arguments before anything is written.
     let first = read(args.how.repeat.unwrap_or(1), None)?;
     save(args, &file)?;
     let bars = Bars::of_one(talk);
@@ -47,12 +47,12 @@ pub(super) fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk)
     save(args, &complete)?;
     put(&dir.join("experiment.toml"), &complete.to_string())?;
     if let Some(warning) = idle(&performed.results) {
-        say::tell(&format!("warning: {warning}"));
+        say::message(&format!("warning: {warning}"));
     }
     show(&performed, &dir, Shown::of(args.how.json, true))
 }
 
-/// The comparison of these arguments.
+/// Converts the arguments to a comparison.
 ///
 /// # Errors
 /// When a direction has two rates.
@@ -74,7 +74,7 @@ fn comparison(args: &args::Compare) -> Result<Comparison, Failure> {
     })
 }
 
-/// Writes the experiment to the file of `--save`, if one is given.
+/// Writes the experiment to the file given by `--save`, if any.
 fn save(args: &args::Compare, experiment: &Table) -> Result<(), Failure> {
     if let Some(file) = &args.save {
         if let Some(directory) = file.parent() {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(labels("cake --sweep red.max=20,40 --sweep red.min=5,6").len(), 5);
     }
 
-    /// Every set of arguments that is taken makes an experiment that can be run.
+    /// Every accepted set of arguments gives a valid experiment.
     #[test]
     fn what_is_written_can_be_read() {
         for line in [

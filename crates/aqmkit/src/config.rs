@@ -1,9 +1,9 @@
-//! `--config`: the options of a bridge or a link in a file.
+//! `--config`: reads options of a bridge, a link or a shaper from a file.
 //!
-//! A file has one table, `[bridge]`, `[shape]` or `[link]`, whose keys are the long options of that command; a list repeats an
-//! option, and `true` sets one that has no value. `interfaces` are the two interfaces of a bridge, `interface` is that of `shape`. The options are
-//! inserted before those of the command line and read by the same parser, so that both mean the same; options of the
-//! command line take precedence.
+//! A file has one table, `[bridge]`, `[shape]` or `[link]`, whose keys are the long options of that command. A list
+//! repeats an option, and `true` sets one without a value. `interfaces` gives the two interfaces of a bridge,
+//! `interface` that of `shape`. The options are inserted before those on the command line and parsed together with
+//! them, so that they have the same meaning; the command line takes precedence.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -18,35 +18,35 @@ use toml::de::{DeTable, DeValue};
 use super::args::{Cli, Command};
 use super::fail::{Failure, wrong};
 
-/// The commands that have such a file.
+/// The commands that accept a configuration file.
 const COMMANDS: [&str; 3] = ["bridge", "shape", "link"];
 
-/// Options that only make sense on a terminal.
+/// Options that make sense only on a command line.
 const NOT_IN_A_FILE: [&str; 5] = ["config", "cleanup", "help", "version", "server"];
 
-/// A key of a file.
+/// A key in a file.
 #[derive(Clone)]
 struct Given {
-    /// Its line.
+    /// The line number of the key.
     line: usize,
-    /// The options that it stands for, as on a command line.
+    /// The options that it is converted to.
     options: Vec<String>,
 }
 
 /// A configuration file.
 #[derive(Clone)]
 pub(super) struct Config {
-    /// Its path, for messages.
+    /// The path of the file, for messages.
     file: String,
     /// The command to which it applies.
     pub(super) command: &'static str,
-    /// The interfaces of a bridge, or that of `shape`.
+    /// The interfaces of a bridge, or the interface of `shape`.
     interfaces: Vec<String>,
     /// The other keys.
     given: Vec<Given>,
 }
 
-/// The place of a mistake, for messages.
+/// The location of an error, for messages.
 struct Place<'a> {
     file: &'a str,
     text: &'a str,
@@ -62,10 +62,10 @@ impl Place<'_> {
     }
 }
 
-/// Whether a text is a configuration file and not an experiment: it has a table `[bridge]`, `[shape]` or `[link]`, and no traffic; or nothing but
-/// a table whose name is close to one of these.
+/// Whether a text is a configuration file rather than an experiment: it has a table `[bridge]`, `[shape]` or `[link]`
+/// and no traffic, or only a table whose name is close to one of these.
 #[must_use]
-pub(super) fn is_one(text: &str) -> bool {
+pub(super) fn is_configuration(text: &str) -> bool {
     let Ok(table) = DeTable::parse(text) else { return false };
     let keys = table.get_ref();
     let is_close = |key: &str| closest(key, COMMANDS).is_some();
@@ -86,7 +86,7 @@ impl Config {
         Config::parse(&path.display().to_string(), &text)
     }
 
-    /// Reads the text of the file of this name.
+    /// Parses the text of a file.
     ///
     /// # Errors
     /// As [`Config::read`].
@@ -149,10 +149,10 @@ impl Config {
         Ok(config)
     }
 
-    /// The command line with the options of the file inserted before its own.
+    /// Inserts the options of the file before those of the command line.
     ///
     /// # Errors
-    /// When an option of the file is refused.
+    /// When an option of the file is invalid.
     pub(super) fn before(&self, line: &[OsString]) -> Result<Vec<OsString>, Failure> {
         self.command()?;
         let Some(place) = line.iter().position(|arg| arg == self.command) else {
@@ -175,10 +175,10 @@ impl Config {
         Ok(whole)
     }
 
-    /// The command with the options of the file only.
+    /// Parses the options of the file alone.
     ///
     /// # Errors
-    /// When an option is refused.
+    /// When an option is invalid.
     pub(super) fn command(&self) -> Result<Command, Failure> {
         self.parsed().map_err(|error| {
             let text = error.to_string();
@@ -191,7 +191,7 @@ impl Config {
 
     fn parsed(&self) -> Result<Command, clap::Error> {
         let line = ["aqmkit", self.command].into_iter().chain(self.interfaces.iter().map(String::as_str));
-        // Required options may still come from the command line; missing ones are found when both are parsed.
+        // Required options may be on the command line; if they are missing there too, parsing both reports it.
         let with_itself = line.chain(self.options()).chain(["--config", &self.file]);
         Cli::try_parse_from(with_itself).map(|cli| cli.command)
     }
@@ -200,7 +200,8 @@ impl Config {
         self.given.iter().flat_map(|given| &given.options).map(String::as_str)
     }
 
-    /// Where the mistake of a refused file is, to precede a message: the line of the key without which it would be right, if there is one.
+    /// The location of the error in an invalid file, as a prefix of a message: the line of the key whose removal makes
+    /// the file valid, if there is one.
     #[must_use]
     pub(super) fn place_of_mistake(&self, is_right: impl Fn(&Config) -> bool) -> String {
         let without = |at: usize| {
@@ -215,7 +216,7 @@ impl Config {
     }
 }
 
-/// A value as text, as on a command line.
+/// Formats a value as on a command line.
 fn text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
@@ -225,7 +226,7 @@ fn text(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// The texts of a list.
+/// Formats the values of a list.
 fn texts(value: &DeValue<'_>) -> Vec<String> {
     match value {
         DeValue::Array(list) => list.iter().filter_map(|one| text(one.get_ref())).collect(),
@@ -233,7 +234,7 @@ fn texts(value: &DeValue<'_>) -> Vec<String> {
     }
 }
 
-/// One key as options; or an error and its correction.
+/// Converts a key to options, or returns an error and its remedy.
 fn options(arg: &Arg, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, (String, String)> {
     let takes_a_value = arg.get_action().takes_values();
     match value {
@@ -311,7 +312,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Any text is either read or refused with a message.
+        /// Any text is either accepted or rejected with a message.
         #[test]
         fn a_damaged_file_is_read_or_refused(
             at in 0..WAN.len(), cut in 0..12_usize, splinter in "[-0-9a-z.,\"=\\[\\]{} \n]{0,6}", table in "bridge|shape|link|run",
@@ -329,8 +330,12 @@ mod tests {
 
     #[test]
     fn an_experiment_is_no_configuration() {
-        assert!(is_one(WAN) && is_one("[link]\nrate = \"5mbit\"") && is_one("[brigde]\nrate = \"5mbit\""));
-        assert!(!is_one("[topology]\nrate = \"5mbit\"") && !is_one("bridge = 1"));
-        assert!(!is_one("title = \"x\"\n[[traffic]]\nkind = \"bulk\"\n[link]\n") && !is_one("[[["));
+        assert!(
+            is_configuration(WAN)
+                && is_configuration("[link]\nrate = \"5mbit\"")
+                && is_configuration("[brigde]\nrate = \"5mbit\"")
+        );
+        assert!(!is_configuration("[topology]\nrate = \"5mbit\"") && !is_configuration("bridge = 1"));
+        assert!(!is_configuration("title = \"x\"\n[[traffic]]\nkind = \"bulk\"\n[link]\n") && !is_configuration("[[["));
     }
 }

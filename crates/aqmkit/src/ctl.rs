@@ -22,7 +22,7 @@ use aqmkit_lab::parameters::settings;
 /// `aqmkit ctl`.
 ///
 /// # Errors
-/// When no bridge or link runs, access is denied, or a change is refused.
+/// When no bridge, link or shaper runs, access is denied, or a change is rejected.
 pub(super) fn ctl(args: &wire::Ctl, disciplines: &Catalogue) -> Result<(), Failure> {
     match &args.what {
         CtlCommand::List => list(),
@@ -70,13 +70,13 @@ impl From<CtlError> for Failure {
     }
 }
 
-/// Advice on a process that does not answer.
+/// Advice about a process that does not answer.
 const WAKE: &str = "it is stopped, which kill -CONT ends, or it hangs, which kill -KILL ends";
 
-/// The timeout of an answer to `list`, which asks everything that runs.
+/// The timeout of `list`, which queries every running process.
 const A_SECOND: Duration = Duration::from_secs(1);
 
-/// The names of running bridges and links in a directory.
+/// The names of the control sockets in a directory.
 fn running(directory: &Path) -> Result<Vec<String>, Failure> {
     ctl::running(directory).map_err(|error| {
         let place = directory.display();
@@ -86,8 +86,8 @@ fn running(directory: &Path) -> Result<Vec<String>, Failure> {
     })
 }
 
-/// A hint that bridges and links of root are not visible.
-fn of_root() -> Option<&'static str> {
+/// A hint that control sockets of root are not visible.
+fn root_hint() -> Option<&'static str> {
     let chosen = std::env::var_os(ctl::DIRECTORY).is_some();
     let other = !chosen && ctl::directory() != Path::new(ctl::OF_ROOT) && Path::new(ctl::OF_ROOT).exists();
     other.then_some("bridges and links of root are not shown: sudo aqmkit ctl list")
@@ -101,7 +101,7 @@ fn not_running(what: &str) -> Failure {
     let right = match names.is_empty() {
         true => {
             let first = "start a bridge or a link first: aqmkit bridge --help, aqmkit link --help";
-            of_root().map_or_else(|| first.to_owned(), |note| format!("{first}; {note}"))
+            root_hint().map_or_else(|| first.to_owned(), |note| format!("{first}; {note}"))
         }
         false => format!("select one with --to: {}", names.join(", ")),
     };
@@ -126,20 +126,20 @@ fn list() -> Result<(), Failure> {
     for name in running(&directory)? {
         match Client::new(&directory, &name).with_patience(A_SECOND).report() {
             Ok(report) => text.push_str(&row(&report)),
-            // It has ended meanwhile.
+            // It has ended in the meantime.
             Err(CtlError::NotRunning(_)) => {}
             Err(error @ CtlError::Silent { .. }) => text.push_str(&format!("{error}\n")),
             Err(error) => text.push_str(&format!("{name}: {error}\n")),
         }
     }
     say::print(if text.is_empty() { "nothing runs" } else { &text })?;
-    of_root().into_iter().for_each(|note| say::tell(&format!("note: {note}")));
+    root_hint().into_iter().for_each(|note| say::message(&format!("note: {note}")));
     let left = cleanup::leftovers(&directory);
-    left.iter().for_each(|left| say::tell(&format!("note: {left}")));
+    left.iter().for_each(|left| say::message(&format!("note: {left}")));
     Ok(())
 }
 
-/// A running bridge, link or shaper in one line.
+/// Describes a running bridge, link or shaper on one line.
 fn row(report: &Report) -> String {
     let one = |d: &ctl::DirectionReport| {
         format!("{}{} {} {}", d.name, dashboard::way(d), BitRate::from_bps(d.rate_bps), d.discipline)
@@ -156,7 +156,7 @@ fn show(report: &Report, json: bool) -> Result<(), Failure> {
     Ok(say::print(&format!("{}\n{parameters}", dashboard::draw(report, None)))?)
 }
 
-/// The parameters of a direction in one line.
+/// Formats the parameters of a direction on one line.
 fn in_effect(direction: &ctl::DirectionReport) -> String {
     let table = direction.parameters.as_object().cloned().unwrap_or_default();
     let set = table
@@ -168,7 +168,7 @@ fn in_effect(direction: &ctl::DirectionReport) -> String {
     format!("{}: {} rate={rate} {set}\n", direction.name, direction.discipline)
 }
 
-/// Shows what has changed, every second.
+/// Prints the changes once a second.
 fn watch(client: &Client, count: Option<u64>) -> Result<(), Failure> {
     let mut earlier = client.report()?;
     let mut looks = 0;
@@ -184,7 +184,7 @@ fn watch(client: &Client, count: Option<u64>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses an unknown direction.
+/// Rejects an unknown direction.
 fn known(direction: &str, report: &Report) -> Result<(), Failure> {
     let names: Vec<&str> = report.directions.iter().map(|d| d.name.as_str()).collect();
     if names.contains(&direction) {
@@ -196,7 +196,7 @@ fn known(direction: &str, report: &Report) -> Result<(), Failure> {
     )
 }
 
-/// The name of the discipline in `codel:target=5ms`; its parameters are added to the others.
+/// Splits `codel:target=5ms`: returns the name, and adds its parameters to `parameters`.
 fn discipline(text: &str, parameters: &mut Map<String, Value>, disciplines: &Catalogue) -> Result<String, Failure> {
     let (name, table) = aqmkit_lab::parameters::written(text, disciplines)?;
     aqmkit_lab::parameters::known(name, disciplines)?;
@@ -208,7 +208,7 @@ fn discipline(text: &str, parameters: &mut Map<String, Value>, disciplines: &Cat
     Ok(name.to_owned())
 }
 
-/// Settings as the running program reads them.
+/// Parses assignments for the control protocol.
 fn written(set: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut names = BTreeSet::new();
     let mut named = set.iter().filter_map(|text| Some(text.split_once('=')?.0.trim()));

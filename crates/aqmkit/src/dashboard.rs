@@ -1,4 +1,4 @@
-//! The state of a running bottleneck, as a page of text.
+//! Shows the state of a running bottleneck as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::say;
 
-/// Draws a report with the values since `earlier`, or since the start if it is `None`.
+/// Formats a report, with rates and delays since `earlier`, or since the start.
 #[must_use]
 pub(super) fn draw(report: &Report, earlier: Option<&Report>) -> String {
     let span = report.at_s - earlier.map_or(0.0, |e| e.at_s);
@@ -92,13 +92,13 @@ fn one(direction: &DirectionReport, before: Option<&DirectionReport>, span: f64)
     text
 }
 
-/// Where the packets of a direction come from and go to, in parentheses.
+/// The interfaces that the packets of a direction arrive at and leave through, in parentheses.
 #[must_use]
 pub(super) fn way(direction: &DirectionReport) -> String {
     if direction.way.is_empty() { String::new() } else { format!(" ({})", direction.way) }
 }
 
-/// A delay in milliseconds. Queues of fast links are measured in microseconds.
+/// Formats a delay in milliseconds. Fast links have queues of microseconds.
 fn milliseconds(ms: f64) -> String {
     if ms < 1e-3 { "<0.001".to_owned() } else { significant(ms, 3) }
 }

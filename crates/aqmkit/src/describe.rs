@@ -1,4 +1,4 @@
-//! `describe`: reference pages.
+//! `describe`: prints reference pages.
 
 use aqmkit_aqm::registry::{self as disciplines, Link};
 use aqmkit_base::near::closest;
@@ -43,7 +43,7 @@ fn width() -> u16 {
     columns.clamp(60, 140)
 }
 
-/// Values as TOML below a title; nested tables in inline form.
+/// Formats values as TOML below a title, with nested tables inline.
 fn values(title: &str, of: &impl Serialize) -> Result<String, Failure> {
     let table = toml::Table::try_from(of).map_err(|e| Failure::Environment(e.to_string()))?;
     let lines = table.iter().map(|(key, value)| format!("    {key} = {}\n", rounded(value)));
@@ -64,13 +64,13 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
         Ok(effective) => {
             Ok(page + &values(&format!("On a link of {}", args.rate), &effective)? + &gauges(&effective, &link))
         }
-        // Missing defaults, such as classes, are no error of the user.
+        // Parameters without defaults, such as classes, are not a mistake of the user.
         Err(e) if args.set.is_empty() => Ok(format!("{page}\nIt needs parameters: {e}\n")),
         Err(e) => Err(misfit(entry.name, &table, e).into()),
     }
 }
 
-/// The gauges of a discipline, by their names in the time series and on the dashboard.
+/// The gauges of a discipline, named as in the time series and on the dashboard.
 fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
     let names = aqmkit_sim::view::gauges(spec, link).unwrap_or_default();
     if names.is_empty() {
@@ -129,7 +129,7 @@ fn unknown<T>(name: &str, experiments: impl Iterator<Item = String>) -> Result<T
     known.extend(traffic::ALL.iter().map(|e| e.name.to_owned()));
     known.extend(profile::NAMES.iter().map(|n| (*n).to_owned()));
     known.extend(aqmkit_formulas::all().iter().map(|e| e.name.to_owned()));
-    // All names are lower case.
+    // All names are in lower case.
     let right = match closest(&name.to_lowercase(), known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near}? aqmkit list shows all names"),
         None => "aqmkit list shows all names".to_owned(),

@@ -1,4 +1,4 @@
-//! `diff`: two directories of results.
+//! `diff`: compares two directories of results.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn stored(dir: &Path) -> Result<(Results, Parameters), Failure> {
     Ok((store.results()?.results, parameters))
 }
 
-/// The parameters of disciplines that differ, a line for each.
+/// The parameters that differ, one per line.
 fn parameters(before: &Parameters, after: &Parameters) -> String {
     let mut text = String::new();
     for (label, old) in before {

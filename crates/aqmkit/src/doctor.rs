@@ -1,4 +1,4 @@
-//! `doctor`: the support of this machine for live traffic.
+//! `doctor`: reports what this machine supports for live traffic.
 
 use aqmkit_advise::install::names_in_tc;
 use aqmkit_live::cleanup;
@@ -15,14 +15,14 @@ use super::say;
 struct Findings {
     checks: Vec<Check>,
     links: Vec<Diagnosis>,
-    /// Remains of killed links and bridges, and bridges of the kernel in place of ended ones.
+    /// Remains of killed links and bridges, and kernel bridges that took over from them.
     leftovers: Vec<String>,
 }
 
 /// `aqmkit doctor`.
 ///
 /// # Errors
-/// When a requirement of links is missing.
+/// When the machine lacks something that links require.
 pub(super) fn doctor(args: &args::Doctor) -> Result<(), Failure> {
     let directory = ctl::directory();
     let checks = examine(&names_in_tc().collect::<Vec<_>>());

@@ -1,18 +1,19 @@
-//! Numbers in documents: the text between `<!-- numbers: WHAT -->` and `<!-- end -->` is generated from the stored verdicts.
+//! Updates numbers in documents: the text between `<!-- numbers: WHAT -->` and `<!-- end -->` is generated from the
+//! stored verdicts.
 
-/// The start of a generated number.
+/// Marks the start of a generated number, and begins its name.
 const BEGIN: &str = "<!-- numbers: ";
-/// The end of its name.
+/// Ends the name.
 const NAMED: &str = " -->";
-/// The end of a generated number.
+/// Marks the end of a generated number.
 const END: &str = "<!-- end -->";
 
-/// The text with every number generated again by `number`, whose argument is the text after `numbers:`. Numbers of
-/// several lines have lines of their own.
+/// Replaces every generated number in `text`. `number` computes it from the text after `numbers:`. Numbers of several
+/// lines are put on separate lines.
 ///
 /// # Errors
-/// When a mark is not closed, or as `number`; with the line.
-pub(super) fn renewed(text: &str, number: impl Fn(&str) -> Result<String, String>) -> Result<String, String> {
+/// When a mark is not closed or `number` fails; the error gives the line.
+pub(super) fn regenerate(text: &str, number: impl Fn(&str) -> Result<String, String>) -> Result<String, String> {
     let mut new = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(BEGIN) {
@@ -41,15 +42,15 @@ mod tests {
     fn what_stands_between_the_marks_is_written_anew() {
         let text = "Of <!-- numbers: met a -->0<!-- end --> rows:\n\n<!-- numbers: table -->old<!-- end -->\nEnd.\n";
         let number = |name: &str| Ok(if name == "table" { "| 1 |\n| 2 |\n".to_owned() } else { "7 of 9".to_owned() });
-        let new = renewed(text, number).unwrap();
+        let new = regenerate(text, number).unwrap();
         let wanted = "Of <!-- numbers: met a -->7 of 9<!-- end --> rows:\n\n<!-- numbers: table -->\n| 1 |\n| 2 |\n<!-- end -->\nEnd.\n";
         assert_eq!(new, wanted);
-        assert_eq!(renewed(&new, number).unwrap(), wanted, "a second time changes nothing");
+        assert_eq!(regenerate(&new, number).unwrap(), wanted, "a second time changes nothing");
     }
 
     #[test]
     fn an_open_mark_is_told_with_its_line() {
-        let told = |text: &str| renewed(text, |_| Err("no such number".to_owned())).unwrap_err();
+        let told = |text: &str| regenerate(text, |_| Err("no such number".to_owned())).unwrap_err();
         assert_eq!(told("a\nb <!-- numbers: x -->"), "line 2: numbers: x has no <!-- end -->");
         assert!(told("<!-- numbers: x --> 1 <!-- numbers: y --> 2 <!-- end -->").contains("before the next one"));
         assert_eq!(told("a\n<!-- numbers: x --><!-- end -->"), "line 1: no such number");

@@ -17,9 +17,9 @@ pub(crate) enum Failure {
     Problem(Problem),
     /// A published value was missed or a run failed, as already reported: exit code 1.
     Missed,
-    /// A property of the environment: exit code 3.
+    /// The environment prevents it, such as a missing permission: exit code 3.
     Environment(String),
-    /// The exit code of the user's command.
+    /// The user's command failed: its exit code.
     #[cfg_attr(not(live), allow(dead_code, reason = "only live links run a command of the user"))]
     Command(u8),
     /// Stopped by Ctrl-C; the text explains how to resume: exit code 130.
@@ -39,13 +39,13 @@ impl Failure {
         }
     }
 
-    /// The message to print, unless it was printed already.
+    /// The message to print, unless it has been printed already.
     #[must_use]
     pub(crate) fn text(self) -> Option<String> {
         match self {
             Failure::Missed | Failure::Command(_) => None,
             Failure::Problem(problem) => {
-                // The handler is the same at every call; a second one is refused, and the first stays.
+                // miette keeps the first hook and rejects later ones, which are identical.
                 let _ = miette::set_hook(Box::new(|_| Box::new(handler())));
                 let mut text = String::new();
                 let _ = write!(text, "{:?}", miette::Report::new(problem));
@@ -57,7 +57,7 @@ impl Failure {
     }
 }
 
-/// Breaks lines between words only: names such as `red-pd/fig8-lists` stay whole.
+/// Formats errors. Lines are broken at spaces only, so that names such as `red-pd/fig8-lists` stay whole.
 fn handler() -> miette::MietteHandler {
     let options = miette::MietteHandlerOpts::new().word_separator(textwrap::WordSeparator::AsciiSpace);
     options.word_splitter(textwrap::WordSplitter::NoHyphenation).build()

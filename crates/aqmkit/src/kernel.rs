@@ -1,4 +1,4 @@
-//! `kernel`: disciplines inside the kernel, on an interface.
+//! `kernel`: installs and changes disciplines inside the kernel, on an interface.
 
 use aqmkit_aqm::{Catalogue, registry};
 use aqmkit_base::near::suggest;
@@ -22,7 +22,7 @@ pub(super) fn kernel(args: &Kernel) -> Result<(), Failure> {
     match &args.what {
         KernelCommand::Install { discipline, words, json } => {
             let words = Words::read(discipline, words)?;
-            let wanted = asked(discipline, &words)?;
+            let wanted = wanted(discipline, &words)?;
             let device = words.device("install dcn dev eth0 rate 40mbit")?;
             usable(&wanted, &words.table)?;
             show(&[install(device, &wanted)?], *json)
@@ -44,19 +44,19 @@ pub(super) fn kernel(args: &Kernel) -> Result<(), Failure> {
     }
 }
 
-/// Words as `tc` has them.
+/// Arguments in the syntax of `tc`.
 #[derive(Debug, Default)]
 struct Words {
     device: Option<String>,
     rate: Option<BitRate>,
-    /// Classes as they were written; none where they are not given.
+    /// Class definitions as given; empty if none are.
     classes: Vec<String>,
     place: Place,
     table: Table,
 }
 
 impl Words {
-    /// `discipline` is empty where the words name none.
+    /// Parses arguments. `discipline` is empty if they do not name one.
     fn read(discipline: &str, words: &[String]) -> Result<Words, Failure> {
         let (mut read, mut given) = (Words::default(), Vec::new());
         let mut rest = words.iter().peekable();
@@ -72,7 +72,7 @@ impl Words {
                 "queue" => read.place = Place::Queue,
                 "ecn" | "noecn" => given.push(format!("ecn={}", word == "ecn")),
                 _ if word.contains('=') => given.push(word.clone()),
-                // As tc has it: limit 400000 min 30000.
+                // As in tc: limit 400000 min 30000.
                 _ => match rest.next_if(|next| is_value(next)) {
                     Some(next) => given.push(format!("{word}={}", in_tc(discipline, word, next))),
                     None => {
@@ -103,12 +103,12 @@ impl Words {
     }
 }
 
-/// Whether a word is a value and no name.
+/// Whether a word is a value rather than a name.
 fn is_value(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit()) || ["true", "false"].contains(&word)
 }
 
-/// A value as `tc` means it after the name of a parameter: RED's lengths are in bytes there.
+/// Converts a value to its meaning in `tc`, where RED's queue lengths are in bytes.
 fn in_tc(discipline: &str, parameter: &str, value: &str) -> String {
     let bytes = ["red", "gred"].contains(&discipline) && ["limit", "min", "max"].contains(&parameter);
     let bare = value.chars().all(|c| c.is_ascii_digit());
@@ -117,7 +117,7 @@ fn in_tc(discipline: &str, parameter: &str, value: &str) -> String {
 
 fn rate(text: &str) -> Result<BitRate, Failure> {
     if let Some(doubt) = doubtful_rate(text) {
-        say::tell(&format!("warning: {doubt}"));
+        say::message(&format!("warning: {doubt}"));
     }
     match parse_rate(text) {
         Ok(rate) if rate != BitRate::default() => Ok(rate),
@@ -126,8 +126,8 @@ fn rate(text: &str) -> Result<BitRate, Failure> {
     }
 }
 
-/// The discipline of these arguments, and its parameters.
-fn asked(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
+/// The discipline, its parameters and where to install it.
+fn wanted(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
     let Some(entry) = registry::find(discipline) else {
         let all = registry::ALL.iter().map(|e| e.name);
         return wrong(format!("there is no discipline {discipline:?}"), suggest(discipline, all));
@@ -147,7 +147,7 @@ fn asked(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
     Ok(Wanted { spec, rate, mean_packet: Bytes(1000), classes, place: words.place })
 }
 
-/// Checks the parameters on the link; errors have the user's spelling.
+/// Checks the parameters on the link; errors show them as the user wrote them.
 fn usable(wanted: &Wanted, table: &Table) -> Result<(), Failure> {
     wanted.settings(1).map(|_| ()).map_err(|e| misfit(wanted.spec.name(), table, e).into())
 }
@@ -168,7 +168,7 @@ fn set(words: &Words) -> Result<(), Failure> {
     }
     let mut found = installed(device)?;
     let before = found.wanted()?;
-    // Earlier settings are kept, unless they are set again.
+    // Earlier parameters are kept unless they are given again.
     let mut table = Table::try_from(&before.spec).unwrap_or_default();
     table.extend(words.table.clone());
     let spec = parameters(before.spec.name(), &table, &Catalogue::default())?;
@@ -178,17 +178,17 @@ fn set(words: &Words) -> Result<(), Failure> {
     show(&[found], false)
 }
 
-/// The state of an interface.
+/// The state of a discipline on an interface.
 #[derive(Serialize)]
 struct State {
     device: String,
     discipline: &'static str,
-    /// Where it runs: in a classifier, or in a queue discipline.
+    /// Where the law runs: in a classifier, or in a qdisc.
     place: Place,
     rate_bps: u64,
-    /// The classes of packets, for disciplines that tell them apart.
+    /// The traffic classes, for disciplines that distinguish them.
     classes: Vec<String>,
-    /// How long the program takes for a packet on average, where the kernel measures it (`kernel.bpf_stats_enabled`).
+    /// Mean run time of the program per packet, if the kernel measures it (`kernel.bpf_stats_enabled`).
     mean_run_ns: Option<f64>,
     /// All parameters, including derived ones.
     parameters: serde_json::Value,

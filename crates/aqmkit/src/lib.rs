@@ -1,4 +1,5 @@
-//! The command `aqmkit`: arguments, and what is printed. One file for each subcommand; the work is in `aqmkit_lab`.
+//! The command `aqmkit`: parses arguments and prints results. Each subcommand has a file; the work is done in
+//! `aqmkit_lab`.
 
 #![forbid(unsafe_code)]
 
@@ -69,43 +70,43 @@ pub fn main() -> ExitCode {
     ExitCode::from(run(std::env::args_os()))
 }
 
-/// Runs the command with these arguments, the first of which is the program's name, and returns the exit code.
+/// Runs the command; `args` starts with the program name. Returns the exit code.
 #[must_use]
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     run_with(args, &Catalogues::default())
 }
 
-/// As [`run`], with the disciplines, congestion controls and traffic models of these catalogues: for programs that have
-/// some of their own. Experiments, `compare`, `replay`, `link` and `bridge` take their names, and `list` shows them.
+/// Like [`run`], with additional disciplines, congestion controls and traffic models. Experiments, `compare`, `replay`,
+/// `link` and `bridge` accept their names, and `list` shows them.
 #[must_use]
 pub fn run_with(args: impl IntoIterator<Item = OsString>, catalogues: &Catalogues) -> u8 {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let (cli, doubts) = match parsed(&args).map(|first| with_file(first, &mut args)) {
         Ok(Ok(parsed)) => parsed,
-        Ok(Err(failure)) => return ended(failure),
+        Ok(Err(failure)) => return report_failure(failure),
         Err(e) => {
-            // Help and version are asked for; everything else is wrong usage.
+            // clap reports --help and --version as errors too; only real errors go to standard error.
             let code = u8::from(e.use_stderr()) * 2;
             return if e.print().is_ok() { code } else { 2 };
         }
     };
-    doubts.iter().for_each(|text| say::tell(&format!("warning: {text}")));
+    doubts.iter().for_each(|text| say::message(&format!("warning: {text}")));
     match dispatch(&cli, catalogues) {
         Ok(()) => 0,
-        Err(failure) => ended(failure),
+        Err(failure) => report_failure(failure),
     }
 }
 
-/// Tells the user about a failure; its exit code.
-fn ended(failure: Failure) -> u8 {
+/// Reports a failure; returns the exit code.
+fn report_failure(failure: Failure) -> u8 {
     let code = failure.code();
     if let Some(text) = failure.text() {
-        say::tell(text.trim_end());
+        say::message(text.trim_end());
     }
     code
 }
 
-/// A command line, and the doubts about units in it.
+/// A parsed command line, and warnings about units in it.
 type Parsed = (Cli, Vec<String>);
 
 fn parsed(args: &[OsString]) -> Result<Parsed, clap::Error> {
@@ -115,7 +116,7 @@ fn parsed(args: &[OsString]) -> Result<Parsed, clap::Error> {
     Ok((cli, rates::doubts(&matches)))
 }
 
-/// The command line with the options of its configuration file, if it names one.
+/// Parses the command line again with the options of its configuration file, if it names one.
 fn with_file((cli, doubts): Parsed, args: &mut Vec<OsString>) -> Result<Parsed, Failure> {
     let file = match &cli.command {
         Command::Bridge(bridge) => bridge.config.as_deref(),

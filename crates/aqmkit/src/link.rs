@@ -1,4 +1,4 @@
-//! `link`: a command behind a live bottleneck.
+//! `link`: runs a command behind a live bottleneck.
 
 mod ask;
 mod output;
@@ -30,17 +30,16 @@ use output::Output;
 use summary::LinkSummary;
 use watch::Watch;
 
-/// The interval of checks of the link.
+/// The interval between checks of the link.
 const PULSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// The time for servers to start listening before the command starts.
+/// How long servers have to start listening before the command starts.
 const HEAD_START: Duration = Duration::from_millis(300);
 
 /// `aqmkit link`.
 ///
 /// # Errors
-/// When an argument is wrong, the machine lacks something or could not keep up, or the command ends with another exit
-/// code than 0.
+/// When an argument is invalid, the machine lacks something or could not keep up, or the command fails.
 pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Result<(), Failure> {
     let directory = ctl::directory();
     let cleaned = cleanup::clean(&directory);
@@ -65,7 +64,7 @@ pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Re
         talk.note(&why);
     }
     let held = held.ok();
-    // A missing socket only prevents changes from outside.
+    // Without a socket, the link merely cannot be changed from outside.
     let socket = ctl::serve(&directory, std::sync::Arc::clone(&link.control)).ok();
     match (args.play, &socket) {
         (Some(access), Some(_)) => page::start(link.control.name(), access)?,
@@ -98,15 +97,15 @@ pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Re
     }
 }
 
-/// The settings of the arguments, in words.
+/// Describes the settings.
 ///
 /// # Errors
-/// When one is wrong.
+/// When an argument is invalid.
 pub(super) fn describe(args: &args::Link, disciplines: &Catalogue) -> Result<String, Failure> {
     Ok(ask::title(&ask::setup(args, disciplines)?))
 }
 
-/// Warns if ECN is enabled for TCP, but a discipline does not mark: some never do, and several do not by default.
+/// Warns if TCP negotiates ECN but a discipline does not mark; some never do, and several do not by default.
 fn unmarked(args: &args::Link, setup: &LinkSetup, talk: Talk) {
     for direction in [&setup.down, &setup.up].into_iter().filter(|_| args.ecn) {
         let parameters = serde_json::to_value(&direction.aqm).unwrap_or_default();
@@ -119,7 +118,7 @@ fn unmarked(args: &args::Link, setup: &LinkSetup, talk: Talk) {
     }
 }
 
-/// The user of `--user`.
+/// Looks up the user given by `--user`.
 fn user(name: &str) -> Result<User, Failure> {
     let found = User::named(name).or_else(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -135,14 +134,14 @@ fn user(name: &str) -> Result<User, Failure> {
     }
 }
 
-/// Reports a cleanup at the start.
+/// Prints what a cleanup at the start did.
 pub(super) fn note(cleaned: Cleaned, talk: Talk) {
     if cleaned != Cleaned::default() {
         talk.note(&cleaned.to_string());
     }
 }
 
-/// The end of the command.
+/// How the command ended.
 #[derive(Clone, Copy, Debug)]
 struct CommandEnd {
     code: u8,
@@ -150,7 +149,7 @@ struct CommandEnd {
     signal: Option<i32>,
 }
 
-/// Runs the commands and checks the link until the command ends, a signal arrives or the link fails.
+/// Runs the commands and checks the link, until the command ends, a signal arrives or the link fails.
 fn run(
     args: &args::Link,
     link: &Link,
@@ -176,17 +175,17 @@ fn run(
         children.reap();
         servers.look(children);
     }
-    // With --json, standard output has only the summary.
+    // With --json, standard output contains only the summary.
     let output =
         if args.json { Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?) } else { Stdio::inherit() };
-    // The window starts after the servers' start and ends with the command.
+    // The measurement starts after the servers and ends with the command.
     link.begin()?;
     let pid = match children.start(&args.command, &link.client.namespace, &env, output) {
         Ok(pid) => pid,
         Err(error) => return not_started(&args.command[0].to_string_lossy(), &error),
     };
     keep_only_kill();
-    // The commands run already, and are not confined. Older kernels ignore this.
+    // The commands are already running, so they are not confined. Older kernels ignore this.
     let _ = confine(Needs::Signals);
     let mut watch = Watch::new(link, held, args.watch);
     loop {
@@ -197,7 +196,7 @@ fn run(
         }
         match signals.wait(PULSE) {
             Some(SIGINT) => {
-                // The terminal has sent the signal to the command as well, which gets time to finish its output.
+                // The terminal has sent the signal to the command as well, which has some time to finish its output.
                 let patience = Duration::from_secs(2);
                 let code = (0..20).find_map(|_| {
                     std::thread::sleep(patience / 20);
@@ -206,7 +205,7 @@ fn run(
                 });
                 return Ok(CommandEnd { code: code.unwrap_or(130), signal: Some(SIGINT) });
             }
-            // As shells report a command that was ended by a signal.
+            // The convention of shells for a command killed by a signal.
             Some(signal) => {
                 return Ok(CommandEnd { code: u8::try_from(128 + signal).unwrap_or(1), signal: Some(signal) });
             }
@@ -219,14 +218,14 @@ fn run(
     }
 }
 
-/// The running commands of `--server`.
+/// The commands given by `--server`.
 struct Servers<'a> {
     running: Vec<(Pid, &'a String)>,
     talk: Talk,
 }
 
 impl Servers<'_> {
-    /// Reports servers that failed; a server that ended with success is no failure.
+    /// Reports servers that failed; one that has exited with 0 has not.
     fn look(&mut self, children: &Children) {
         let talk = self.talk;
         self.running.retain(|(pid, command)| {
@@ -267,10 +266,10 @@ fn record(link: &Link, setup: &LinkSetup) -> Record {
     }
 }
 
-/// The signals that end the command, and those about children.
+/// Signals that stop the link, and SIGCHLD.
 struct Signals {
     pipe: std::os::unix::net::UnixStream,
-    /// The last signal to end; zero if there was none.
+    /// The last signal that requested to stop; zero if there was none.
     ended: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
@@ -288,10 +287,10 @@ impl Signals {
         Ok(Signals { pipe, ended })
     }
 
-    /// Waits for a signal, at most for `time`; returns a signal to end.
+    /// Waits for a signal for at most `time`; returns a signal that requests to stop.
     fn wait(&self, time: Timespec) -> Option<i32> {
         use rustix::event::{PollFd, PollFlags, poll};
-        // The wait is interrupted by a signal, which sets the flag.
+        // Interrupted by a signal, whose handler sets the flag.
         let _ = poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&time));
         let mut pipe = &self.pipe;
         while std::io::Read::read(&mut pipe, &mut [0; 64]).is_ok_and(|n| n > 0) {}

@@ -1,4 +1,4 @@
-//! `list`: prints the catalogue.
+//! `list`: lists disciplines, transports, traffic models and experiments.
 
 use aqmkit_aqm::registry::{self, Entry};
 use aqmkit_experiment::{Catalogues, catalogue};
@@ -9,24 +9,24 @@ use super::fail::Failure;
 use super::say;
 use aqmkit_report::terminal::Screen;
 
-/// One line of a list.
+/// An entry of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Item {
-    /// The part of the catalogue.
+    /// The kind of entry.
     pub kind: &'static str,
-    /// The name by which the other commands know it.
+    /// The name, as other commands accept it.
     pub name: String,
-    /// Its description.
+    /// One-line description.
     pub summary: String,
-    /// For a discipline: where it runs.
+    /// For a discipline, where it runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<&'static str>,
 }
 
-/// The summary of a discipline, transport or traffic model that a program has added: it has no reference page here.
+/// The description of entries that a program has added, which have no reference page.
 const ADDED: &str = "added by this program";
 
-/// The summary of the discipline, transport or traffic model with this name, if a program has added it.
+/// The description of an entry with this name that a program has added, if there is one.
 #[must_use]
 pub(super) fn added(name: &str, catalogues: &Catalogues) -> Option<&'static str> {
     let parts = [Catalogue::Disciplines, Catalogue::Traffic, Catalogue::Transports];
@@ -34,7 +34,7 @@ pub(super) fn added(name: &str, catalogues: &Catalogues) -> Option<&'static str>
     all.any(|item| item.name == name && item.summary == ADDED).then_some(ADDED)
 }
 
-/// Every name of a part of the catalogue.
+/// All entries of a kind.
 #[must_use]
 pub(super) fn items(part: Catalogue, catalogues: &Catalogues) -> Vec<Item> {
     let item = |kind, name: &str, summary: &str| Item {
@@ -74,7 +74,7 @@ fn places(name: &str) -> Vec<&'static str> {
     places
 }
 
-/// A line about the disciplines that also run in the kernel.
+/// A line that lists the disciplines which run in the kernel too.
 fn in_kernel() -> String {
     let names: Vec<&str> =
         registry::ALL.iter().map(|e| e.name).filter(|n| registry::runs_in_kernel(n).is_ok()).collect();

@@ -1,4 +1,5 @@
-//! `run` and `reproduce` with `--live`, `--kernel` and `--kernel-queue`: experiments in the simulator and with real packets, side by side.
+//! `--live`, `--kernel` and `--kernel-queue` of `run` and `reproduce`: runs experiments with real packets and compares
+//! them with the simulator.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use super::progress::Talk;
 use super::say;
 
 impl args::Real {
-    /// Where the runs with real packets take place.
+    /// The places of the runs with real packets.
     fn places(self) -> Vec<On> {
         let all = [
             (self.live, On::Live),
@@ -30,7 +31,7 @@ impl args::Real {
     }
 }
 
-/// The directory of an experiment's results with real packets, beside that of the simulated ones.
+/// The directory name for results with real packets, next to that of the simulated ones.
 fn beside(id: &str, real: &[On]) -> String {
     let labels = real.iter().map(|on| on.label());
     std::iter::once(id).chain(labels).collect::<Vec<_>>().join("-")
@@ -39,12 +40,12 @@ fn beside(id: &str, real: &[On]) -> String {
 /// Runs every combination in the simulator and with real packets.
 ///
 /// # Errors
-/// When the machine lacks something, the experiment does not suit a live link, or the two do not agree.
+/// When the machine lacks something, a live link does not support the experiment, or the results do not agree.
 pub(super) fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure> {
     let real = args.real.places();
     let dir = directory(args.how.out.as_deref(), &beside(&exp.id, &real));
     let performed = perform(exp, &real, &dir, talk)?;
-    // A failed run is reported at the end, after the results of the others.
+    // Reports failed runs at the end, after the results of the others.
     let shown = show(&performed, &dir, Shown::of(args.how.json, args.explain));
     let list = &performed.results.agreements;
     if !args.how.json {
@@ -54,7 +55,7 @@ pub(super) fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), 
     verdict(list)
 }
 
-/// `reproduce --live`: experiments that say how far the simulator and live links agree.
+/// `reproduce --live`: runs experiments that specify how closely simulator and live links must agree.
 ///
 /// # Errors
 /// As [`run`].
@@ -87,27 +88,30 @@ fn verdict(list: &[Agreement]) -> Result<(), Failure> {
     if list.iter().all(Agreement::holds) { Ok(()) } else { Err(Failure::Missed) }
 }
 
-/// Every combination in the simulator and with real packets.
+/// Executes every combination in the simulator and with real packets.
 fn perform(exp: &Experiment, real: &[On], dir: &Path, talk: Talk) -> Result<Performed, Failure> {
     let places: Vec<On> = std::iter::once(On::Simulated).chain(real.iter().copied()).collect();
     check_machine(&places).map_err(|e| refused(exp, &e))?;
     let runs = |calibrated: &Experiment| planned(calibrated, &places, talk);
     prepare(exp, dir, talk)?;
-    // One at a time, for live runs would compete for the processor.
+    // One at a time, because live runs would compete for the processors.
     let bars = Bars::of_one(talk);
     Ok(aqmkit_lab::perform(exp, runs, &[axis(&places)], bars.workspace(dir, 1))?)
 }
 
-/// The runs of an experiment, with a message of how long they take.
+/// The runs of an experiment; prints how long they take.
 fn planned(exp: &Experiment, places: &[On], talk: Talk) -> Result<Vec<Placed>, LabError> {
     let plan = plan(exp, places).map_err(|e| refused(exp, &e))?;
     if talk != Talk::Quiet {
-        say::tell(&format!("runs with real packets take real time: {:.0} s in total", real_time(&plan).as_secs_f64()));
+        say::message(&format!(
+            "runs with real packets take real time: {:.0} s in total",
+            real_time(&plan).as_secs_f64()
+        ));
     }
     Ok(plan)
 }
 
-/// The failure of an experiment that cannot be run with real packets, with advice.
+/// The error for an experiment that cannot run with real packets, with advice.
 fn refused(exp: &Experiment, error: &TestbedError) -> LabError {
     let text = error.to_string();
     let without = match error {

@@ -1,4 +1,4 @@
-//! The command `aqmkit`.
+//! The program `aqmkit`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Replaces `live.rs` where live links are not available: on systems other than Linux, or without the feature `live`.
+//! Replaces `live.rs` on systems other than Linux, and without the feature `live`.
 
 use aqmkit_experiment::Experiment;
 
@@ -6,7 +6,7 @@ use super::args;
 use super::fail::Failure;
 use super::progress::Talk;
 
-/// The error that live links are not available, with advice.
+/// The error that live links are unavailable, with advice.
 pub(super) fn absent() -> Failure {
     Failure::Environment(match cfg!(target_os = "linux") {
         true => "this aqmkit was built without live links\n  build it with its default features: \

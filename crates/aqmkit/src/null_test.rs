@@ -1,4 +1,4 @@
-//! `reproduce --null`: which claims are met even without the scheme under study.
+//! `reproduce --null`: finds claims that hold even without the scheme under study.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use super::remaining::Remaining;
 use super::say;
 use super::stop::listen;
 
-/// Runs the null test over these experiments, at their scale.
+/// Runs the null test on these experiments, at their scale.
 ///
 /// # Errors
-/// When an experiment is wrong, a run failed, or with `--check` an outcome differs from the stored one.
+/// When an experiment is invalid, a run failed, or with `--check` an outcome differs from the stored one.
 pub(super) fn reproduce(
     experiments: &[Experiment],
     args: &args::Reproduce,
@@ -55,11 +55,11 @@ pub(super) fn reproduce(
     if args.check { compare(&library::null_test(None)?.only(scale, &ids), &found) } else { Ok(()) }
 }
 
-/// An experiment, and the same without its scheme.
+/// An experiment with and without its scheme.
 struct Tested<'a> {
     exp: &'a Experiment,
     without: Experiment,
-    /// The directory of its results, and the one of the runs without the scheme.
+    /// The results directories of both.
     dir: PathBuf,
     apart: PathBuf,
 }
@@ -74,14 +74,15 @@ impl<'a> Tested<'a> {
         Ok(Tested { exp, without, apart: dir.join(FOLDER), dir })
     }
 
-    /// The outcomes of its claims.
+    /// Executes the runs without the scheme; returns the outcome of each claim.
     fn outcomes(&self, args: &args::Reproduce, bars: &Bars) -> Result<Vec<Outcome>, Failure> {
         let workspace = bars.workspace(&self.dir, jobs(args.jobs));
         Ok(null_test::outcomes(self.exp, &self.without, workspace)?)
     }
 }
 
-/// A table of the claims of each experiment that are missed and met without the scheme; and a list of the latter.
+/// A table that counts, for each experiment, the claims that hold without the scheme and those that do not; and a list
+/// of the former.
 fn table(outcomes: &[Outcome]) -> String {
     let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     let mut met: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -115,7 +116,7 @@ fn table(outcomes: &[Outcome]) -> String {
     format!("{}\n{listed}", drawn(lines))
 }
 
-/// Compares the outcomes with the stored ones.
+/// Compares outcomes with the stored ones.
 fn compare(kept: &Outcomes, found: &Outcomes) -> Result<(), Failure> {
     let (kept, found) = (kept.list(), found.list());
     let mut differ: Vec<String> = Vec::new();
@@ -128,7 +129,7 @@ fn compare(kept: &Outcomes, found: &Outcomes) -> Result<(), Failure> {
         return Ok(());
     }
     differ.sort();
-    say::tell(&format!(
+    say::message(&format!(
         "{}\nerror: null-test.csv differs from the outcome of the null test\n  aqmkit reproduce --null --record \
          experiments writes it again",
         differ.join("\n")

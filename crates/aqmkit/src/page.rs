@@ -16,17 +16,17 @@ pub(super) fn render(page: &str, width: u16) -> String {
     renderer.text
 }
 
-/// The state between two events of the parser.
+/// State of the rendering between two events of the parser.
 #[derive(Default)]
 struct Renderer {
     width: u16,
-    /// The lines that are finished.
+    /// Finished lines.
     text: String,
-    /// The words of the current block or cell.
+    /// Words of the current block or table cell.
     words: String,
     /// For each open list, the number of its next item, if they are numbered.
     lists: Vec<Option<u64>>,
-    /// The marks of the items that are open, such as `* `. An empty one was printed.
+    /// The indent of each open list item and its marker, such as `* `; the marker is empty once printed.
     marks: Vec<(usize, String)>,
     /// The rows of the current table, the head first.
     rows: Vec<Vec<String>>,
@@ -108,14 +108,14 @@ impl Renderer {
         }
     }
 
-    /// Separates blocks.
+    /// Adds a blank line between blocks.
     fn blank_line(&mut self) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
     }
 
-    /// Wraps the words of a paragraph; the lines of a list item are indented.
+    /// Wraps the current paragraph; continuation lines of a list item are indented.
     fn flush(&mut self) {
         if self.words.trim().is_empty() {
             return;
@@ -134,7 +134,8 @@ impl Renderer {
     }
 }
 
-/// A line of code or of a law. If it is too long, its reference in brackets moves to the left, and then it is broken.
+/// Formats a line of code or of a law. If it is too long, the reference in brackets moves left; if it still is, the
+/// line is broken.
 fn code(line: &str, width: u16) -> String {
     let width = usize::from(width);
     let mut line = format!("    {line}");
@@ -152,13 +153,13 @@ fn code(line: &str, width: u16) -> String {
     textwrap::fill(&line, options) + "\n"
 }
 
-/// The narrowest last column of a table: below this, rows become entries.
+/// Minimum width of the last column of a table. A table with a narrower one is shown as entries.
 const NARROWEST: usize = 28;
 
-/// The characters between two columns.
+/// Number of characters between two columns.
 const GAP: usize = 2;
 
-/// The width that the other columns of a table leave for the last one, whose text is the longest.
+/// The width that the other columns leave for the last one, which has the longest text.
 fn left_for_last(rows: &[Vec<String>], width: u16) -> usize {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max();
@@ -166,7 +167,7 @@ fn left_for_last(rows: &[Vec<String>], width: u16) -> usize {
     usize::from(width).saturating_sub(others + GAP)
 }
 
-/// A row as an entry: its first cell, the others with their headings, and the last one below them.
+/// Formats a row as an entry: the first cell, the others with their headings, and the last one below.
 fn entry(head: &[String], row: &[String], width: u16) -> String {
     let (Some((first, rest)), names) = (row.split_first(), head.get(1..).unwrap_or_default()) else {
         return String::new();
@@ -182,7 +183,7 @@ fn entry(head: &[String], row: &[String], width: u16) -> String {
     format!("{}{}", wrapped(&first, ""), wrapped(last, "    "))
 }
 
-/// A table, the head first; entries where the last column would be too narrow.
+/// Formats a table, or entries if its last column would be too narrow. The first row is the head.
 fn table(all: &[Vec<String>], width: u16) -> String {
     let Some((head, rows)) = all.split_first() else { return String::new() };
     let longest = rows.iter().filter_map(|row| row.last()).map(|cell| cell.chars().count()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Runs experiments for the commands, and prints their results.
+//! Executes experiments for the commands, and prints their results.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use super::remaining::Remaining;
 use super::say;
 use super::stop::{STOP, listen};
 
-/// The number of parallel runs.
+/// Number of parallel runs: as requested, or one per core.
 pub(super) fn jobs(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// The progress of a command, as bars on standard error.
+/// Reports progress as bars on standard error.
 pub(super) struct Bars {
     /// How much progress is printed.
     pub(super) talk: Talk,
-    /// The runs that the command has still to make.
+    /// The remaining work of the command.
     pub(super) remaining: Arc<Remaining>,
 }
 
 impl Bars {
-    /// For a command with a single experiment.
+    /// For a command that runs a single experiment.
     pub(super) fn of_one(talk: Talk) -> Bars {
         Bars { talk, remaining: Remaining::of_one() }
     }
 
-    /// The workspace of an experiment in this directory. Ctrl-C stops its runs.
+    /// The settings for `aqmkit_lab`; Ctrl-C stops the runs.
     pub(super) fn workspace<'a>(&'a self, dir: &'a Path, jobs: usize) -> Workspace<'a> {
         Workspace { dir, jobs, play: false, progress: self, cancel: &STOP }
     }
@@ -51,43 +51,43 @@ impl Progress for Bars {
     }
 }
 
-/// Runs an experiment and writes its files.
+/// Executes an experiment and writes its files.
 ///
 /// # Errors
-/// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
+/// When a claim is invalid, the directory cannot be written to, or Ctrl-C was pressed.
 pub(super) fn perform(exp: &Experiment, workspace: Workspace<'_>, talk: Talk) -> Result<Performed, Failure> {
     prepare(exp, workspace.dir, talk)?;
     Ok(aqmkit_lab::perform(exp, |exp| Ok(exp.plan()), &[], workspace)?)
 }
 
-/// Before the runs of an experiment whose results go into `dir`: prints its warnings, and makes Ctrl-C a request to stop.
+/// Prepares the execution of an experiment: prints warnings, and lets Ctrl-C stop it. Results go to `dir`.
 ///
 /// # Errors
-/// When Ctrl-C cannot be caught.
+/// When Ctrl-C cannot be handled.
 pub(super) fn prepare(exp: &Experiment, dir: &Path, talk: Talk) -> Result<(), Failure> {
     warn(exp);
     note_replaced(exp, dir, talk);
     listen()
 }
 
-/// Prints the warnings about an experiment. The embedded experiments are not warned about.
+/// Prints the warnings about an experiment, unless it is an embedded one.
 pub(super) fn warn(exp: &Experiment) {
     for warning in exp.warnings.iter().filter(|_| !exp.file.starts_with("experiments/")) {
         let place = warning.location().map_or_else(String::new, |at| format!("{}:{}: ", at.file, at.line));
-        say::tell(&format!("warning: {place}{}", warning.in_one_line()));
+        say::message(&format!("warning: {place}{}", warning.in_one_line()));
     }
 }
 
-/// Prints that the tables and the report of another experiment in this directory are about to be replaced.
+/// Warns that tables and report of another experiment in this directory will be replaced.
 fn note_replaced(exp: &Experiment, dir: &Path, talk: Talk) {
     let store = Store::perhaps(dir);
     let Ok(Stored { results: before, seal }) = store.results() else { return };
     if let Some(text) = damage::changed(&store, seal) {
-        say::tell(&format!("warning: {text}"));
+        say::message(&format!("warning: {text}"));
     }
     if talk != Talk::Quiet && (&before.title, &before.source) != (&exp.title, &exp.source) {
         let dir = dir.display();
-        say::tell(&format!(
+        say::message(&format!(
             "note: {dir} contains results of {:?}: its tables and report are replaced, its runs are kept; use --out \
              for another directory",
             before.title
@@ -95,19 +95,19 @@ fn note_replaced(exp: &Experiment, dir: &Path, talk: Talk) {
     }
 }
 
-/// How much of the results of an experiment is printed.
+/// How much of the results to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// One screen: a table, and the number of published values met.
+    /// One screen: a table, and how many published values were met.
     Screen,
-    /// Every table, and each published value.
+    /// All tables, and each published value.
     Everything,
-    /// `results.json`.
+    /// The contents of `results.json`.
     Json,
 }
 
 impl Shown {
-    /// By the options of a command.
+    /// As requested by the options.
     pub(super) fn of(json: bool, explain: bool) -> Shown {
         match (json, explain) {
             (true, _) => Shown::Json,
@@ -117,13 +117,13 @@ impl Shown {
     }
 }
 
-/// The most published values that are listed without being asked for.
+/// Maximum number of published values to list without `--explain`.
 pub(super) const LISTED: usize = 12;
 
 /// Prints the results of an experiment.
 ///
 /// # Errors
-/// When standard output is gone, or a run failed.
+/// When standard output is closed, or a run failed.
 pub(super) fn show(performed: &Performed, dir: &Path, shown: Shown) -> Result<(), Failure> {
     let results = &performed.results;
     if shown == Shown::Json {
@@ -143,18 +143,18 @@ pub(super) fn show(performed: &Performed, dir: &Path, shown: Shown) -> Result<()
     failures(&performed.failed)
 }
 
-/// Reports failed runs.
+/// Prints the errors of failed runs.
 ///
 /// # Errors
 /// When there is one.
 pub(super) fn failures(failed: &[String]) -> Result<(), Failure> {
     for text in failed {
-        say::tell(&format!("error: run {text}"));
+        say::message(&format!("error: run {text}"));
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Missed) }
 }
 
-/// The directory of an experiment's results.
+/// The results directory of an experiment.
 #[must_use]
 pub(super) fn directory(out: Option<&Path>, id: &str) -> PathBuf {
     out.map(Path::to_owned).unwrap_or_else(|| Path::new("results").join(id))

@@ -1,17 +1,17 @@
-//! Compares the files that arguments name, because an output replaces an existing file and must not be an input.
+//! Checks whether arguments name the same file. An output replaces an existing file, so it must not be an input.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that an argument names.
+/// A file named by an argument.
 pub(super) struct Place<'a> {
     /// The argument as written.
     pub(super) argument: &'static str,
     pub(super) path: &'a Path,
     /// Device and inode number of the file, if it exists.
     file: Option<(u64, u64)>,
-    /// The canonical path of the file, which need not exist.
+    /// The canonical path; the file itself need not exist.
     at: Option<PathBuf>,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Place<'a> {
     /// The file with this path.
     pub(super) fn of(argument: &'static str, path: &'a Path) -> Self {
         let about = path.metadata().ok();
-        // A device, such as /dev/null, accepts several outputs.
+        // A device such as /dev/null may be used for several outputs.
         if about.as_ref().is_some_and(is_device) {
             return Place { argument, path, file: None, at: None };
         }
@@ -28,14 +28,14 @@ impl<'a> Place<'a> {
         Place { argument, path, file: about.as_ref().and_then(number), at }
     }
 
-    /// The file behind standard input, if it is one.
+    /// The file that standard input is redirected from, if any.
     pub(super) fn standard_input(path: &'a Path) -> Self {
         let about = standard_input().and_then(|file| file.metadata());
         let file = about.ok().filter(Metadata::is_file).as_ref().and_then(number);
         Place { argument: "the capture", path, file, at: None }
     }
 
-    /// Whether both arguments name the same file, existing or not.
+    /// Whether both arguments name the same file, which need not exist.
     pub(super) fn is(&self, other: &Place<'_>) -> bool {
         (self.file.is_some() && self.file == other.file) || (self.at.is_some() && self.at == other.at)
     }
@@ -53,7 +53,7 @@ pub(super) fn standard_input() -> io::Result<File> {
     input.map(File::from)
 }
 
-/// Device and inode number of a file, on Unix; other systems compare only the names.
+/// Device and inode number of a file on Unix; on other systems only paths are compared.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn number(about: &Metadata) -> Option<(u64, u64)> {

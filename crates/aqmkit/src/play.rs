@@ -1,4 +1,4 @@
-//! `play`: a running link in the browser, from a page that has the simulator inside.
+//! `play`: opens the browser with a page that contains the simulator.
 
 mod request;
 pub(super) mod server;
@@ -15,7 +15,7 @@ use super::progress::Talk;
 use super::say;
 use server::Site;
 
-/// The part of the address that makes the page load the given experiment.
+/// The URL fragment that makes the page load the served experiment.
 const FRAGMENT: &str = "#file";
 
 /// `aqmkit play`.
@@ -35,15 +35,15 @@ pub(super) fn play(args: &Play, talk: Talk) -> Result<(), Failure> {
     let address = format!("http://127.0.0.1:{}/{fragment}", site.port());
     say::print(&address)?;
     if !args.no_open && open::that_detached(&address).is_err() {
-        say::tell("No browser could be started: open the address above.");
+        say::message("No browser could be started: open the address above.");
     }
     if talk != Talk::Quiet {
-        say::tell("Serving the page to this machine only; Ctrl-C ends it.");
+        say::message("Serving the page to this machine only; Ctrl-C ends it.");
     }
     Err(Failure::Environment(format!("cannot accept connections: {}", site.serve())))
 }
 
-/// The text of an experiment, after it was checked here, where messages show the line.
+/// Reads an experiment and checks it, because messages here show the offending line.
 fn read(name_or_path: &str) -> Result<String, Failure> {
     Experiment::load(name_or_path, &Overrides::default())?;
     Ok(find(name_or_path)?.1)

@@ -1,4 +1,4 @@
-//! The progress bar; if standard error is not a terminal, a line every half minute.
+//! The progress bar or, if standard error is not a terminal, a line every half minute.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use super::remaining::Remaining;
 use super::say;
 
-/// How much progress is printed.
+/// How much progress to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Talk {
     /// Nothing.
@@ -26,28 +26,28 @@ pub(crate) enum Talk {
 }
 
 impl Talk {
-    /// Prints a note, unless nothing is to be printed.
+    /// Prints a note unless output is quiet.
     #[cfg_attr(not(live), allow(dead_code, reason = "only live commands have such notes"))]
     pub(super) fn note(self, text: &str) {
         if self != Talk::Quiet {
-            say::tell(&format!("note: {text}"));
+            say::message(&format!("note: {text}"));
         }
     }
 }
 
-/// The interval of progress lines without a bar.
+/// The interval between progress lines, if there is no bar.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 /// The progress of the runs.
 #[derive(Clone)]
 struct State {
     bar: ProgressBar,
-    /// The remaining work, if it is known.
+    /// The remaining work, if known.
     remaining: Option<Arc<Remaining>>,
-    /// The number of runs, if it is known.
+    /// The number of runs, if known.
     runs: Option<usize>,
     ended: Arc<AtomicU64>,
-    /// The purpose of these runs: empty, or a few words that end with a comma.
+    /// The purpose of the runs: empty, or a text that ends in a comma and a space.
     why: String,
 }
 
@@ -60,23 +60,23 @@ impl State {
         }
     }
 
-    /// The number of finished runs, the share of the work done, and the time that is left.
+    /// Formats the number of finished runs, the share of the work that is done, and the remaining time.
     fn line(&self) -> String {
         let share = |runs: usize| format!(", {} %", self.bar.position() / (10 * runs.max(1) as u64));
         let left = self.remaining.as_deref().map(left).unwrap_or_default();
         format!("{}{}{left}", self.message(), self.runs.map(share).unwrap_or_default())
     }
 
-    /// Writes a line half a minute after the last one of the command, until the other end of the channel is dropped.
+    /// Starts a thread that prints a line half a minute after the previous one, until the returned sender is dropped.
     fn lines(self) -> Sender<()> {
         let (keep, ended) = channel();
         let wait = move |state: &State| {
             state.remaining.as_ref().map_or(BETWEEN_LINES, |all| BETWEEN_LINES.saturating_sub(all.since_line()))
         };
-        // If the thread cannot be started, there are no lines.
+        // If the thread cannot be started, no lines are printed.
         let _ = std::thread::Builder::new().name("progress".into()).spawn(move || {
             while ended.recv_timeout(wait(&self)) == Err(RecvTimeoutError::Timeout) {
-                say::tell(&self.line());
+                say::message(&self.line());
                 self.remaining.iter().for_each(|all| all.line_written());
             }
         });
@@ -84,12 +84,12 @@ impl State {
     }
 }
 
-/// A bar of thousandths of runs. indicatif draws on standard error, and draws nothing if that is not a terminal.
+/// A bar in units of a thousandth of a run. indicatif draws it on standard error if that is a terminal.
 fn bar_of(runs: usize, talk: Talk) -> ProgressBar {
     if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new(runs as u64 * 1000) }
 }
 
-/// The time that is left, after a comma; empty as long as too little is done to tell.
+/// The remaining time, preceded by a comma; empty if it cannot be estimated yet.
 fn left(remaining: &Remaining) -> String {
     remaining.words().map(|left| format!(", {left}")).unwrap_or_default()
 }
@@ -98,12 +98,12 @@ fn left(remaining: &Remaining) -> String {
 pub(super) struct Bar {
     state: State,
     talk: Talk,
-    /// Ends the progress lines that replace the bar without a terminal.
+    /// Dropping it stops the progress lines.
     _lines: Option<Sender<()>>,
 }
 
 impl Bar {
-    /// A bar for this number of runs.
+    /// Creates a bar for this number of runs.
     #[must_use]
     pub(super) fn new(runs: usize, talk: Talk) -> Bar {
         let bar = bar_of(runs, talk);
@@ -113,21 +113,21 @@ impl Bar {
         Bar::with(bar, talk, Some(runs), None)
     }
 
-    /// A bar for the runs of a plan, with the time that all runs of the command still take.
+    /// Creates a bar for the runs of a plan, which shows the remaining time of the whole command.
     #[must_use]
     pub(super) fn of_plan(runs: usize, talk: Talk, remaining: Arc<Remaining>) -> Bar {
         let bar = bar_of(runs, talk);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}{left}") {
             let all = Arc::clone(&remaining);
             bar.set_style(style.with_key("left", move |_: &ProgressState, text: &mut dyn Write| {
-                // It is written into a string.
+                // Writing to a string cannot fail.
                 let _ = text.write_str(&left(&all));
             }));
         }
         Bar::with(bar, talk, Some(runs), Some(remaining))
     }
 
-    /// The progress of calibration, whose number of trials is unknown.
+    /// Creates a bar for a calibration, whose number of trials is unknown.
     #[must_use]
     pub(super) fn of_trials(talk: Talk) -> Bar {
         let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
@@ -144,7 +144,7 @@ impl Bar {
         Bar { _lines: lines.then(|| state.clone().lines()), state, talk }
     }
 
-    /// The same bar with a message that begins with `why`: what the runs are for.
+    /// Sets the purpose of the runs, with which the message starts.
     #[must_use]
     pub(super) fn named(mut self, why: &str) -> Bar {
         why.clone_into(&mut self.state.why);
@@ -153,7 +153,7 @@ impl Bar {
     }
 }
 
-/// A bar that is no longer needed vanishes.
+/// Removes the bar from the terminal.
 impl Drop for Bar {
     fn drop(&mut self) {
         self.state.bar.finish_and_clear();
@@ -176,13 +176,13 @@ impl Watch for Bar {
         self.state.bar.set_message(self.state.message());
         if self.talk == Talk::Verbose {
             let how = if reused { "found in the store" } else { "done" };
-            self.state.bar.suspend(|| say::tell(&format!("{}: {how}", name(labels))));
+            self.state.bar.suspend(|| say::message(&format!("{}: {how}", name(labels))));
         }
     }
 
     fn note(&self, text: &str) {
         if self.talk != Talk::Quiet {
-            self.state.bar.suspend(|| say::tell(&format!("note: {text}")));
+            self.state.bar.suspend(|| say::message(&format!("note: {text}")));
         }
     }
 }

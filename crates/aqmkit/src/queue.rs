@@ -1,4 +1,4 @@
-//! Reads the settings of a queue from the arguments of `replay`, `bridge` and `link`.
+//! Builds the settings of a queue from the arguments of `replay`, `bridge` and `link`.
 
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::registry::{self, Spec};
@@ -13,10 +13,10 @@ use super::fail::{Failure, wrong};
 use super::say;
 use aqmkit_lab::parameters::{known, literal, misfit, parameters, written};
 
-/// The parameters of a discipline written as `red:min=5,max=40`.
+/// Parses a discipline with parameters, such as `red:min=5,max=40`.
 ///
 /// # Errors
-/// When there is no such discipline, or a parameter cannot be read.
+/// When there is no such discipline, or a parameter is invalid.
 pub(super) fn spec(text: &str, limit: Option<Amount>, disciplines: &Catalogue) -> Result<Spec, Failure> {
     let (name, mut table) = written(text, disciplines)?;
     known(name, disciplines)?;
@@ -26,10 +26,10 @@ pub(super) fn spec(text: &str, limit: Option<Amount>, disciplines: &Catalogue) -
     Ok(parameters(name, &table, disciplines)?)
 }
 
-/// The classes of `--class`; without it, classes by protocol.
+/// Parses `--class`; the default is classes by protocol.
 ///
 /// # Errors
-/// When one cannot be read.
+/// When a class is invalid.
 pub(super) fn classes(list: &[String]) -> Result<Classes, Failure> {
     let named = list.iter().map(|c| c.parse::<Named>()).collect::<Result<Vec<_>, _>>();
     match named {
@@ -39,10 +39,10 @@ pub(super) fn classes(list: &[String]) -> Result<Classes, Failure> {
     }
 }
 
-/// A direction with this queue.
+/// Builds the settings of one direction.
 ///
 /// # Errors
-/// When the discipline, a parameter or a class is wrong.
+/// When the discipline, a parameter or a class is invalid.
 pub(super) fn setup(
     name: &str,
     rate: BitRate,
@@ -55,16 +55,16 @@ pub(super) fn setup(
     usable(Setup { classes, framing: queue.framing.framing(), seed: queue.seed, ..setup }, aqm)
 }
 
-/// Checks the parameters of the direction's queue, which are written as `aqm`, on its link.
+/// Checks the parameters of a direction's queue on its link; `aqm` is how the user wrote them.
 ///
 /// # Errors
-/// When one cannot.
+/// When a parameter is invalid on this link.
 pub(super) fn usable(setup: Setup, aqm: &str) -> Result<Setup, Failure> {
     let (rate, mean_packet, classes) = (setup.rate, setup.mean_packet, setup.classes.clone());
     let link = registry::Link { rate, mean_packet, classes };
     match setup.aqm.effective(&link) {
         Ok(_) => {
-            out_of_reach(&setup.aqm, &link).iter().for_each(|text| say::tell(&format!("warning: {text}")));
+            out_of_reach(&setup.aqm, &link).iter().for_each(|text| say::message(&format!("warning: {text}")));
             Ok(setup)
         }
         Err(e) => {

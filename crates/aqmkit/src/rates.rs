@@ -1,10 +1,11 @@
-//! The doubts about rates on the command line.
+//! Warns about rates with doubtful units on the command line.
 
 use aqmkit_base::rates::doubtful_rates;
 use aqmkit_base::{BitRate, Rates};
 use clap::ArgMatches;
 
-/// The doubts about the units of all options whose value is a rate or two, of the command that is given: `--rate 10mbps` is 80 Mbit/s.
+/// Warnings about the units of all rates among the options of the given command: `--rate 10mbps` means 80 Mbit/s in
+/// `tc`.
 pub(super) fn doubts(matches: &ArgMatches) -> Vec<String> {
     let (mut matches, mut found) = (matches, Vec::new());
     loop {
@@ -29,7 +30,7 @@ mod tests {
         doubts(&Cli::command().try_get_matches_from(line.split(' ')).unwrap())
     }
 
-    /// Every option that takes a rate, by its type and not by a list of names.
+    /// Options are found by the type of their value, not by name.
     #[test]
     fn rates_in_bytes_are_warned_of_at_every_option() {
         for line in [

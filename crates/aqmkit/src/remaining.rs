@@ -1,4 +1,4 @@
-//! The time that the runs of a command still take, over all its experiments.
+//! Estimates the remaining time of a command, over all its experiments.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -10,30 +10,30 @@ use aqmkit_runs::clock::now;
 
 use aqmkit_lab::estimate::{about, packets_left};
 
-/// There is no estimate before this.
+/// No estimate is made before this time.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
-/// Estimates the time left of a command with several experiments.
+/// Suffix of the estimate if a command has several experiments.
 const IN_ALL: &str = "left in all";
 
-/// The work of the runs of a command, as [`aqmkit_runs::run::Work::weight`] counts it. Runs in a store are no work.
+/// The remaining work of a command, in units of [`aqmkit_runs::run::Work::weight`]. Stored runs count as no work.
 pub(super) struct Remaining {
     began: Instant,
-    /// Estimates the time left.
+    /// The suffix of the estimate.
     left: &'static str,
     runs: Mutex<Runs>,
-    /// When the last line on the progress was written, or the command began.
+    /// When the last progress line was printed, or the command started.
     line: Mutex<Instant>,
 }
 
 impl Remaining {
-    /// For a command with a single experiment.
+    /// For a command that runs a single experiment.
     #[must_use]
     pub(super) fn of_one() -> Arc<Remaining> {
         Remaining::new("left", VecDeque::new())
     }
 
-    /// For a command with these experiments, in this order, each with the directory of its results.
+    /// For a command that runs these experiments in this order, each given with its results directory.
     #[must_use]
     pub(super) fn of(experiments: &[(&Experiment, &Path)]) -> Arc<Remaining> {
         let later = experiments.iter().map(|(exp, dir)| packets_left(exp, dir)).collect();
@@ -48,43 +48,43 @@ impl Remaining {
         Arc::new(Remaining { began, left, runs: Mutex::new(runs), line: Mutex::new(began) })
     }
 
-    /// The next experiment begins.
+    /// Moves on to the next experiment.
     pub(super) fn next_experiment(&self) {
         self.lock().later.pop_front();
     }
 
-    /// These runs of a plan begin, given by their labels and their work.
+    /// Starts a plan; `missing` are the labels and work of the runs that are not stored.
     pub(super) fn begin(&self, missing: impl Iterator<Item = (BTreeMap<String, String>, f64)>) {
         self.lock().begin(missing);
     }
 
-    /// A run progressed by this many thousandths.
+    /// Adds progress of a run, in thousandths.
     pub(super) fn advanced(&self, thousandths: u64) {
         self.lock().partly += thousandths as f64 / 1000.0;
     }
 
-    /// A run has ended; `reused` if it was in the store.
+    /// Marks a run as ended; `reused` if it was stored.
     pub(super) fn ended(&self, labels: &BTreeMap<String, String>, reused: bool) {
         self.lock().ended(labels, reused);
     }
 
-    /// The time that is left, in words: `about 40 s left`. `None` as long as too little is done to tell.
+    /// The estimate as text: `about 40 s left`. `None` if it is too early to tell.
     pub(super) fn words(&self) -> Option<String> {
         let left = self.lock().left(self.began.elapsed())?;
         Some(format!("{} {}", about(left.as_secs_f64()), self.left))
     }
 
-    /// The time since the last line on the progress, or since the command began.
+    /// Time since the last progress line, or since the command started.
     pub(super) fn since_line(&self) -> Duration {
         self.line.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// A line on the progress was written.
+    /// Records that a progress line has been printed.
     pub(super) fn line_written(&self) {
         *self.line.lock().unwrap_or_else(PoisonError::into_inner) = now();
     }
 
-    /// Work of which half was done in this time, an experiment of two.
+    /// Two experiments, one of which was completed in this time.
     #[cfg(test)]
     pub(super) fn half_done_after(time: Duration) -> Arc<Remaining> {
         let runs = Runs { later: [10.0].into(), done: 10.0, ..Runs::default() };
@@ -96,15 +96,15 @@ impl Remaining {
     }
 }
 
-/// The runs that are finished.
+/// The work that is done, in progress and left.
 #[derive(Debug, Default)]
 struct Runs {
-    /// The work of each experiment that has not begun.
+    /// The work of each experiment that has not started.
     later: VecDeque<f64>,
-    /// The work of each run of the present plan that has not ended, and of all of them.
+    /// The work of each run of the current plan that has not ended, and the sum of these.
     open: BTreeMap<BTreeMap<String, String>, f64>,
     sum: f64,
-    /// How much of the open runs is done, counted in runs.
+    /// Progress of unfinished runs, in runs.
     partly: f64,
     /// The work of the runs that have ended.
     done: f64,
@@ -126,7 +126,7 @@ impl Runs {
         }
     }
 
-    /// The time left after `elapsed`. What is in progress counts with the mean work of the open runs.
+    /// The remaining time after `elapsed`. Progress of unfinished runs is weighted by their mean work.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
         let open = self.open.len() as f64;
         let partly = if self.open.is_empty() { 0.0 } else { self.sum / open * self.partly.min(open) };
@@ -134,7 +134,7 @@ impl Runs {
     }
 }
 
-/// The time that the rest of the work takes, if it goes on as before. `None` as long as too little is done to tell.
+/// The time for the remaining work at the speed so far. `None` if it is too early to tell.
 fn time_left(elapsed: Duration, done: f64, rest: f64) -> Option<Duration> {
     if done <= 0.0 || elapsed < FIRST_LOOK {
         return None;
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(time_left(s(30), 1e-300, 1e300), None, "more than a time can be");
     }
 
-    /// So that a command with many short experiments has lines too.
+    /// A command with many short experiments prints lines too.
     #[test]
     fn lines_are_counted_from_the_last_one_of_the_command() {
         let remaining = Remaining::half_done_after(s(40));
@@ -181,7 +181,7 @@ mod tests {
         runs.partly = 1.0;
         runs.ended(&run(1), false);
         assert_eq!(runs.left(s(10)), Some(s(70)), "50 of this experiment and 20 of the next after 10");
-        // Half of a run of 25 on average.
+        // Half of a run, with a mean work of 25.
         runs.partly = 0.5;
         assert_eq!(runs.left(s(45)), Some(s(115)), "57.5 after 22.5");
     }
@@ -190,7 +190,7 @@ mod tests {
     fn stored_runs_are_done_without_telling_the_speed() {
         let mut runs = Runs::default();
         runs.begin([(run(1), 10.0), (run(2), 10.0)].into_iter());
-        // Run 3 was known to be stored; run 1 was stored meanwhile.
+        // Run 3 was known to be stored; run 1 has been stored in the meantime.
         for stored in [3, 1] {
             runs.partly += 1.0;
             runs.ended(&run(stored), true);

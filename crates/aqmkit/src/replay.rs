@@ -1,4 +1,4 @@
-//! `replay`: a capture through a discipline.
+//! `replay`: sends a capture through a discipline.
 
 mod fates;
 mod input;
@@ -34,15 +34,15 @@ use super::stop;
 /// `aqmkit replay`.
 ///
 /// # Errors
-/// When an argument or the capture is wrong, a file cannot be written, or the capture is damaged or the command was
-/// stopped; in the last two cases, after the summary of the packets read so far.
+/// When an argument or the capture is invalid, or a file cannot be written. If the capture is damaged or the command
+/// was stopped, the error follows the summary of the packets read so far.
 pub(super) fn replay(args: &wire::Replay, disciplines: &Catalogue, talk: Talk) -> Result<(), Failure> {
     let classes = queue::classes(&args.queue.class)?;
     let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue, disciplines)?;
-    places::are_apart(args)?;
+    places::check_distinct(args)?;
     let (input, length) = input::open(&args.input)?;
     let cut = input.cut();
-    // From here on, files are being written.
+    // Files are written from here on.
     stop::listen()?;
     let mut outputs = Outputs::create(args, classes.names().to_vec(), length, talk)?;
     let selection = Selection { from: args.from.clone(), to: args.to.clone(), mtu: Some(args.mtu) };
@@ -54,7 +54,7 @@ pub(super) fn replay(args: &wire::Replay, disciplines: &Catalogue, talk: Talk) -
         }
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.report(&args.input)),
     };
-    // If reading was stopped, an incomplete packet is not damage.
+    // If reading was stopped, an incomplete packet is not an error of the capture.
     let stopped = cut.load(Ordering::Relaxed);
     replayed.damage = replayed.damage.filter(|_| !stopped);
     let nothing = replayed.window.total.offered_packets == 0 && replayed.left_out > 0;
@@ -84,16 +84,16 @@ pub(super) fn replay(args: &wire::Replay, disciplines: &Catalogue, talk: Talk) -
 
 const CAPTURE: &str = "give a capture of tcpdump, Wireshark or dumpcap (.pcap, .pcapng)";
 
-/// Packets between two updates of the progress bar.
+/// Number of packets between two updates of the progress bar.
 const PULSE: u64 = 4096;
 
-/// The outputs besides the summary.
+/// The progress bar and the output files.
 struct Outputs {
     classes: Vec<String>,
     pcap: Option<(PathBuf, PcapWriter<BufWriter<Temporary>>)>,
     fates: Option<(PathBuf, Fates)>,
     bar: ProgressBar,
-    /// The networks in the capture, which `--from` and `--to` could select.
+    /// The networks in the capture, to suggest values for `--from` and `--to`.
     networks: Networks,
 }
 
@@ -123,7 +123,7 @@ impl Stopped {
     }
 }
 
-/// Advice for a file that cannot be written.
+/// Advice if a file cannot be written.
 const ANOTHER: &str = "choose another file, or write none";
 
 fn unexported(error: &ExportError) -> Failure {
@@ -147,7 +147,7 @@ impl Outputs {
             None => None,
         };
         let fates = args.fates.as_ref().map(|p| Fates::create(p).map(|f| (p.clone(), f))).transpose()?;
-        // indicatif draws on standard error, and nothing when that is no terminal.
+        // indicatif draws on standard error if that is a terminal.
         let bar = match length {
             Some(length) if talk != Talk::Quiet => ProgressBar::new(length),
             _ => ProgressBar::hidden(),

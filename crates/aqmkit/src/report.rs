@@ -25,12 +25,12 @@ pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
         ));
         Parameters::default()
     });
-    // Without it the report lacks only its links.
+    // Without the player, the report only lacks its links.
     let player = store.player().unwrap_or_default();
-    warnings.iter().for_each(|text| say::tell(&format!("warning: {text}")));
+    warnings.iter().for_each(|text| say::message(&format!("warning: {text}")));
     let (results, data) = (&stored.results, runs.data());
     if data.len() + runs.broken.len() < results.planned && talk != Talk::Quiet {
-        say::tell(&format!(
+        say::message(&format!(
             "note: {} of {} runs are stored; run the experiment to complete them",
             data.len(),
             results.planned

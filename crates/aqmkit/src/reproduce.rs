@@ -1,4 +1,4 @@
-//! `reproduce`: published values beside measured ones.
+//! `reproduce`: compares measured with published values.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,16 +19,17 @@ use super::progress::Talk;
 use super::remaining::Remaining;
 use super::say;
 
-/// The directory of the published distributions of `http-unc`, for experiments that name none.
+/// The environment variable with the directory of the published distributions for `http-unc`, for experiments that do
+/// not specify one.
 const UNC_DATA: &str = "AQMKIT_UNC_DATA";
-/// The prefix of experiments for `--live`.
+/// The directory of the experiments for `--live`.
 const LIVE: &str = "live/";
-/// The one whose disciplines all run inside the kernel, for `--kernel`.
+/// The experiment for `--kernel`: all its disciplines run inside the kernel.
 const KERNEL: &str = "live/kernel";
 
 /// Shorter durations are not announced.
 const WORTH_SAYING_S: f64 = 30.0;
-/// For this number of experiments, no note on the estimate is shown.
+/// Up to this number of experiments, the estimate itself is not announced.
 const FEW: usize = 5;
 
 /// `aqmkit reproduce`.
@@ -50,7 +51,7 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
     let record = args.record.as_deref().map(library::Directory::open).transpose()?;
     let shortened = if args.ids.is_empty() || args.null { Scale::Quick } else { Scale::Full };
     let scale = args.scale.map_or(shortened, Scale::from);
-    // All experiments are read before any is run, so that errors are reported at once.
+    // Reads all experiments before executing any, so that errors are reported immediately.
     let overrides = Overrides { scale, unc_data: unc_data()?, ..Overrides::default() };
     if overrides.unc_data.is_some() && args.record.is_some() {
         return wrong(
@@ -61,7 +62,7 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
     let read = |id: &String| Experiment::load_with(id, &overrides, catalogues);
     let mut experiments = ids.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if args.ids.is_empty() && !live {
-        // Without names: all experiments that claim published values.
+        // By default, all experiments with published values.
         experiments.retain(|experiment| !experiment.expects.is_empty());
     }
     if live {
@@ -80,7 +81,7 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
         bars.remaining.next_experiment();
         let performed = perform(exp, bars.workspace(dir, jobs(args.jobs)), talk)?;
         if !args.json {
-            say::print(&one(&performed.results, args.explain || few))?;
+            say::print(&verdict_text(&performed.results, args.explain || few))?;
         }
         if let Some(directory) = &record {
             directory.record(&performed.results)?;
@@ -90,7 +91,8 @@ pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: T
     finish(args, done, few, talk)
 }
 
-/// The directory in the environment, as an absolute path: data files are searched beside the experiment otherwise.
+/// The directory in the environment variable, as an absolute path, because paths of data files are relative to the
+/// experiment.
 fn unc_data() -> Result<Option<String>, Failure> {
     let Some(named) = std::env::var_os(UNC_DATA).filter(|named| !named.is_empty()) else { return Ok(None) };
     let found = std::fs::canonicalize(&named).ok().filter(|path| path.is_dir());
@@ -104,18 +106,19 @@ fn unc_data() -> Result<Option<String>, Failure> {
     }
 }
 
-/// The CPU time of runs as measured when each was run.
-fn took(runs: usize, cpu_s: f64) -> String {
+/// The CPU time of runs, as measured when each was executed.
+fn cpu_time(runs: usize, cpu_s: f64) -> String {
     let (runs, time) = (number(runs, "run"), about(cpu_s));
     format!("{runs}: {time} of CPU time, counting calibration and runs that were stored before.")
 }
 
-/// A number of things.
+/// Formats a count with its noun.
 fn number(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The experiments with these names, each once. The name of a study, such as `dualq`, selects all its experiments.
+/// The experiments with these names, without duplicates. The name of a study, such as `dualq`, selects all its
+/// experiments.
 fn named(names: &[String], all: &[String]) -> Vec<String> {
     let mut ids = Vec::new();
     for name in names {
@@ -128,13 +131,13 @@ fn named(names: &[String], all: &[String]) -> Vec<String> {
     ids
 }
 
-/// Prints the expected duration, if it is long.
+/// Prints the expected duration if it is long.
 fn announce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     if talk == Talk::Quiet || experiments.iter().all(|exp| exp.scale == Scale::Quick) {
         return Ok(());
     }
     if experiments.len() > FEW {
-        say::tell("estimating the run time …");
+        say::message("estimating the run time …");
     }
     let jobs = jobs(args.jobs);
     let dirs: Vec<_> = experiments.iter().map(|exp| args.out.join(&exp.id)).collect();
@@ -147,7 +150,7 @@ fn announce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> R
         0 => String::new(),
         n => format!(", {} to calibrate", number(n, "load")),
     };
-    say::tell(&format!(
+    say::message(&format!(
         "{}, {}{loads}: {}, {jobs} at a time. Finished runs are stored: after Ctrl-C, repeat the command to resume.",
         number(experiments.len(), "experiment"),
         number(left.runs, "run"),
@@ -156,8 +159,8 @@ fn announce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> R
     Ok(())
 }
 
-/// The verdicts on one experiment: a line, or with `explain` each of them.
-fn one(results: &Results, explain: bool) -> String {
+/// The verdicts on an experiment: a single line, or each of them with `explain`.
+fn verdict_text(results: &Results, explain: bool) -> String {
     if results.expectations.is_empty() {
         return format!("{}: no published values", say::bold(&results.experiment));
     }
@@ -187,7 +190,7 @@ fn finish(args: &args::Reproduce, done: Vec<Performed>, few: bool, talk: Talk) -
         say::print(&format!("{board}{more}"))?;
     }
     if talk != Talk::Quiet && cpu_s >= WORTH_SAYING_S {
-        say::tell(&took(runs, cpu_s));
+        say::message(&cpu_time(runs, cpu_s));
     }
     failures(&failed)?;
     let missed = results.iter().flat_map(|r| &r.expectations).any(|e| e.pass == Some(false));
@@ -205,15 +208,15 @@ mod tests {
         let claim = |pass| Expectation { pass: Some(pass), published: "9 ms".to_owned(), ..Expectation::default() };
         let expectations = vec![claim(true), claim(false)];
         let results = Results { experiment: "a/b".to_owned(), expectations, ..Results::default() };
-        assert_eq!(one(&results, false), "a/b: 1 of 2 published values met");
-        assert_eq!(one(&results, true).matches("9 ms").count(), 2);
-        assert_eq!(one(&Results::default(), true), ": no published values");
+        assert_eq!(verdict_text(&results, false), "a/b: 1 of 2 published values met");
+        assert_eq!(verdict_text(&results, true).matches("9 ms").count(), 2);
+        assert_eq!(verdict_text(&Results::default(), true), ": no published values");
     }
 
     #[test]
     fn the_time_of_runs_is_told() {
         let rest = "of CPU time, counting calibration and runs that were stored before.";
-        assert_eq!(took(1, 40.0), format!("1 run: about 40 s {rest}"));
-        assert_eq!(took(90, 7200.0), format!("90 runs: about 2.0 h {rest}"));
+        assert_eq!(cpu_time(1, 40.0), format!("1 run: about 40 s {rest}"));
+        assert_eq!(cpu_time(90, 7200.0), format!("90 runs: about 2.0 h {rest}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Published values to measure again: tables in documents with links that run their cells in the page of `aqmkit play`.
+//! Tables in documents that link published values to the page of `aqmkit play`, which measures them again.
 
 use std::fmt::Write as _;
 
@@ -10,16 +10,16 @@ use aqmkit_study::verdict::{Plain, Published, first_run, unjudged};
 use aqmkit_lab::player::encoded;
 use aqmkit_lab::{LabError, library};
 
-/// The name of these tables among the numbers of documents.
+/// The name of these tables in the marks of generated numbers.
 pub(super) const NAME: &str = "rerun";
 
-/// The marker of such a table in a document.
+/// Describes the mark, for an error about an unknown one.
 pub(super) const KNOWN: &str = "or rerun EXPERIMENT ID…, a table with links that measure these claims again";
 
-/// The page, as documents in `docs/` find it on the documentation site.
+/// The URL of the page, relative to documents in `docs/` on the documentation site.
 const PAGE: &str = "../play.html";
 
-/// The table of `rerun EXPERIMENT ID...`: for each claim the published value, the stored one, and a link.
+/// Generates the table for `rerun EXPERIMENT ID...`: for each claim the published value, the stored one, and a link.
 ///
 /// # Errors
 /// When there is no such experiment or claim, or the page cannot measure it.

@@ -1,9 +1,9 @@
-//! How the commands end their rounds of seeds.
+//! The rule that the commands use for ending rounds of seeds.
 
 use aqmkit_lab::Until;
 use aqmkit_study::rounds::{Options, percent};
 
-/// The options of the command that notes name.
+/// The command's options that notes suggest.
 const OPTIONS: Options = Options {
     warmup: "--warmup",
     duration: "--duration",
@@ -11,7 +11,8 @@ const OPTIONS: Options = Options {
     precision: |share| format!("--precision {}%", percent(share)),
 };
 
-/// Rounds until the means are known to this share, or to the usual one. With `lengthen`, a warm-up that is too short is lengthened.
+/// Rounds end when the means are known to this relative precision, or to the default one. With `lengthen`, a warm-up
+/// that is too short is lengthened.
 pub(super) fn until(precision: Option<f64>, lengthen: bool) -> Until {
     Until { precision, lengthen, cost: |_| 1.0, options: OPTIONS }
 }

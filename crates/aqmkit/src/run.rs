@@ -1,4 +1,4 @@
-//! `run`: one experiment, simulated or on real traffic, and its packets.
+//! `run`: runs an experiment, simulated or with real packets, and writes a capture of it.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -24,7 +24,7 @@ use super::stop::{listen, stopping};
 /// `aqmkit run`.
 ///
 /// # Errors
-/// As [`perform`] and [`show`].
+/// Like [`perform`] and [`show`].
 pub(super) fn run(args: &args::Run, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
@@ -71,7 +71,7 @@ fn digests(done: &[Done]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses to write packets over the experiment.
+/// Rejects a capture file that is the experiment itself.
 fn is_not_the_experiment(pcap: &Path, experiment: &str) -> Result<(), Failure> {
     if Place::of("--pcap", pcap).is(&Place::of("the experiment", Path::new(experiment))) {
         return wrong(format!("--pcap {experiment} is the experiment itself"), "give another file with --pcap");
@@ -79,7 +79,7 @@ fn is_not_the_experiment(pcap: &Path, experiment: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Simulates the first run of the plan, even if it is stored, and writes its packets.
+/// Simulates the first run of the plan, even if it is stored, and writes a capture of it.
 fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> {
     let Some(spec) = exp.plan().into_iter().next() else {
         return wrong("this experiment sends no packets", "omit --pcap: this experiment only computes equations");
@@ -96,7 +96,7 @@ fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> 
         other => Failure::Environment(format!("{}: {other}", path.display())),
     })?;
     if talk != Talk::Quiet {
-        say::tell(&format!("{packets} packets of run {} are in {}", name(&spec.labels), path.display()));
+        say::message(&format!("{packets} packets of run {} are in {}", name(&spec.labels), path.display()));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use aqmkit_report::terminal::Screen;
 
-/// Prints results. A closed pipe is not an error.
+/// Prints results. It is not an error if the reader of a pipe has gone.
 ///
 /// # Errors
 /// When they cannot be written.
@@ -17,13 +17,13 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints a message on standard error.
-pub(super) fn tell(text: &str) {
-    // An error of standard error cannot be reported.
+/// Prints a message to standard error.
+pub(super) fn message(text: &str) {
+    // There is nowhere to report a failure to.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Bold text where colour is allowed.
+/// Makes text bold if colours are enabled.
 #[must_use]
 pub(super) fn bold(text: &str) -> String {
     if Screen::of_stdout().color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }

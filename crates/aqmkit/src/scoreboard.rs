@@ -14,23 +14,24 @@ use aqmkit_results::Results;
 use aqmkit_study::verdict::unjudged;
 
 use super::args;
-use super::documents::renewed;
+use super::documents::regenerate;
 use super::fail::{Failure, wrong};
 use super::rerun;
 use super::say;
 use aqmkit_lab::{LabError, library};
 
-/// Experiments that are compared with live runs, not with published values.
+/// The directory of experiments that are compared with live runs rather than published values.
 const LIVE: &str = "live/";
 
 /// `aqmkit scoreboard`.
 ///
 /// # Errors
-/// When an experiment or its stored verdicts are wrong, or a document refers to an unknown count or, with `--check`, holds another value.
+/// When an experiment or its stored verdicts are invalid, a document refers to an unknown count or, with `--check`,
+/// contains another value.
 pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     let documents: Vec<&Path> = args.update.iter().chain(&args.check).map(AsRef::as_ref).collect();
     if documents.is_empty() {
-        let shown = kept(args.scale.into())?;
+        let shown = stored_verdicts(args.scale.into())?;
         let refs: Vec<&Results> = shown.iter().collect();
         let text = if args.json {
             let (sources, all) = lines(&refs);
@@ -45,10 +46,10 @@ pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     let read = |path: &Path| bounded::text(path, &bounded::DOCUMENT);
     let texts = documents.iter().map(|path| read(path).map_err(|e| Problem::from(e).right("name a document")));
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
-    let both = [kept(Scale::Quick)?, kept(Scale::Full)?];
+    let both = [stored_verdicts(Scale::Quick)?, stored_verdicts(Scale::Full)?];
     let mut old = Vec::new();
     for (path, text) in documents.into_iter().zip(texts) {
-        let new = renewed(&text, |name| match name.split_once(' ') {
+        let new = regenerate(&text, |name| match name.split_once(' ') {
             Some((rerun::NAME, what)) => rerun::table(what),
             _ => markdown::number(name, &both[0], &both[1]),
         });
@@ -66,7 +67,7 @@ pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
         (true, _) => Ok(()),
         (false, true) => Ok(say::print(&format!("Updated: {}", old.join(", ")))?),
         (false, false) => {
-            say::tell(&format!(
+            say::message(&format!(
                 "error: {} has numbers that differ from those kept beside the experiments\n  aqmkit scoreboard \
                  --update writes them again",
                 old.join(", ")
@@ -76,11 +77,11 @@ pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     }
 }
 
-/// The claims of every experiment with their stored verdicts at a scale.
-fn kept(scale: Scale) -> Result<Vec<Results>, Failure> {
+/// The stored verdicts on the claims of every experiment, at a scale.
+fn stored_verdicts(scale: Scale) -> Result<Vec<Results>, Failure> {
     let records = library::records()?;
     let null_test = library::null_test(None)?;
-    // Experiments of one directory share their published values, and reading these takes the most time.
+    // Read only once per directory, because that takes the most time.
     let mut published = BTreeMap::new();
     let mut all = Vec::new();
     for id in catalogue().into_iter().map(|e| e.id).filter(|id| !id.starts_with(LIVE)) {

@@ -1,4 +1,4 @@
-//! `completions` and `man`: shell completions and manual pages.
+//! `completions` and `man`: writes shell completions and manual pages.
 
 use std::io::Write as _;
 
@@ -22,8 +22,8 @@ pub(super) fn completions(args: &args::files::Completions) -> Result<(), Failure
     Ok(std::io::stdout().lock().write_all(&script)?)
 }
 
-/// The command with the names that its arguments take. They are for completions alone: as values they would refuse parameters after
-/// a colon, files and names from other programs.
+/// Adds the known names as possible values of arguments, for completions only: when parsing, they would exclude
+/// parameters after a colon, files, and names added by a program.
 fn with_names(command: Command) -> Command {
     let disciplines: Vec<&str> = registry::ALL.iter().map(|entry| entry.name).collect();
     let controls: Vec<&str> = aqmkit_transport::Catalogue::default().names().collect();
@@ -51,7 +51,7 @@ fn with_names(command: Command) -> Command {
             let known = |argument: &Arg| Some((argument.get_id().clone(), of(argument.get_id().as_str())));
             let named: Vec<_> = sub.get_arguments().filter_map(known).filter(|(_, names)| !names.is_empty()).collect();
             named.into_iter().fold(sub, |sub, (id, names)| {
-                // clap keeps names for as long as the program runs, which ends with the script.
+                // clap needs names with a static lifetime; the program ends after writing the script.
                 let names = names.into_iter().map(|one| &*one.leak());
                 sub.mut_arg(id, |argument| argument.value_parser(PossibleValuesParser::new(names)))
             })
@@ -65,7 +65,7 @@ fn with_names(command: Command) -> Command {
 /// When a page cannot be written.
 pub(super) fn man(args: &args::files::Man) -> Result<(), Failure> {
     std::fs::create_dir_all(&args.directory)?;
-    // One page for each command, but none for `help`.
+    // A page for each command except `help`.
     let command =
         Cli::command().disable_help_subcommand(true).mut_subcommand("ctl", |ctl| ctl.disable_help_subcommand(true));
     clap_mangen::generate_to(command, &args.directory)?;
@@ -76,7 +76,7 @@ pub(super) fn man(args: &args::files::Man) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// A script for each shell knows a name of each kind, and parsing is as before.
+    /// Each shell's script contains names of every kind, and parsing is unaffected.
     #[test]
     fn completions_know_names() {
         for shell in [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish] {

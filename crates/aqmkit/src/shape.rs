@@ -1,4 +1,4 @@
-//! `shape`: a queue in front of an interface of this machine.
+//! `shape`: puts a queue in front of an interface of this machine.
 
 use aqmkit_aqm::Catalogue;
 use aqmkit_live::cleanup::{self, BridgeState};
@@ -24,11 +24,11 @@ pub(super) fn shape(args: &wire::Shape, disciplines: &Catalogue, talk: Talk) -> 
     let directory = ctl::directory();
     let setup = setup(args, disciplines)?;
     let interfaces = vec![setup.interface.clone()];
-    standing::exist(&interfaces)?;
+    standing::check_exist(&interfaces)?;
     note(cleanup::clean(&directory), talk);
-    // Kernels before 5.14 cannot identify namespaces; no record is searched there.
+    // Kernels before 5.14 cannot identify namespaces; the check for other bridges then finds no records.
     let place = cookie().unwrap_or_default();
-    standing::alone(&directory, place, &interfaces)?;
+    standing::check_unused(&directory, place, &interfaces)?;
     stop::listen_once()?;
     let _ledger = Ledger::open(
         &directory,
@@ -46,10 +46,10 @@ pub(super) fn shape(args: &wire::Shape, disciplines: &Catalogue, talk: Talk) -> 
     Ended { report: &report, measured: &measured, interfaces: counts.into_iter().collect() }.print(args.json)
 }
 
-/// The settings of the arguments, in words.
+/// Describes the settings.
 ///
 /// # Errors
-/// When one is wrong.
+/// When an argument is invalid.
 pub(super) fn describe(args: &wire::Shape, disciplines: &Catalogue) -> Result<String, Failure> {
     let setup = setup(args, disciplines)?;
     let one = |s: &Setup| format!("{} {}", s.rate, s.aqm.name());
@@ -61,7 +61,7 @@ fn setup(args: &wire::Shape, disciplines: &Catalogue) -> Result<ShapeSetup, Fail
     let (Some(interface), Some(rate)) = (&args.interface, args.rate) else {
         return wrong("no interface given", "give an interface and a --rate");
     };
-    standing::named(&args.name)?;
+    standing::check_name(&args.name)?;
     let egress = queue::setup("egress", rate.first, &args.queue.aqm, &args.queue, disciplines)?;
     let ingress = match (second(args.rate, "--ingress-rate", args.ingress_rate)?, &args.ingress_aqm) {
         (None, None) => None,

@@ -1,4 +1,5 @@
-//! Long-running commands, `bridge` and `shape`: stopped by a signal, watched through ctl, metrics and systemd.
+//! The common part of long-running commands, `bridge` and `shape`: they are stopped by a signal, and monitored through
+//! ctl, metrics and systemd.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,29 +31,30 @@ use super::progress::Talk;
 use super::say;
 use super::stop;
 
-/// The interval of checks for the end.
+/// The interval between checks whether to end.
 const PULSE: Duration = Duration::from_millis(100);
 
-/// The number of threads of `--threads`.
+/// Converts `--threads`.
 pub(super) fn threads(number: u8) -> Threads {
     if number == 1 { Threads::One } else { Threads::Two }
 }
 
-/// How a running bottleneck is shown and changed.
+/// How a running bottleneck is monitored and controlled.
 #[derive(Clone, Copy)]
 pub(super) struct Service<'a> {
-    /// The directory of control sockets.
+    /// The directory for control sockets.
     pub(super) directory: &'a Path,
-    /// The name for `aqmkit ctl`.
+    /// The name of the control socket, for `aqmkit ctl`.
     pub(super) name: &'a str,
-    /// How it is watched.
+    /// The options for metrics and the page.
     pub(super) watched: wire::Watched,
 }
 
-/// Serves a running bottleneck until the end, and gives up this thread's rights. `doing` says what it does.
+/// Serves a running bottleneck until it ends, after dropping this thread's privileges. `doing` describes it to the
+/// user.
 ///
 /// # Errors
-/// When a socket cannot be made.
+/// When a socket cannot be created.
 pub(super) fn run_service<D: Port + Send + 'static>(
     running: &Running<D>,
     service: Service<'_>,
@@ -70,13 +72,13 @@ pub(super) fn run_service<D: Port + Send + 'static>(
     })?;
     let served = watched.metrics.map(|address| serve(address, Arc::clone(control))).transpose()?;
     watched.play.map(|access| page::start(name, access)).transpose()?;
-    // From here on, this thread only waits.
+    // This thread only waits from here on.
     keep_none();
     // Older kernels ignore this.
     let _ = confine(Needs::Nothing);
     if talk != Talk::Quiet {
         let page = served.as_ref().map(|s| format!(", metrics at http://{}/metrics", s.address())).unwrap_or_default();
-        say::tell(&format!("{doing}{page}; Ctrl-C ends it, aqmkit ctl --to {name} watch shows it"));
+        say::message(&format!("{doing}{page}; Ctrl-C ends it, aqmkit ctl --to {name} watch shows it"));
     }
     let manager = Manager::of_this_process().unwrap_or_else(|e| {
         talk.note(&format!("the service manager cannot be notified: {e}"));
@@ -86,8 +88,8 @@ pub(super) fn run_service<D: Port + Send + 'static>(
     Ok(())
 }
 
-/// Waits for the end. As long as the thread that moves packets works, which renews its report ten times a second, the
-/// service manager is notified.
+/// Waits for the end. Notifies the service manager's watchdog as long as the threads that move packets renew their
+/// report, which they do ten times a second.
 fn wait<D: Port + 'static>(running: &Running<D>, manager: Option<&Manager>) {
     manager.inspect(|m| m.ready());
     let (mut last, mut since) = (None, Duration::MAX);
@@ -113,7 +115,7 @@ fn serve<D: Port + 'static>(address: SocketAddr, control: Arc<Control<D>>) -> Re
     })
 }
 
-/// The record of interfaces in use, from which `--cleanup` restores settings if the process is killed.
+/// The record of the interfaces in use, from which `--cleanup` restores their settings if the process is killed.
 pub(super) struct Ledger {
     record: Record,
     held: Option<Held>,
@@ -121,7 +123,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Writes the record, before anything is changed.
+    /// Writes the record before anything is changed.
     pub(super) fn open(directory: &Path, state: BridgeState, talk: Talk) -> Self {
         cleanup::forget(directory, state.place, &state.interfaces);
         let title = state.interfaces.join(" and ");
@@ -133,7 +135,7 @@ impl Ledger {
         Ledger { record, held: held.ok(), talk }
     }
 
-    /// Adds an offload that is about to be disabled.
+    /// Records an offload before it is disabled.
     pub(super) fn add(&mut self, off: &DisabledOffload) {
         let (Some(held), Some(state)) = (&mut self.held, &mut self.record.bridge) else { return };
         if !state.off.contains(off) {
@@ -145,11 +147,11 @@ impl Ledger {
     }
 }
 
-/// Refuses an interface that has a bridge or a queue already, since every frame would pass twice.
+/// Rejects an interface that already has a bridge or queue, because every frame would pass two queues.
 ///
 /// # Errors
-/// When one has.
-pub(super) fn alone(directory: &Path, place: u64, interfaces: &[String]) -> Result<(), Failure> {
+/// When one of them has.
+pub(super) fn check_unused(directory: &Path, place: u64, interfaces: &[String]) -> Result<(), Failure> {
     match cleanup::bridge_at(directory, place, interfaces) {
         None => Ok(()),
         Some((interface, other)) => wrong(
@@ -159,11 +161,11 @@ pub(super) fn alone(directory: &Path, place: u64, interfaces: &[String]) -> Resu
     }
 }
 
-/// Refuses a name that cannot be that of a socket.
+/// Rejects a name that is unsuitable for a socket.
 ///
 /// # Errors
-/// When it is one.
-pub(super) fn named(name: &str) -> Result<(), Failure> {
+/// When it is unsuitable.
+pub(super) fn check_name(name: &str) -> Result<(), Failure> {
     let known = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     if (1..=32).contains(&name.len()) && name.bytes().all(known) {
         return Ok(());
@@ -171,11 +173,11 @@ pub(super) fn named(name: &str) -> Result<(), Failure> {
     wrong(format!("{name:?} is not a valid name"), "use at most 32 letters, digits, - and _")
 }
 
-/// Refuses interfaces that do not exist.
+/// Rejects interfaces that do not exist.
 ///
 /// # Errors
-/// When one does not.
-pub(super) fn exist(interfaces: &[String]) -> Result<(), Failure> {
+/// When one of them does not.
+pub(super) fn check_exist(interfaces: &[String]) -> Result<(), Failure> {
     let cannot = LiveError::while_doing("cannot list the interfaces");
     let known: Vec<String> =
         Netlink::open().and_then(|mut n| n.interfaces()).map_err(cannot)?.into_iter().map(|i| i.name).collect();
@@ -192,21 +194,21 @@ pub(super) fn exist(interfaces: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A random salt of flow keys.
+/// A random salt for flow hashes.
 pub(super) fn salt() -> u64 {
     let mut salt = [0; 8];
-    // If the kernel has no random numbers this early, some bytes stay zero.
+    // If the kernel has too little entropy this early after booting, some bytes remain zero.
     let _ = rustix::rand::getrandom(&mut salt, rustix::rand::GetRandomFlags::NONBLOCK);
     u64::from_ne_bytes(salt)
 }
 
-/// The measurements from the start to the end.
+/// The measurements of the whole running time.
 pub(super) struct Ended<'a> {
-    /// The state at the end.
+    /// The report at the end.
     pub(super) report: &'a Report,
     /// The measurements.
     pub(super) measured: &'a Measured,
-    /// The counters of the interfaces by their names.
+    /// The counters of each interface, by name.
     pub(super) interfaces: BTreeMap<String, Counts>,
 }
 
@@ -226,9 +228,9 @@ impl Ended<'_> {
     /// Prints the summary.
     ///
     /// # Errors
-    /// [`Failure::Missed`] if the machine could not keep up, so that the measurement is not valid.
+    /// [`Failure::Missed`] if the machine could not keep up, so that the measurement is invalid.
     pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
-        // Why the measurement is invalid; empty if it is valid.
+        // Reasons why the measurement is invalid; empty if it is valid.
         let doubts = self.measured.doubts(0);
         say::print(&if json { self.json(&doubts)? } else { self.text(&doubts) })?;
         if doubts.is_empty() { Ok(()) } else { Err(Failure::Missed) }

@@ -1,4 +1,4 @@
-//! Ctrl-C: a request to stop, which long computations check.
+//! Handles Ctrl-C: it sets a flag, which long computations check.
 
 use std::path::PathBuf;
 use std::sync::Once;
@@ -15,10 +15,10 @@ pub(super) fn stopping() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// Makes the first Ctrl-C a request to stop; a second one ends the program at once and leaves unfinished files out.
+/// Makes the first Ctrl-C a request to stop. A second one ends the program immediately and removes unfinished files.
 ///
 /// # Errors
-/// When it cannot be caught.
+/// When Ctrl-C cannot be handled.
 pub(super) fn listen() -> Result<(), Failure> {
     catch(false, || {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -29,10 +29,10 @@ pub(super) fn listen() -> Result<(), Failure> {
 }
 
 /// Makes every Ctrl-C a request to stop, for commands that must restore settings before they end. The thread that waits
-/// for it has no capabilities and can gain none.
+/// for signals has no capabilities and cannot gain any.
 ///
 /// # Errors
-/// When it cannot be caught.
+/// When Ctrl-C cannot be handled.
 #[cfg(live)]
 pub(super) fn listen_once() -> Result<(), Failure> {
     catch(true, || STOP.store(true, Ordering::Relaxed))
@@ -45,13 +45,13 @@ fn catch(bare: bool, act: impl FnMut() + Send + 'static) -> Result<(), Failure> 
     result.map_err(|e| Failure::Environment(format!("cannot handle Ctrl-C: {e}")))
 }
 
-/// Whether the program was started with SIGHUP ignored, as by `nohup`: then closing the terminal must not stop it.
+/// Whether the program was started with SIGHUP ignored, as by `nohup`. Closing the terminal must not stop it then.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub(super) fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // Signals are counted from 1, bits from 0, and SIGHUP is the first.
+    // SIGHUP is signal 1, so its bit is the lowest.
     mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
@@ -80,8 +80,8 @@ fn handle(_bare: bool, act: impl FnMut() + Send + 'static) -> Result<(), Box<dyn
     Ok(ctrlc::set_handler(act)?)
 }
 
-/// Removes temporary files ([`aqmkit_files::Temporary`]), which this process has open. Other threads may continue
-/// meanwhile; a completed file has been renamed and stays.
+/// Removes the temporary files ([`aqmkit_files::Temporary`]) that this process has open. Other threads may still be
+/// running; files that they complete in the meantime have been renamed and are kept.
 fn remove_drafts() {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
     let is_draft = |path: &PathBuf| {
@@ -89,7 +89,7 @@ fn remove_drafts() {
         name.is_some_and(|n| n.starts_with(".aqmkit-") && n.ends_with(".part"))
     };
     for draft in open.flatten().filter_map(|e| std::fs::read_link(e.path()).ok()).filter(is_draft) {
-        // Removed already, or renamed.
+        // Fails if the file has been removed or renamed already.
         let _ = std::fs::remove_file(draft);
     }
 }

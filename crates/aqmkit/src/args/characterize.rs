@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::How;
+use super::RunOptions;
 
 /// `characterize`.
 #[derive(Clone, Debug, Args)]
@@ -29,5 +29,5 @@ pub(crate) struct Characterize {
     pub card: Option<PathBuf>,
     /// Settings of the runs
     #[command(flatten)]
-    pub how: How,
+    pub how: RunOptions,
 }

@@ -6,7 +6,7 @@ use aqmkit_base::units::{parse_duration, parse_rate, parse_share};
 use aqmkit_base::{BitRate, Duration, Rates};
 use clap::Args;
 
-use super::How;
+use super::RunOptions;
 use super::wire::{FramingArgs, WireArgs};
 use aqmkit_lab::compare::{Driver, Mix, Room};
 
@@ -78,5 +78,5 @@ pub(crate) struct Compare {
     pub save: Option<PathBuf>,
     /// Settings of the runs
     #[command(flatten)]
-    pub how: How,
+    pub how: RunOptions,
 }

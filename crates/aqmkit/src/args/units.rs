@@ -1,4 +1,4 @@
-//! The units of systemd in the guides.
+//! Checks the systemd units in the guides.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use clap::Parser as _;
 
 use super::{Cli, Command};
 
-/// Each unit of systemd runs the command of its name with arguments that the command takes, and relies on what the command tells systemd.
+/// Each systemd unit runs the command that it is named after with valid arguments, and relies only on notifications
+/// that the command sends.
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that skips says so")]
 fn units_run_commands_that_are_there() {

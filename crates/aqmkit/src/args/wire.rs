@@ -87,7 +87,7 @@ pub(crate) struct FramingArgs {
 }
 
 impl FramingArgs {
-    /// The framing of these arguments.
+    /// The framing of a link, from these arguments.
     #[must_use]
     pub(crate) const fn framing(self) -> Framing {
         Framing { overhead: self.overhead, mpu: self.mpu, linklayer: self.linklayer }
@@ -118,7 +118,7 @@ pub(crate) struct WireArgs {
 }
 
 impl WireArgs {
-    /// The wire of these arguments.
+    /// The impairments of a wire, from these arguments.
     #[must_use]
     pub(crate) fn wire(self) -> Wire {
         let Jitter { time: jitter, overtaking } = self.jitter.unwrap_or_default();
@@ -248,7 +248,8 @@ pub(crate) struct Watched {
     pub play: Option<Access>,
 }
 
-/// An address with a port. Of names only that of this machine is known: others may have many addresses, or none while the machine starts.
+/// Parses an address with a port. Host names other than `localhost` are rejected, because they may have several
+/// addresses, or none while the machine boots.
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     numbers.as_deref().unwrap_or(text).parse().map_err(|_| {

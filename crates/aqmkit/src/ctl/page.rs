@@ -1,7 +1,7 @@
-//! `ctl play`, and `--play` of `link` and `bridge`: a running bottleneck in the page of `aqmkit play`.
+//! `ctl play`, and `--play` of `link`, `bridge` and `shape`: shows a running bottleneck in the page of `aqmkit play`.
 //!
-//! The page is served by a process of its own, a client of the control socket like any other:
-//! it has no privileges, can gain none, opens no files, and cannot delay packets.
+//! A separate process serves the page, as an ordinary client of the control socket: it has no privileges, cannot gain
+//! any, opens no files, and cannot delay packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -22,10 +22,10 @@ use super::super::play::watched::{Bottleneck, Change, States};
 use super::super::say;
 use aqmkit_lab::player::page;
 
-/// Delays are those of the packets that left within this many states, which is about a second.
+/// Delays are computed over this number of states, which takes about a second.
 const STATES: usize = 10;
 
-/// The time between two looks whether the bottleneck still runs.
+/// The interval between checks that the bottleneck still runs.
 const PULSE: Duration = Duration::from_millis(500);
 
 /// Serves the page of a bottleneck until it ends.
@@ -38,26 +38,27 @@ pub(super) fn serve(client: &Client, access: Access, port: u16, no_open: bool) -
     let bottleneck = bottleneck(client, access, token.clone());
     let site = Site::open(port, page(), None, Some(bottleneck))
         .map_err(|e| Failure::Environment(format!("cannot listen on 127.0.0.1:{port}: {e}")))?;
-    // Requests come from others, so nothing here has rights.
+    // The server handles requests from others, so it drops all privileges.
     keep_none();
     let address = format!("http://127.0.0.1:{}/#live={token}", site.port());
     say::print(&address)?;
     if !no_open && open::that_detached(&address).is_err() {
-        say::tell("No browser could be started: open the address above.");
+        say::message("No browser could be started: open the address above.");
     }
-    // The user stays the same, since only root may connect to a socket of root; so no file can be opened any more. Older kernels ignore this.
+    // The user id stays the same, because only root may connect to a socket of root. Confinement therefore also
+    // prevents opening files. Older kernels ignore it.
     let _ = confine(Needs::Connections);
     std::thread::spawn(move || site.serve());
     while client.report().is_ok() {
         std::thread::sleep(PULSE);
     }
-    // The end is passed on to the page.
+    // Gives the page time to learn that the bottleneck has ended.
     std::thread::sleep(PULSE);
     Ok(())
 }
 
-/// Starts a process that serves the page of a bottleneck of this process and prints its address to standard error. It ends
-/// with the bottleneck.
+/// Starts a process that serves the page for a bottleneck of this process, and prints its URL to standard error. The
+/// process ends with the bottleneck.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -73,7 +74,7 @@ pub(in super::super) fn start(name: &str, access: Access) -> Result<(), Failure>
     Ok(())
 }
 
-/// 128 random bits in hexadecimal.
+/// 128 random bits, in hexadecimal.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
@@ -105,20 +106,20 @@ fn bottleneck(client: &Client, access: Access, token: String) -> Bottleneck {
     Bottleneck { token, states: Box::new(states), change: writable.then_some(change) }
 }
 
-/// The state of a bottleneck that the page shows.
+/// The state of a bottleneck, as sent to the page.
 #[derive(Serialize)]
 struct State<'a> {
     kind: &'a str,
     name: &'a str,
-    /// Seconds since its start.
+    /// Seconds since the bottleneck started.
     at: f64,
     writable: bool,
-    /// The 99th percentile of the lateness of departures, in seconds.
+    /// The 99th percentile of how late departures were, in seconds.
     late: Option<f64>,
     directions: Vec<DirectionState<'a>>,
 }
 
-/// The state of a direction that it shows. Counters start with the bottleneck.
+/// The state of a direction, as sent to the page. Counters start with the bottleneck.
 #[derive(Serialize)]
 struct DirectionState<'a> {
     name: &'a str,
@@ -132,16 +133,16 @@ struct DirectionState<'a> {
     sent_bytes: u64,
     dropped: u64,
     marked: u64,
-    /// Packets that the kernel dropped before the discipline because this process was too slow.
+    /// Packets that the kernel dropped before the discipline saw them, because this process was too slow.
     overrun: u64,
-    /// The delay of the packets that left within the last second, in seconds.
+    /// Queue delay of the packets that departed within the last second, in seconds.
     delay: Option<f64>,
     delay_p99: Option<f64>,
     gauges: &'a BTreeMap<String, f64>,
 }
 
 impl<'a> State<'a> {
-    /// The state of a report, with the delays since an earlier one.
+    /// The state according to a report, with the delays since an earlier report.
     fn of(report: &'a Report, earlier: Option<&Report>, writable: bool) -> State<'a> {
         let late = earlier.map_or(report.late, |e| report.late.since(&e.late));
         let before = |name: &str| earlier.and_then(|e| e.directions.iter().find(|d| d.name == name));

@@ -1,4 +1,4 @@
-//! Reads the settings of a link from the command's arguments.
+//! Builds the settings of a link from the arguments.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::fail::{Failure, wrong};
 use crate::queue;
 use crate::standing;
 
-/// The link of these arguments.
+/// The settings of the link.
 pub(super) fn setup(args: &args::Link, disciplines: &Catalogue) -> Result<LinkSetup, Failure> {
     let classes = queue::classes(&args.class)?;
-    let [down_rate, up_rate] = apart(args)?;
+    let [down_rate, up_rate] = separate_rates(args)?;
     let of_both = args.rate.map(|rates| rates.first);
     let direction = |name,
                      rate: Option<BitRate>,
                      trace: &Option<PathBuf>,
                      delay: Option<Duration>,
                      aqm: &Option<String>| {
-        // Options for one direction take precedence over those for both.
+        // Options for one direction override those for both.
         let trace = if rate.is_some() { None } else { trace.as_ref().or(args.trace.as_ref()) };
         let trace = trace.map(|file| read_trace(file)).transpose()?;
         let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(of_both) else {
@@ -60,8 +60,8 @@ pub(super) fn setup(args: &args::Link, disciplines: &Catalogue) -> Result<LinkSe
     })
 }
 
-/// The rates that a direction has for itself.
-fn apart(args: &args::Link) -> Result<[Option<BitRate>; 2], Failure> {
+/// The rates given for each direction separately.
+fn separate_rates(args: &args::Link) -> Result<[Option<BitRate>; 2], Failure> {
     let both = args.rate.and_then(|rates| Some([rates.first, rates.second?]));
     let Some(both) = both else { return Ok([args.down_rate, args.up_rate]) };
     let others = [
@@ -89,7 +89,7 @@ fn read_trace(file: &Path) -> Result<Arc<Trace>, Failure> {
     }
 }
 
-/// The link in a line.
+/// Describes the link on one line.
 pub(super) fn title(setup: &LinkSetup) -> String {
     let delay = |s: &Setup| if s.delay.is_zero() { String::new() } else { format!(" {}", s.delay) };
     let one = |s: &Setup| format!("{} {}{}", s.aqm.name(), s.rate, delay(s));

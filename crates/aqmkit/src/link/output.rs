@@ -1,4 +1,4 @@
-//! The file of the summary.
+//! Writes the summary to a file.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use crate::fail::{Failure, wrong};
 
-/// A file that is opened before the command runs, so that an error occurs before the measurement; at the end, the
-/// rights to open it may be gone.
+/// A file that is opened before the command runs, so that an error is reported before the measurement. At the end, the
+/// process may no longer have permission to open it.
 pub(super) struct Output {
     path: PathBuf,
     file: File,
-    /// Whether it is a new file.
+    /// Whether the file was created.
     fresh: bool,
 }
 
 impl Output {
-    /// Opens the file. Its content stays until there is a summary.
+    /// Opens the file, keeping its content until the summary is written.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -50,7 +50,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if self.fresh {
-            // Without a summary, a new file stays empty.
+            // Removes a file that was created but not written.
             let _ = std::fs::remove_file(&self.path);
         }
     }

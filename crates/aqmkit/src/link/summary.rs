@@ -17,24 +17,24 @@ use super::output::Output;
 use crate::fail::Failure;
 use crate::say;
 
-/// The data of a summary.
+/// The contents of the summary.
 pub(super) struct LinkSummary<'a> {
     pub(super) title: String,
     pub(super) setup: &'a LinkSetup,
     pub(super) measured: &'a Measured,
-    /// Packets that the kernel dropped elsewhere than before the devices of the directions.
+    /// Packets that the kernel dropped at other places than before the devices of the two directions.
     pub(super) dropped_elsewhere: u64,
     pub(super) exit_code: u8,
-    /// Whether the summary shows classes; it does if `--class` is given.
+    /// Whether to show classes: if `--class` is given.
     pub(super) classes: bool,
 }
 
-/// The summary as JSON. Metrics have the names of `results.json`.
+/// The summary as JSON. Metrics are named as in `results.json`.
 #[derive(Serialize)]
 struct Json<'a> {
     title: &'a str,
     exit_code: u8,
-    /// False if the machine could not keep up; then there are no measurements.
+    /// False if the machine could not keep up; there are no measurements then.
     valid: bool,
     doubts: &'a [String],
     duration_s: f64,
@@ -49,9 +49,9 @@ struct DirectionSummary {
     #[serde(flatten)]
     stats: LinkStats,
     marks: BTreeMap<String, u64>,
-    /// The mean rate, to which the utilisation refers.
+    /// The time-averaged rate, on which the utilisation is based.
     rate_bps: u64,
-    /// Changes of the rate, with their times.
+    /// Changes of the rate during the measurement.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rate_changes: Vec<RateChange>,
 }
@@ -62,7 +62,8 @@ struct RateChange {
     rate_bps: u64,
 }
 
-/// The metrics of a class that the link measures; goodput and losses per flow are measured at the hosts only.
+/// The metrics of a class that can be measured at the link. Goodput and losses per flow can be measured only at the
+/// hosts.
 #[derive(Serialize)]
 struct Class {
     throughput_bps: f64,
@@ -103,12 +104,12 @@ impl<'a> LinkSummary<'a> {
         self.measured.doubts(self.dropped_elsewhere)
     }
 
-    /// How long the command ran, in seconds.
+    /// Running time of the command, in seconds.
     fn duration_s(&self) -> f64 {
         self.windows().next().map_or(0.0, |(_, window, _)| window.span().as_secs_f64())
     }
 
-    /// Each direction with its window and its rates.
+    /// For each direction its name, measurement window and rates.
     fn windows(&self) -> impl Iterator<Item = (&'a str, &'a Passed, &'a Rates)> {
         let first = |(name, windows): &'a (String, Vec<Passed>)| windows.first().map(|w| (name.as_str(), w));
         let found = self.measured.directions.iter().filter_map(first);
@@ -116,25 +117,25 @@ impl<'a> LinkSummary<'a> {
     }
 }
 
-/// The rates of a direction, each with its start.
+/// The rates of a direction, each with the time from which it applied.
 type Rates = Vec<(Instant, BitRate)>;
 
-/// The rate to which the utilisation refers: the mean, since `aqmkit ctl` may have changed it.
+/// The time-averaged rate, on which the utilisation is based; `aqmkit ctl` may have changed the rate.
 fn mean(window: &Passed, rates: &Rates) -> BitRate {
     mean_rate(rates, window.from, window.to)
 }
 
-/// Prints the summary, and writes it to `--out`.
+/// Prints the summary, and writes it to the file given by `--out`.
 pub(super) fn print(summary: &LinkSummary<'_>, as_json: bool, output: Option<Output>) -> Result<(), Failure> {
     let doubts = summary.doubts();
     let json = || serde_json::to_string_pretty(&json(summary, &doubts));
     if as_json {
         say::print(&json()?)?;
     } else {
-        // The command's own output is on standard output; the summary must not mix with it.
-        say::tell(&text(summary, &doubts));
+        // Standard output belongs to the command; the summary must not mix with its output.
+        say::message(&text(summary, &doubts));
     }
-    // The results are printed first, in case the file cannot be written.
+    // Printed first, in case the file cannot be written.
     output.map_or(Ok(()), |output| output.write(&(json()? + "\n")))
 }
 
@@ -222,7 +223,7 @@ fn table(summary: &LinkSummary<'_>) -> String {
     drawn(lines) + "\n"
 }
 
-/// The cells of a class in the table of directions. Shares of the rate are shown for directions only.
+/// Formats a class as a row of the table of directions. Shares of the link rate are shown only for whole directions.
 fn class_cells(s: &ClassStats) -> [String; 10] {
     let ms = |of: fn(&Summary) -> f64| fixed(s.queue_delay_ms.as_ref().map_or(f64::NAN, of), 2);
     [
@@ -239,10 +240,10 @@ fn class_cells(s: &ClassStats) -> [String; 10] {
     ]
 }
 
-/// More changes of the rate are counted, not listed.
+/// Maximum number of rate changes to list; more are only counted.
 const LISTED: usize = 4;
 
-/// A note that the rate differed from that in the title.
+/// A note about rates other than that in the title.
 fn changes(direction: &str, window: &Passed, rates: &Rates) -> String {
     let changes = rates.get(1..).unwrap_or_default();
     let became = |(at, rate): &(Instant, BitRate)| format!("{rate} after {:.1} s", at.as_secs_f64());
@@ -255,7 +256,7 @@ fn changes(direction: &str, window: &Passed, rates: &Rates) -> String {
     format!("{direction}: the rate {what}; the share refers to the mean, {} Mbit/s\n", fixed(mean, 2))
 }
 
-/// The number of packets that the wire of each direction lost, as configured.
+/// How many packets each direction lost on the wire, as configured.
 fn lost(summary: &LinkSummary<'_>) -> String {
     let names = summary.measured.directions.iter().map(|(name, _)| name);
     let each = names.zip(&summary.measured.lost).filter(|(_, lost)| **lost > 0);

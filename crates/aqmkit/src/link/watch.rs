@@ -1,4 +1,4 @@
-//! Reports on a running link: on the terminal, and in a file for `doctor`.
+//! Reports on a running link: on the terminal, and to a file for `doctor`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use aqmkit_live::tun::Tun;
 
 use crate::say;
 
-/// Reports on a link every second.
+/// Reports on a link once a second.
 pub(super) struct Watch {
     control: Arc<Control<Tun>>,
     last: Snapshot,
@@ -30,7 +30,7 @@ impl Watch {
         }
     }
 
-    /// Reports, if a second has passed since the last report.
+    /// Reports if the last report is at least a second old.
     pub(super) fn beat(&mut self) {
         let now = self.control.snapshot();
         let since = now.at.since(self.last.at).as_secs_f64();
@@ -39,19 +39,19 @@ impl Watch {
         }
         let activity = LinkActivity::between(&self.last, &now);
         if let Some(file) = &self.file {
-            // Another process may see a slightly older report.
+            // If this fails, `doctor` sees an older report.
             let _ = serde_json::to_vec(&activity).map(|text| std::fs::write(file, text));
         }
         if self.aloud {
             let lines = ["down", "up"].into_iter().zip(&activity.directions).map(|(name, d)| line(name, d));
             let lines = lines.collect::<Vec<_>>();
-            say::tell(&format!("{:6.1} s  {}", now.at.as_secs_f64(), lines.join("  |  ")));
+            say::message(&format!("{:6.1} s  {}", now.at.as_secs_f64(), lines.join("  |  ")));
         }
         self.last = now;
     }
 }
 
-/// The last second of a direction.
+/// Formats the last second of a direction.
 fn line(name: &str, d: &DirectionActivity) -> String {
     let (rate, waiting, drops, marks) = (d.bps / 1e6, d.waiting_packets, d.drops, d.marks);
     let lost = match d.overrun {

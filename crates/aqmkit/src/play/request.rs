@@ -1,6 +1,6 @@
-//! A request of a browser in its parts.
+//! Parses HTTP requests.
 
-/// A request in its parts.
+/// The parts of an HTTP request.
 pub(super) struct Request<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
@@ -20,19 +20,20 @@ impl<'a> Request<'a> {
         Request { method, path, query, headers, body }
     }
 
-    /// The value of a header, by its name in small letters.
+    /// The value of a header; `name` is in lower case.
     pub(super) fn header(&self, name: &str) -> Option<&'a str> {
         let mut fields = self.headers.lines().filter_map(|line| line.split_once(':'));
         fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// Whether it names this machine, and not a site whose name was pointed at this address.
+    /// Whether the Host header names this machine, rather than a site whose name was made to resolve to this address
+    /// (DNS rebinding).
     pub(super) fn is_for(&self, port: u16) -> bool {
         let host = self.header("host").unwrap_or_default();
         ["127.0.0.1", "localhost"].iter().any(|name| host == format!("{name}:{port}"))
     }
 
-    /// Whether the browser takes an answer compressed with zstd.
+    /// Whether the browser accepts responses compressed with zstd.
     pub(super) fn accepts_zstd(&self) -> bool {
         self.header("accept-encoding").is_some_and(|all| all.split(',').any(|one| one.trim() == "zstd"))
     }

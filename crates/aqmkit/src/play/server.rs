@@ -1,8 +1,9 @@
 //! Serves the page to browsers on this machine, with a given experiment or a running bottleneck.
 //!
-//! A request has at most [`LONGEST`] bytes and must be there within [`PATIENCE`]; at most [`MOST`] are answered at the same
-//! time. Every answer closes its connection. A request that names another host is refused, so that no web site can
-//! read the experiment by pointing its own name at this address. The state of a running bottleneck is served only to requests with its token: see [`watched`](super::watched).
+//! A request may have at most [`LONGEST`] bytes and must be complete within [`PATIENCE`]; at most [`MOST`] are handled
+//! at once. Every response closes its connection. Requests with another host name are rejected, so that no web site can
+//! read the experiment by letting its own name resolve to this address. The state of a bottleneck is served only to
+//! requests with its token: see [`watched`](super::watched).
 
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
@@ -14,38 +15,38 @@ use std::time::Duration;
 use super::request::Request;
 use super::watched::{self, Bottleneck};
 
-/// The longest request with its headers and its body, in bytes.
+/// Maximum size of a request in bytes, with headers and body.
 const LONGEST: usize = 16 * 1024;
 
-/// How strongly the page is compressed: the higher levels take longer than they save.
+/// Compression level of the page; higher ones take more time than they save.
 const LEVEL: i32 = 3;
 
-/// The timeout for requests and answers.
+/// Timeout for reading a request and writing the response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Requests that are answered at the same time.
+/// Maximum number of requests handled at the same time.
 const MOST: usize = 16;
 
 /// The content that is served.
 struct Content {
     page: &'static str,
-    /// The page for browsers that accept zstd.
+    /// The page compressed with zstd.
     compressed: Vec<u8>,
-    /// The content security policy of the page, which the header repeats.
+    /// The page's content security policy, repeated in the response header.
     policy: String,
     experiment: Option<String>,
     bottleneck: Option<Bottleneck>,
     port: u16,
 }
 
-/// A page at an address of this machine.
+/// A listening server for the page.
 pub(crate) struct Site {
     listener: TcpListener,
     content: Arc<Content>,
 }
 
 impl Site {
-    /// Listens at a port of the loopback address; port 0 takes any that is free.
+    /// Listens on a port of the loopback address; 0 selects a free port.
     ///
     /// # Errors
     /// When the port is not available.
@@ -68,7 +69,7 @@ impl Site {
         self.content.port
     }
 
-    /// Serves until connections can no longer be accepted; returns the error.
+    /// Serves requests until accepting fails; returns the error.
     pub(crate) fn serve(&self) -> io::Error {
         let open = Arc::new(AtomicUsize::new(0));
         loop {
@@ -77,14 +78,14 @@ impl Site {
                 Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => continue,
                 Err(e) => return e,
             };
-            // Above the limit the connection is closed without an answer; a browser tries again.
+            // Above the limit, the connection is closed without a response; browsers try again.
             if open.fetch_add(1, Ordering::Relaxed) >= MOST {
                 open.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }
             let (content, open) = (Arc::clone(&self.content), Arc::clone(&open));
             std::thread::spawn(move || {
-                // The browser may have closed the connection.
+                // Fails if the browser has closed the connection.
                 let _ = answer(stream, &content);
                 open.fetch_sub(1, Ordering::Relaxed);
             });
@@ -92,7 +93,7 @@ impl Site {
     }
 }
 
-/// The content security policy in the head of a page.
+/// Extracts the content security policy from the page.
 fn policy_of(page: &str) -> &str {
     let after = page.split_once("Content-Security-Policy\" content=\"").map_or("default-src 'none'", |(_, rest)| rest);
     after.split('"').next().unwrap_or_default()
@@ -109,7 +110,7 @@ fn answer(mut stream: TcpStream, content: &Content) -> io::Result<()> {
     {
         let head = head("200 OK", "text/event-stream", None, content, "");
         stream.write_all(head.as_bytes())?;
-        return bottleneck.tell(&mut stream);
+        return bottleneck.send_states(&mut stream);
     }
     let (head, body) = respond(&request, content);
     stream.write_all(head.as_bytes())?;
@@ -117,11 +118,11 @@ fn answer(mut stream: TcpStream, content: &Content) -> io::Result<()> {
     stream.shutdown(std::net::Shutdown::Write)
 }
 
-/// Reads a request up to the end of its body, at most [`LONGEST`] bytes.
+/// Reads a request with its body, up to [`LONGEST`] bytes.
 fn read(stream: &mut TcpStream) -> io::Result<String> {
     let mut request = Vec::new();
     let mut part = [0; 2048];
-    while request.len() <= LONGEST && !whole(&request) {
+    while request.len() <= LONGEST && !is_complete(&request) {
         match stream.read(&mut part)? {
             0 => break,
             n => request.extend_from_slice(&part[..n]),
@@ -130,15 +131,15 @@ fn read(stream: &mut TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&request).into_owned())
 }
 
-/// Whether a request is there with all of its body.
-fn whole(request: &[u8]) -> bool {
+/// Whether a request has been received completely.
+fn is_complete(request: &[u8]) -> bool {
     let Some(end) = request.windows(4).position(|w| w == b"\r\n\r\n") else { return false };
     let text = String::from_utf8_lossy(&request[..end]);
     let length = Request::parse(&text).header("content-length").and_then(|n| n.parse::<usize>().ok());
     request.len() >= (end + 4).saturating_add(length.unwrap_or(0))
 }
 
-/// Headers and body of the answer to a request.
+/// Headers and body of the response.
 fn respond<'a>(request: &Request<'_>, content: &'a Content) -> (String, Cow<'a, [u8]>) {
     let text = |body: &'a str| Cow::Borrowed(body.as_bytes());
     let mut coding = "";
@@ -163,7 +164,7 @@ fn respond<'a>(request: &Request<'_>, content: &'a Content) -> (String, Cow<'a, 
     (head, if request.method == "HEAD" { Cow::Borrowed(&[]) } else { body })
 }
 
-/// The head of an answer; `coding` is a header about the coding of the body.
+/// Formats the headers of a response; `coding` is an additional header about the coding of the body.
 fn head(status: &str, kind: &str, length: Option<usize>, content: &Content, coding: &str) -> String {
     let length = length.map(|bytes| format!("Content-Length: {bytes}\r\n")).unwrap_or_default();
     format!(
@@ -176,7 +177,7 @@ fn head(status: &str, kind: &str, length: Option<usize>, content: &Content, codi
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, policy_of, respond, whole};
+    use super::{Content, is_complete, policy_of, respond};
     use crate::play::request::Request;
 
     fn content(experiment: Option<&str>) -> Content {
@@ -221,10 +222,10 @@ mod tests {
 
     #[test]
     fn a_request_ends_with_its_body() {
-        assert!(!whole(b"GET / HTTP/1.1\r\nHost: x\r\n") && whole(b"GET / HTTP/1.1\r\n\r\n"));
+        assert!(!is_complete(b"GET / HTTP/1.1\r\nHost: x\r\n") && is_complete(b"GET / HTTP/1.1\r\n\r\n"));
         let post = "POST /change HTTP/1.1\r\nContent-Length: 4\r\n\r\n{\"a\"";
-        assert!(whole(post.as_bytes()) && !whole(&post.as_bytes()[..post.len() - 1]));
-        assert!(!whole(b"POST / HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n"));
+        assert!(is_complete(post.as_bytes()) && !is_complete(&post.as_bytes()[..post.len() - 1]));
+        assert!(!is_complete(b"POST / HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n"));
         let request = Request::parse("POST /change?token=a HTTP/1.1\r\nOrigin: http://x\r\n\r\n{}");
         assert_eq!((request.path, request.query, request.body), ("/change", "token=a", "{}"));
         assert_eq!((request.header("origin"), request.header("host")), (Some("http://x"), None));

@@ -1,40 +1,42 @@
-//! A running bottleneck in the page: its state ten times a second, and changes of its parameters.
+//! Connects the page to a running bottleneck: sends its state ten times a second, and accepts changes of its
+//! parameters.
 //!
-//! Pages of other sites in the same browser, and other users of the machine, can reach the address. A request therefore needs a
-//! token, which is in the fragment of the address (browsers do not send it), and must not come from a page of another origin.
+//! Pages of other sites in the same browser and other users of the machine can reach the port. Requests therefore need
+//! a token, which is in the fragment of the URL (browsers do not send it), and must not come from a page of another
+//! origin.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use super::request::Request;
 
-/// The path of the states, as server-sent events.
+/// The URL path of the states, sent as server-sent events.
 pub(super) const STATES: &str = "/live";
 
-/// Where changes are sent.
+/// The URL path that changes are posted to.
 pub(super) const CHANGES: &str = "/change";
 
-/// The time between two states.
+/// The interval between two states.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The source of the states of a bottleneck, one after another, as JSON; an error ends them.
+/// Produces the states of a bottleneck as JSON, one per call; ends with an error.
 pub(crate) type States = Box<dyn FnMut() -> Result<String, String> + Send>;
 
-/// Applies a change, written in JSON, to a bottleneck.
+/// Applies a change, given as JSON, to a bottleneck.
 pub(crate) type Change = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// A bottleneck that the page shows.
 pub(crate) struct Bottleneck {
-    /// The token that a request needs.
+    /// The token that requests must contain.
     pub(crate) token: String,
-    /// Begins to tell states, for one reader.
+    /// Starts a sequence of states for a new reader.
     pub(crate) states: Box<dyn Fn() -> States + Send + Sync>,
-    /// Changes it; `None` if it may only be looked at.
+    /// Applies changes; `None` if the page is read-only.
     pub(crate) change: Option<Change>,
 }
 
 impl Bottleneck {
-    /// Whether a request knows the token, and comes from the page itself.
+    /// Whether a request has the token and comes from the page itself.
     pub(super) fn admits(&self, request: &Request<'_>, port: u16) -> bool {
         let ours = |origin: &str| ["127.0.0.1", "localhost"].iter().any(|n| origin == format!("http://{n}:{port}"));
         let same_site = request.header("sec-fetch-site").is_none_or(|site| site == "same-origin");
@@ -42,7 +44,7 @@ impl Bottleneck {
         same_site && request.header("origin").is_none_or(ours) && given.is_some_and(|given| equal(given, &self.token))
     }
 
-    /// The status and the text that answer a request, other than for states.
+    /// Status and body of the response to a request other than for states.
     pub(super) fn answer(&self, request: &Request<'_>, port: u16) -> (&'static str, String) {
         if !self.admits(request, port) {
             return ("403 Forbidden", "open the address that the command has printed\n".to_owned());
@@ -60,8 +62,8 @@ impl Bottleneck {
         }
     }
 
-    /// Tells states until the reader has gone or the bottleneck has ended.
-    pub(super) fn tell(&self, reader: &mut impl Write) -> io::Result<()> {
+    /// Sends states until the reader disconnects or the bottleneck ends.
+    pub(super) fn send_states(&self, reader: &mut impl Write) -> io::Result<()> {
         let mut states = (self.states)();
         loop {
             match states() {
@@ -74,7 +76,7 @@ impl Bottleneck {
     }
 }
 
-/// Whether two texts are equal, in a time that does not tell where they differ.
+/// Compares two strings in constant time.
 fn equal(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differ, (x, y)| differ | (x ^ y)) == 0
 }
@@ -131,7 +133,7 @@ mod tests {
     #[test]
     fn states_are_told_until_the_end() {
         let mut told = Vec::new();
-        bottleneck(false).tell(&mut told).unwrap();
+        bottleneck(false).send_states(&mut told).unwrap();
         assert_eq!(String::from_utf8(told).unwrap(), "data: 1\n\ndata: 0\n\nevent: end\ndata: it has ended\n\n");
     }
 }

@@ -1,4 +1,4 @@
-//! The fate of every packet as a table: Parquet or CSV.
+//! Writes the fate of every packet as a table, in Parquet or CSV.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use super::unexported;
 use crate::fail::{Failure, wrong};
 
-/// The number of rows written at a time.
+/// Number of rows per write.
 const BATCH: usize = 1 << 16;
 
 /// A row of the table.
@@ -64,7 +64,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A table that is being written.
+/// An open table.
 pub(super) enum Fates {
     Csv(Box<csv::Writer<BufWriter<Temporary>>>),
     Parquet(Box<Columns>),
@@ -99,7 +99,7 @@ impl Fates {
         }
     }
 
-    /// Completes the table and renames it to its path.
+    /// Writes the rest of the table, and renames it to its path.
     pub(super) fn finish(self, path: &Path) -> Result<(), ExportError> {
         let out = match self {
             Fates::Csv(writer) => writer.into_inner().map_err(|e| ExportError::new(path, e.into_error()))?,
@@ -126,7 +126,7 @@ fn add_line<W: Write>(writer: &mut csv::Writer<W>, row: &Row<'_>) -> csv::Result
     ])
 }
 
-/// The columns of a Parquet file, with a batch of unwritten rows.
+/// A Parquet file, and the columns of the batch that has not been written yet.
 pub(super) struct Columns {
     writer: ParquetWriter<BufWriter<Temporary>>,
     schema: SchemaRef,

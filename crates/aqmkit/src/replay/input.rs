@@ -1,4 +1,4 @@
-//! Reads the capture to its end, or until the user stops the command.
+//! Reads a capture to its end, or until the user stops the command.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,20 +15,20 @@ use crate::fail::{Failure, wrong};
 use crate::places::standard_input;
 use crate::stop::stopping;
 
-/// The interval of checks for a request to stop while no data arrives.
+/// How long to wait for data before checking whether to stop.
 #[cfg(unix)]
 const PULSE: Duration = Duration::from_millis(50);
 
-/// The time for which a pipe is still read after Ctrl-C, which also reaches the program at its other end; that program
-/// then writes its remaining data, as tcpdump does.
+/// How long a pipe is still read after Ctrl-C. The program at its other end receives Ctrl-C too and then writes its
+/// remaining data, as tcpdump does.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A capture that is read until its end or a request to stop.
+/// A capture that is being read.
 pub(super) struct Input {
     file: File,
-    /// Whether it is a file, whose data does not get lost if it is not read.
-    lies: bool,
-    /// The time until which it is still read.
+    /// Whether it is a regular file, so that data which is not read is not lost.
+    is_file: bool,
+    /// After Ctrl-C: when to stop reading.
     until: Option<Instant>,
     cut: Arc<AtomicBool>,
 }
@@ -46,38 +46,38 @@ pub(super) fn open(path: &Path) -> Result<(Input, Option<u64>), Failure> {
         return wrong(format!("{} is a directory", path.display()), CAPTURE);
     }
     let length = about.is_file().then_some(about.len());
-    Ok((Input { file, lies: about.is_file(), until: None, cut: Arc::default() }, length))
+    Ok((Input { file, is_file: about.is_file(), until: None, cut: Arc::default() }, length))
 }
 
 impl Input {
-    /// A flag that is set when reading was stopped before the end.
+    /// The flag that is set if reading is stopped before the end.
     pub(super) fn cut(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cut)
     }
 
-    /// Waits for data or the end of the input. False if it is time to stop.
+    /// Waits for data or the end of the input. Returns false when it is time to stop.
     fn wait(&mut self) -> io::Result<bool> {
         loop {
             if stopping() {
                 let now = clock::now();
                 let until = *self.until.get_or_insert(now + PATIENCE);
-                if self.lies || now >= until {
+                if self.is_file || now >= until {
                     return Ok(false);
                 }
             }
-            if self.lies {
+            if self.is_file {
                 return Ok(true);
             }
-            if something_comes(&self.file)? {
+            if is_readable(&self.file)? {
                 return Ok(true);
             }
         }
     }
 }
 
-/// Whether data arrives, or the input ends, within [`PULSE`].
+/// Whether data or the end of the input arrives within [`PULSE`].
 #[cfg(unix)]
-fn something_comes(file: &File) -> io::Result<bool> {
+fn is_readable(file: &File) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let pulse = Timespec { tv_sec: 0, tv_nsec: PULSE.subsec_nanos().into() };
     match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&pulse)) {
@@ -86,9 +86,9 @@ fn something_comes(file: &File) -> io::Result<bool> {
     }
 }
 
-/// On other systems a pipe is read until data arrives: Ctrl-C takes effect at the next packet.
+/// Other systems cannot wait with a timeout: on a pipe, Ctrl-C takes effect at the next packet.
 #[cfg(not(unix))]
-fn something_comes(_file: &File) -> io::Result<bool> {
+fn is_readable(_file: &File) -> io::Result<bool> {
     Ok(true)
 }
 

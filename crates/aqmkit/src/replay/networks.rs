@@ -1,4 +1,4 @@
-//! The networks of a capture, for an error about a selection that takes no packet.
+//! Collects the networks in a capture, for the error if `--from` and `--to` select no packet.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,13 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use aqmkit_packets::replay::Record;
 use aqmkit_packets::wire::{Flow, View};
 
-/// Packets whose addresses are noted.
+/// Number of packets that are examined.
 const LOOKED_AT: u64 = 10_000;
 
-/// The networks that a message names.
+/// Maximum number of networks in a message.
 const NAMED: usize = 5;
 
-/// The networks of the first packets of a capture.
+/// Source and destination networks of the first packets of a capture.
 #[derive(Debug, Default)]
 pub(super) struct Networks {
     sources: BTreeSet<IpAddr>,
@@ -20,7 +20,7 @@ pub(super) struct Networks {
 }
 
 impl Networks {
-    /// Takes note of a packet.
+    /// Adds the networks of a packet.
     pub(super) fn note(&mut self, record: &Record<'_>) {
         if record.number > LOOKED_AT {
             return;
@@ -31,7 +31,7 @@ impl Networks {
         }
     }
 
-    /// The networks, in words.
+    /// Lists the networks.
     pub(super) fn text(&self) -> String {
         match self.sources.is_empty() {
             true => "the capture has no IP packets".to_owned(),
@@ -49,7 +49,7 @@ fn list(networks: &BTreeSet<IpAddr>) -> String {
     names.join(", ")
 }
 
-/// The network of usual size of an address.
+/// The network of an address: /24 for IPv4, /64 for IPv6.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & !0xff).into(),

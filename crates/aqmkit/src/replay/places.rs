@@ -6,12 +6,12 @@ use crate::args::wire;
 use crate::fail::{Failure, wrong};
 use crate::places::Place;
 
-/// Refuses to overwrite the capture, to write two outputs into one file, or to write to standard output, where the
-/// summary is.
+/// Rejects arguments that would overwrite the capture, write two outputs to one file, or write to standard output,
+/// which has the summary.
 ///
 /// # Errors
 /// When two arguments name one file, or one names `-`.
-pub(super) fn are_apart(args: &wire::Replay) -> Result<(), Failure> {
+pub(super) fn check_distinct(args: &wire::Replay) -> Result<(), Failure> {
     let outputs = [("--out", &args.out), ("--fates", &args.fates)];
     let outputs: Vec<_> = outputs.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
     if let Some((name, _)) = outputs.iter().find(|(_, path)| *path == Path::new("-")) {

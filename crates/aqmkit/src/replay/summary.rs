@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::fail::Failure;
 use crate::say;
 
-/// A replay and its arguments.
+/// The results and arguments of a replay.
 pub(super) struct ReplaySummary<'a> {
     pub(super) input: String,
     pub(super) setup: &'a Setup,
@@ -26,7 +26,7 @@ pub(super) struct ReplaySummary<'a> {
     pub(super) wall_s: f64,
 }
 
-/// The summary as JSON; names and units are those of `results.json`.
+/// The summary as JSON, with the names and units of `results.json`.
 #[derive(Serialize)]
 struct Json<'a> {
     input: &'a str,
@@ -37,10 +37,10 @@ struct Json<'a> {
     link: Share,
     classes: BTreeMap<&'a str, Share>,
     flows: Flows,
-    /// The place where the file is damaged.
+    /// Where the file is damaged.
     damage: &'a Option<Damage>,
     unordered: u64,
-    /// The first step of the clock, and their number.
+    /// The first step of the capture's clock, and the number of steps.
     clock_step: Option<Step>,
     clock_steps: u64,
     blocks_skipped: u64,
@@ -65,7 +65,7 @@ struct Engine {
     peak_rss_bytes: u64,
 }
 
-/// All packets, or those of a class.
+/// The packets of a class, or all packets.
 #[derive(Serialize)]
 struct Share {
     offered_packets: u64,
@@ -108,14 +108,14 @@ impl<'a> ReplaySummary<'a> {
         Share::of(&self.window().total, &self.window().delay, self.window())
     }
 
-    /// The classes that had packets.
+    /// The classes that have packets.
     fn classes(&self) -> impl Iterator<Item = (&'a str, Share)> {
         let window = self.window();
         let named = self.setup.classes.iter().map(String::as_str).zip(&window.classes);
         named.filter(|(_, c)| c.total.offered_packets > 0).map(|(n, c)| (n, Share::of(&c.total, &c.delay, window)))
     }
 
-    /// The summary as JSON.
+    /// Formats the summary as JSON.
     pub(super) fn json(&self) -> Result<String, Failure> {
         let total = self.window().total.offered_packets;
         let (counted, forgotten) = self.replayed.flows.number();
@@ -146,7 +146,7 @@ impl<'a> ReplaySummary<'a> {
         Ok(serde_json::to_string_pretty(&json)?)
     }
 
-    /// The summary for a terminal.
+    /// Formats the summary for a terminal.
     pub(super) fn text(&self) -> String {
         let (window, all) = (self.window(), self.all());
         let mut text = format!(
@@ -210,7 +210,7 @@ impl<'a> ReplaySummary<'a> {
         format!("\nThe largest of {of}{} flows:\n{}\n", thousands(counted), trimmed(&table))
     }
 
-    /// Notes on the numbers.
+    /// Notes about the numbers.
     fn notes(&self) -> Vec<String> {
         let r = self.replayed;
         let mut notes = Vec::new();

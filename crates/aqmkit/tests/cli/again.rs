@@ -1,4 +1,4 @@
-//! Captures as traffic.
+//! Captures of runs, used as traffic.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use aqmkit_packets::replay::PcapWriter;
 use super::Desk;
 use super::pcap::{desk, packets};
 
-/// The capture of a run, on a link that delays nothing.
+/// Plays back the capture of a run, on a link that adds no delay.
 const AGAIN: &str = r#"
 title = "Again"
 duration = "4s"
@@ -28,7 +28,7 @@ to = "10.128.0.0/16"
 direction = "reverse"
 "#;
 
-/// The time, length and codepoint of those packets whose headers are as wanted.
+/// Time, length and ECN codepoint of the packets whose headers match.
 fn those(all: &[(u64, u32, Vec<u8>)], wanted: fn(&[u8]) -> bool) -> Vec<(u64, u32, u8)> {
     let zero = all[0].0;
     all.iter().filter(|(.., ip)| wanted(ip)).map(|(at, len, ip)| (at - zero, *len, ip[1] & 3)).collect()
@@ -42,7 +42,7 @@ fn the_capture_of_a_run_is_sent_again_as_it_was() {
     let told = desk.run("run sub/again.toml --pcap b.pcap --json -q");
     assert_eq!(told.code, 0, "{told:?}");
     let (before, after) = (packets(&desk, "a.pcap"), packets(&desk, "b.pcap"));
-    // The ports of servers tell the traffics of a run apart.
+    // In the first run traffic is distinguished by addresses, in the second by server ports.
     let (was, is) = (those(&before, |ip| ip[13] == 128), those(&after, |ip| ip[20..22] == 8000_u16.to_be_bytes()));
     assert!(was.len() > 1000 && was.iter().any(|p| p.2 == 3), "{}", was.len());
     assert_eq!(was.len(), is.len());
@@ -52,7 +52,7 @@ fn the_capture_of_a_run_is_sent_again_as_it_was() {
         assert!(a.0.abs_diff(b.0).abs_diff(zero) < 20_000, "{a:?} {b:?}");
     }
     let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
-    // A flow of its own for each five-tuple.
+    // Each five-tuple is a flow.
     let tuples = |server: usize| {
         let of = before.iter().filter(|(.., ip)| ip[server] == 128);
         of.map(|(.., ip)| (&ip[12..20], ip[9], &ip[20..24])).collect::<BTreeSet<_>>().len() as u64
@@ -62,8 +62,8 @@ fn the_capture_of_a_run_is_sent_again_as_it_was() {
     assert!(tuples(17) > 10);
 }
 
-/// A capture of Ethernet frames of 1514 bytes, of which the first 60 were captured: UDP of IPv4, behind a VLAN tag every
-/// second one, every 10 ms; one in five is ARP.
+/// A capture of Ethernet frames of 1514 bytes, truncated to 60, one every 10 ms: UDP over IPv4, every second one with a
+/// VLAN tag; every fifth is ARP instead.
 fn snapped(packets: u64) -> Vec<u8> {
     let mut writer = PcapWriter::new(Vec::new());
     for n in 0..packets {
@@ -100,7 +100,7 @@ fn packets_count_in_full_however_little_was_captured() {
     let results = |line: &str| -> serde_json::Value { serde_json::from_str(&desk.run(line).good()).unwrap() };
     let first = results("run plain.toml --json -q");
     let offered = |json: &serde_json::Value| json["runs"][0]["classes"]["pcap"]["offered_bps"].as_f64();
-    // 40 packets of IP in a second; what is no IP is not among them.
+    // 40 IP packets in a second; ARP is left out.
     assert_eq!(offered(&first), Some(40.0 * 1500.0 * 8.0), "{first}");
     std::fs::write(desk.path().join("a.pcap"), snapped(100)).unwrap();
     let second = results("run plain.toml --json -q");

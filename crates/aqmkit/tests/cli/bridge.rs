@@ -51,7 +51,7 @@ fn a_configuration_file_is_read_and_checked() {
     desk.run("bridge --config nosuch.toml").wrong(&["nosuch.toml cannot be read"]);
 }
 
-/// As a user who is not root, where that can be tried.
+/// Run as a user other than root, if possible.
 #[test]
 fn without_the_right_the_environment_is_to_blame() {
     let program = assert_cmd::cargo::cargo_bin("aqmkit");
@@ -61,7 +61,7 @@ fn without_the_right_the_environment_is_to_blame() {
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(desk.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::set_permissions(&copy, all).unwrap();
-    // Two interfaces of a namespace of one's own, in which one has no rights over packets.
+    // A user namespace of its own, without capabilities over packets.
     let script = format!(
         "ip link add x1 type veth peer name x2 && exec setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all {} bridge x1 x2 --rate 8mbit",
         copy.display()
@@ -106,7 +106,7 @@ fn nothing_to_control_is_said() {
     assert!(twice.0 == 2 && twice.1.contains("target is set twice"), "{twice:?}");
 }
 
-/// As a user who may not look into the directory, which is not the same as that nothing runs there.
+/// Run as a user who may not read the directory, which must not be reported as "nothing runs".
 #[test]
 fn a_directory_that_may_not_be_read_is_told() {
     let desk = Desk::new();
@@ -130,7 +130,7 @@ fn a_directory_that_may_not_be_read_is_told() {
     assert!(told.status.code() == Some(3) && said.contains("Permission denied"), "{said}");
 }
 
-/// A namespace with the interfaces `m1`, which has GRO on, and `m2`.
+/// A namespace with the interfaces `m1`, with GRO enabled, and `m2`.
 fn place() -> Option<Netns> {
     let place = Netns::create().ok()?;
     let made = place.inside(|| {
@@ -161,7 +161,7 @@ fn a_bridge_puts_its_interfaces_back_however_often_it_is_told_to_end() {
     puts_its_interfaces_back("2");
 }
 
-/// With this number of threads that move packets.
+/// With this number of packet threads.
 fn puts_its_interfaces_back(threads: &str) {
     let Some(place) = place() else { return };
     let desk = Desk::new();
@@ -184,13 +184,13 @@ fn puts_its_interfaces_back(threads: &str) {
         signal(&first, "-INT");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // It is 1 where the machine was too busy to keep up.
+    // The code is 1 if the machine was too busy to keep up.
     let code = first.wait().unwrap().code();
     assert!(matches!(code, Some(0 | 1)), "{code:?}");
     assert_eq!((joins(&place), files()), (true, 0));
 }
 
-/// Each thread of a process, from `/proc`: its name, its capabilities, `no_new_privs`, and whether it has a seccomp filter.
+/// The threads of a process, from `/proc`: name, capabilities, `no_new_privs`, and whether there is a seccomp filter.
 pub(super) fn threads(pid: u32) -> Vec<(String, u64, bool, bool)> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let one = |task: std::fs::DirEntry| {
@@ -211,7 +211,7 @@ fn no_thread_of_a_bridge_has_more_rights_than_it_needs() {
     has_no_more_rights_than_it_needs(2);
 }
 
-/// With this number of threads that move packets.
+/// With this number of packet threads.
 fn has_no_more_rights_than_it_needs(number: usize) {
     let Some(place) = place() else { return };
     let desk = Desk::new();
@@ -240,14 +240,14 @@ fn has_no_more_rights_than_it_needs(number: usize) {
     bridge.wait().unwrap();
 }
 
-/// The watchdog hears of the thread that moves packets, so that a bridge that hangs is started again.
+/// The watchdog depends on the thread that moves packets, so that a bridge which hangs is restarted.
 #[test]
 fn a_service_manager_is_told_how_the_bridge_fares() {
     is_told_how_the_bridge_fares("1");
     is_told_how_the_bridge_fares("2");
 }
 
-/// With this number of threads that move packets.
+/// With this number of packet threads.
 fn is_told_how_the_bridge_fares(threads: &str) {
     let Some(place) = place() else { return };
     let desk = Desk::new();
@@ -302,7 +302,7 @@ fn what_a_killed_bridge_switched_off_is_told_and_switched_on() {
         "{told:?}"
     );
     assert!(!record(first).exists() && !desk.path().join("run/bridge.sock").exists());
-    // The next bridge does not take what the killed one left for how the interface was.
+    // The next bridge must not take settings left by the killed one for the original ones.
     killed();
     let mut last = start();
     until("it runs", || record(last.id()).exists() && desk.path().join("run/bridge.sock").exists());
@@ -311,7 +311,7 @@ fn what_a_killed_bridge_switched_off_is_told_and_switched_on() {
     assert!(joins(&place));
 }
 
-/// Puts the far ends of `m1` and `m2` into namespaces of their own, with addresses.
+/// Moves the peers of `m1` and `m2` to separate namespaces, with addresses.
 fn hosts(place: &Netns) -> std::io::Result<[Netns; 2]> {
     let host = |far: &str, address: &str| -> std::io::Result<Netns> {
         let own = Netns::create()?;
@@ -326,14 +326,14 @@ fn hosts(place: &Netns) -> std::io::Result<[Netns; 2]> {
     Ok([host("a0", "10.9.0.1")?, host("b0", "10.9.0.2")?])
 }
 
-/// Whether a datagram gets from one host to the other within some seconds.
+/// Whether a datagram from one host reaches the other within this time.
 fn reaches([a, b]: &[Netns; 2], seconds: u64) -> bool {
     let server = b.inside(|| std::net::UdpSocket::bind("10.9.0.2:0")).unwrap();
     let client = a.inside(|| std::net::UdpSocket::bind("10.9.0.1:0")).unwrap();
     server.set_read_timeout(Some(std::time::Duration::from_millis(100))).unwrap();
     let to = server.local_addr().unwrap();
     (0..10 * seconds).any(|_| {
-        // While the address of the other end is being asked for, sending may fail.
+        // Sending may fail while ARP resolves the address.
         let _ = client.send_to(b"there", to);
         server.recv(&mut [0; 10]).is_ok()
     })
@@ -345,7 +345,7 @@ fn after_a_kill_the_kernel_forwards_until_the_next_bridge_or_a_cleanup() {
     after_a_kill_the_kernel_forwards("2");
 }
 
-/// With this number of threads that move packets.
+/// With this number of packet threads.
 fn after_a_kill_the_kernel_forwards(threads: &str) {
     let Some(place) = place() else { return };
     let hosts = hosts(&place).unwrap();
@@ -368,10 +368,10 @@ fn after_a_kill_the_kernel_forwards(threads: &str) {
     bridge.wait().unwrap();
     assert!(reaches(&hosts, 10), "the kernel forwards");
     forwarding_is_told(&desk, &place);
-    // One that forwards for two other interfaces is left alone below.
+    // A bridge between two other interfaces must be left alone below.
     let ip = |line: &str| Command::new("ip").args(line.split(' ')).status().map(|told| told.success());
     assert!(place.inside(|| ip("link add aqmkit-900 type bridge")).unwrap());
-    // Without --fail-open its bridge has to go, or every frame would pass twice.
+    // Without --fail-open, the kernel's bridge must go, or every frame would arrive twice.
     let second = start(&[]);
     until("it runs", || reaches(&hosts, 1) && desk.path().join(format!("run/{}.json", second.id())).exists());
     signal(&second, "-TERM");
@@ -389,7 +389,7 @@ fn after_a_kill_the_kernel_forwards(threads: &str) {
     assert!(text(&told.stdout).contains(" removed\n") && !reaches(&hosts, 1), "{told:?}");
 }
 
-/// While the kernel forwards in place of a killed bridge, everything says so; a cleanup of links does not forget it.
+/// While the kernel forwards for a killed bridge, all commands report it; a cleanup of links does not forget it.
 fn forwarding_is_told(desk: &Desk, place: &Netns) {
     let run = |line: &str| place.inside(|| aqmkit(desk).args(line.split(' ')).output()).unwrap();
     let told = "the kernel forwards between m1 and m2 without a queue (aqmkit-";

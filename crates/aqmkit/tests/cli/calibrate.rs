@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::Desk;
 
-/// Small users on a small link, so that trials are short; both directions.
+/// Small users on a small link, so that trials are short; in both directions.
 const LOADS: &str = r#"
 title = "Loads"
 duration = "20s"
@@ -45,7 +45,7 @@ fn json(text: &str) -> Value {
 fn populations_offer_the_loads_in_their_directions() {
     let desk = desk();
     let found = json(&desk.run("calibrate loads.toml --json").good());
-    // One for each traffic: disciplines make no difference.
+    // One per traffic group, since disciplines make no difference.
     let loads = found.as_array().unwrap();
     assert_eq!(loads.len(), 2);
     for (load, (name, bps)) in loads.iter().zip([("there", 1.2e6), ("back", 5e5)]) {
@@ -68,13 +68,13 @@ fn run_uses_what_calibrate_found_and_neither_does_it_twice() {
     assert_eq!(run.err.matches("found in the store").count() as u64, trials, "{}", run.err);
     assert_eq!(run.err.matches(": done").count(), 2, "{}", run.err);
     assert_eq!(desk.run("calibrate loads.toml --json").good(), first);
-    // The disciplines met the same users, and the link back its own load.
+    // All disciplines met the same users, and the reverse link had its own load.
     let results = json(&run.out);
     for entry in results["runs"].as_array().unwrap() {
         let back = entry["links"]["reverse"]["throughput_bps"].as_f64().unwrap();
         assert!(back > 4e5, "{back}: data and acknowledgements");
     }
-    // Written as numbers, the same populations give the same results.
+    // Given as numbers, the same populations give the same results.
     let value = |i: usize| json(&first)[i]["value"].as_f64().unwrap();
     let numbers = LOADS
         .replace("load = \"60%\"", &format!("sources = {}", value(0)))

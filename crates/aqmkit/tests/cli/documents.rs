@@ -1,10 +1,10 @@
-//! The verdicts that the project's own documents quote, and the pages that they name.
+//! Checks verdicts quoted in the project's documents, and the pages that these refer to.
 
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 
-/// README and the studies' pages quote the verdicts that are kept beside the experiments, and nothing else.
+/// README and the pages of the studies quote exactly the verdicts stored beside the experiments.
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that skips says so")]
 fn documents_have_the_numbers_that_are_kept() {
@@ -32,7 +32,7 @@ fn documents_have_the_numbers_that_are_kept() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The pages of a folder and of those below it.
+/// The pages in a directory and its subdirectories.
 fn pages(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -43,7 +43,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `llms.txt` says what the product is, and has a link to every page of the site.
+/// `llms.txt` describes the product, and links to every page of the site.
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that skips says so")]
 fn language_models_find_every_page() {
@@ -63,7 +63,7 @@ fn language_models_find_every_page() {
     assert!(!text.contains(".md)"), "{text}");
 }
 
-/// The site's table of contents, and the gallery of its pictures, name everything there is, and nothing that is not.
+/// The site's table of contents and its gallery list exactly the existing pages and pictures.
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that skips says so")]
 fn the_summary_names_every_page_and_the_gallery_every_picture() {

@@ -1,4 +1,4 @@
-//! Files that are too large, damaged or edited: the command says so, and takes no harm.
+//! Files that are too large, damaged or edited: the command reports them, and nothing is lost.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,21 +8,21 @@ use assert_cmd::Command;
 
 use super::{Desk, TINY, Told};
 
-/// An experiment with one traffic that reads a file.
+/// An experiment with one traffic group that reads a file.
 fn reading(traffic: &str) -> String {
     let begin = TINY.find("[[traffic]]").unwrap();
     format!("{}[[traffic]]\n{traffic}\n", &TINY[..begin])
 }
 
 impl Desk {
-    /// A file of a gigabyte of zeros, which takes no room on the disk.
+    /// A sparse file of a gigabyte of zeros.
     fn zeros(&self, name: &str) {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         File::create(path).unwrap().set_len(1 << 30).unwrap();
     }
 
-    /// The command with half a gigabyte of memory.
+    /// Runs the command with half a gigabyte of memory.
     fn run_in_little_memory(&self, line: &str) -> Told {
         let mut command = Command::new("sh");
         command.current_dir(self.path()).env_remove("AQMKIT_EXPERIMENTS").env("NO_COLOR", "1");
@@ -32,7 +32,7 @@ impl Desk {
         Told { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// The files of the runs of `tiny`.
+    /// The stored runs of `tiny`.
     fn run_files(&self) -> Vec<PathBuf> {
         let runs = std::fs::read_dir(self.path().join("results/tiny/runs")).unwrap();
         let mut found: Vec<_> =
@@ -173,7 +173,7 @@ fn edited_results_are_noticed() {
     assert!(again.code == 0 && again.err.starts_with(told), "{again:?}");
     assert_eq!(desk.read("results/tiny/results.json"), whole, "it is as it was");
     desk.run("report results/tiny").good();
-    // As earlier versions wrote it.
+    // In the format of earlier versions.
     let (body, _) = whole.rsplit_once(",\n  \"checksum\"").unwrap();
     desk.write("results/tiny/results.json", &format!("{body}\n}}\n"));
     desk.run("report results/tiny").good();

@@ -1,4 +1,4 @@
-//! A disk that is full in the middle of the work.
+//! Disks that fill up during the work.
 
 use assert_cmd::Command;
 
@@ -7,7 +7,8 @@ use super::{Desk, Told};
 /// Shell commands that mount a small disk at `out`, in a mount namespace that ends with the shell.
 const DISK: &str = "mkdir -p out && mount -t tmpfs -o size=$SIZE tmpfs out";
 
-/// Runs a line of the shell where `out` is a disk of this size and `aqmkit` the command; nothing where the machine allows no such disk.
+/// Runs a shell script in which `out` is a disk of this size and `aqmkit` is the command; `None` if such a disk cannot
+/// be mounted.
 fn on_a_small_disk(desk: &Desk, size: &str, line: &str) -> Option<Told> {
     let shell = |script: &str| {
         let mut command = Command::new("unshare");
@@ -27,7 +28,7 @@ fn on_a_small_disk(desk: &Desk, size: &str, line: &str) -> Option<Told> {
     Some(Told { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) })
 }
 
-/// The runs do not all fit; then there is room, and repeat the command.
+/// The disk fills up during the runs; after it has been enlarged, the command is repeated.
 #[test]
 fn a_disk_that_is_full_between_runs_loses_none_that_is_finished() {
     let desk = Desk::new();
@@ -52,7 +53,7 @@ fn a_disk_that_is_full_between_runs_loses_none_that_is_finished() {
     assert_eq!(desk.read("table"), plain, "and the results are those of a disk with room");
 }
 
-/// The runs fit, their report does not.
+/// The runs fit on the disk, but not the report.
 #[test]
 fn a_disk_that_is_full_at_the_end_keeps_the_runs_and_the_results_before() {
     let desk = Desk::new();

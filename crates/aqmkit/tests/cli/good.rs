@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::{Desk, TINY};
 
-/// The results without what the runs cost, which differs each time, and without the checksum, which is of the file.
+/// The results without the cost of the runs, which is not reproducible, and without the checksum.
 fn results(text: &str) -> Value {
     let mut json: Value = serde_json::from_str(text).unwrap();
     json.as_object_mut().unwrap().remove("checksum");
@@ -35,7 +35,7 @@ fn run_leaves_everything_and_says_where() {
     assert_eq!(json["planned"], 4);
 }
 
-/// The digests that a command printed.
+/// The digests in the output of a command.
 fn digests(text: &str) -> Vec<String> {
     let of = |line: &str| Some(line.strip_prefix("Digest: ")?.split_whitespace().next()?.to_owned());
     text.lines().filter_map(of).collect()
@@ -74,7 +74,7 @@ fn any_number_of_jobs_gives_the_same_results() {
 fn what_was_done_is_not_done_again() {
     let desk = Desk::new();
     let first = desk.run("run tiny.toml --json").good();
-    // With what the runs cost: they were not run again.
+    // The cost is equal too, so nothing was run again.
     assert_eq!(desk.run("run tiny.toml --json").good(), first);
     let more = desk.run("-v run tiny.toml --repeat 3");
     assert_eq!(more.code, 0);
@@ -116,8 +116,8 @@ fn compare_writes_an_experiment_that_runs_by_itself() {
     assert!(table.contains("red:min=5,max=15") && table.contains("Report: c/report.html"), "{table}");
 }
 
-/// 16 KiB over a round trip of 20 ms, and what segments and acknowledgements wait, are between 5 and 6.5 Mbit/s, on a link of 50: the window decides, and is named
-/// with the key that changes it.
+/// 16 KiB per round trip of 20 ms plus the delays of segments and acknowledgements is 5 to 6.5 Mbit/s, on a link of 50:
+/// the receive window is the limit, and the note names the key that changes it.
 #[test]
 fn what_held_the_senders_is_said() {
     let desk = Desk::new();
@@ -127,7 +127,7 @@ fn what_held_the_senders_is_said() {
     let out = desk.run(&format!("run c.toml {set}")).good().replace('\n', " ");
     assert!(out.contains("the receive window (16 KiB) held bulk at 5."), "{out}");
     assert!(out.contains("for 100 % of the time; transport.receive_window"), "{out}");
-    // Its timers tick every 500 ms, so it knows no round trip to compute a rate from.
+    // Its timers have a granularity of 500 ms, so there is no round-trip time to compute a rate from.
     let bsd = desk.run(&format!("{line} --transport bsd44")).good().replace('\n', " ");
     assert!(bsd.contains("the receive window (16 KiB) held bulk for 100 % of the time"), "{bsd}");
     let free =
@@ -145,7 +145,7 @@ fn report_is_built_again() {
     assert_eq!(desk.read("r/report.html"), before);
 }
 
-/// A class that sends nothing until the second window is half over: there is a mean of nothing at every turn.
+/// A class that is silent until the middle of the second window, so that many means have no samples.
 const SILENT: &str = r#"
 [[traffic]]
 kind = "cbr"
@@ -178,7 +178,7 @@ fn a_report_of_a_class_without_packets_is_built_again() {
     let other = &first.unwrap()["classes"]["other"];
     assert_eq!((&other["drop_rate"], &other["latency_ms"]), (&0.0.into(), &Value::Null), "{other}");
     assert_eq!(results(&out)["overlays"][0]["points"], serde_json::json!([[0.0, 2e6], [1.5, 1e6]]));
-    // A value of a run that is present is a number, so that results read back.
+    // Missing values are left out rather than null, so that results can be read again.
     let numbers: Vec<_> =
         desk.read("r/results.json").lines().filter(|l| l.contains("null")).map(str::to_owned).collect();
     assert!(numbers.is_empty(), "{numbers:?}");
@@ -220,14 +220,14 @@ fn reproduce_judges_what_was_published() {
     assert_eq!(desk.run("reproduce p/tiny --explain").good(), out, "few values are listed without being asked for");
     let json: Value = serde_json::from_str(&desk.run("reproduce p/tiny --json").good()).unwrap();
     let passes: Vec<_> = json[0]["expectations"].as_array().unwrap().iter().map(|e| e["pass"].clone()).collect();
-    // Two runs do not tell which of the two carries more.
+    // Two runs are not enough to tell which of the two carries more.
     assert_eq!(passes, [Value::Bool(true), Value::Bool(true), Value::Null]);
     desk.write("experiments/p/tiny.toml", &format!("{TINY}{}", CLAIMS.replace("fifo > red", "red >> fifo")));
     let told = desk.run("reproduce p/tiny");
     assert_eq!((told.code, told.err.as_str()), (1, ""), "{told:?}");
 }
 
-/// Rows of one's own beside an experiment, and the program's still there.
+/// Published values beside an experiment are added to the built-in ones.
 #[test]
 fn published_values_may_lie_beside_an_experiment() {
     let desk = Desk::new();
@@ -242,7 +242,7 @@ fn published_values_may_lie_beside_an_experiment() {
     assert!(told.code == 2 && told.err.contains("mine/published.csv: "), "{told:?}");
 }
 
-/// Two experiments of one name: the second says what it replaces.
+/// Two experiments with the same name: the second reports what it replaces.
 #[test]
 fn what_is_replaced_is_told() {
     let desk = Desk::new();
@@ -261,7 +261,8 @@ fn packets_are_not_written_over_the_experiment() {
     assert!(desk.read("tiny.toml").contains("Tiny"));
 }
 
-/// `reproduce` takes the published web users from a directory in the environment, and says what is wrong with it; verdicts on them are not recorded.
+/// `reproduce` reads the published web users from the directory in the environment, and reports errors in it; verdicts
+/// based on them are not stored.
 #[test]
 fn reproduce_takes_published_web_users() {
     let desk = Desk::new();
@@ -293,7 +294,7 @@ fn reproduce_takes_published_web_users() {
     assert!(recorded != Some(0) && refusal.contains("cannot be recorded"), "{refusal}");
 }
 
-/// The name of a study stands for all of its experiments, each once.
+/// The name of a study selects each of its experiments once.
 #[test]
 fn reproduce_takes_a_study() {
     let desk = Desk::new();

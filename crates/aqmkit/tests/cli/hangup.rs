@@ -1,17 +1,17 @@
-//! SIGHUP: the end of a terminal stops a command, unless whoever started it had it ignored, as `nohup` does.
+//! SIGHUP: closing the terminal stops a command, unless it was started with SIGHUP ignored, as by `nohup`.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::Desk;
 
-/// A long run, started by this.
+/// Starts a long run through another command.
 fn long(desk: &Desk, starter: &str) -> Child {
     let script = format!("{starter} \"$AQMKIT\" run tiny.toml --set duration=10000min --out out");
     let mut command = Command::new("sh");
     command.args(["-c", &script]).current_dir(desk.path()).env("AQMKIT", assert_cmd::cargo::cargo_bin("aqmkit"));
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // It handles signals once it has its directory.
+    // It handles signals once its directory exists.
     for _ in 0..3000 {
         if desk.path().join("out/runs").exists() {
             break;
@@ -26,7 +26,7 @@ fn send(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// The exit code, or nothing while it goes on for two seconds.
+/// The exit code, or `None` if it is still running after two seconds.
 fn ended(child: &mut Child) -> Option<Option<i32>> {
     for _ in 0..200 {
         if let Some(status) = child.try_wait().unwrap() {

@@ -1,4 +1,5 @@
-//! Links as a user starts them. Where network namespaces or TUN devices cannot be made, a test says so and is skipped.
+//! Links as users start them. Tests are skipped, with a message, where network namespaces or TUN devices cannot be
+//! created.
 
 #![allow(clippy::print_stderr, reason = "it says why it was skipped")]
 
@@ -12,7 +13,7 @@ use serde_json::Value;
 use super::Desk;
 use super::bridge::threads;
 
-/// Whether links can be made here.
+/// Whether links can be created here.
 pub(super) fn ready() -> bool {
     let tried = Netns::create().and_then(|n| n.inside(|| Tun::create("aqmkit0")));
     if let Err(e) = &tried {
@@ -21,7 +22,7 @@ pub(super) fn ready() -> bool {
     tried.is_ok()
 }
 
-/// The command on a desk, with records and sockets of its own; `sh` finds the command as `$AQMKIT`.
+/// The command with its own directory for records and sockets; `sh` finds it as `$AQMKIT`.
 pub(super) fn aqmkit(desk: &Desk) -> Command {
     let program = assert_cmd::cargo::cargo_bin("aqmkit");
     let mut command = Command::new(&program);
@@ -30,7 +31,7 @@ pub(super) fn aqmkit(desk: &Desk) -> Command {
     command
 }
 
-/// A link that runs a script.
+/// Runs a script in a link.
 fn link(desk: &Desk, options: &[&str], script: &str) -> Output {
     let options = [&["link", "--rate", "20mbit"], options, &["--", "sh", "-c", script]].concat();
     aqmkit(desk).args(options).output().unwrap()
@@ -40,7 +41,7 @@ pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 pub(super) fn until(what: &str, so: impl Fn() -> bool) {
     for _ in 0..3000 {
@@ -120,7 +121,7 @@ fn a_rate_that_was_changed_is_in_the_summary() {
         return;
     }
     let desk = Desk::new();
-    // The kernel answers that nobody listens.
+    // The kernel answers that the port is closed.
     let script = "bash -c 'echo > /dev/udp/$AQMKIT_BASE/9'; sleep 1; $AQMKIT ctl set --rate 5mbit; sleep 1";
     let told = link(&desk, &["--out", "s.json"], script);
     let said = text(&told.stderr);
@@ -135,7 +136,7 @@ fn a_rate_that_was_changed_is_in_the_summary() {
     assert!((5e6..20e6).contains(&mean), "{mean}");
     let share = down["throughput_bps"].as_f64().unwrap() / mean;
     assert!((down["utilization"].as_f64().unwrap() / share - 1.0).abs() < 1e-6, "{down}");
-    // A quantity that a link cannot measure is left out, not reported as zero.
+    // Quantities that a link cannot measure are left out rather than zero.
     let class = json["classes"]["down"]["other"].as_object().unwrap();
     for name in ["goodput_bps", "efficiency", "loss_rate_pps"] {
         assert!(class.contains_key("drop_rate") && !class.contains_key(name), "{class:?}");
@@ -165,7 +166,7 @@ fn what_a_killed_link_leaves_is_told_and_ended() {
     assert_eq!(text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr), "");
 }
 
-/// Rows of other processes are shown all the same.
+/// Processes that do answer are listed nevertheless.
 #[test]
 fn a_process_that_is_stopped_is_a_row_of_the_list() {
     if !ready() {
@@ -185,7 +186,7 @@ fn a_process_that_is_stopped_is_a_row_of_the_list() {
     let silent = format!("link-{stopped}: process {stopped} does not answer\n");
     let row = "down (server to client) 5mbit fifo, up (client to server) 5mbit fifo\n";
     let row = format!("link-{other}: link of process {other}, {row}");
-    // `list` waits a second for each answer; on a machine that other links keep busy, the link that runs may need longer.
+    // `list` waits a second for each answer; if other links keep the machine busy, the running one may need longer.
     until("the list has both rows", || {
         let started = aqmkit_runs::clock::now();
         let told = aqmkit(&desk).args(["ctl", "list"]).output().unwrap();
@@ -202,7 +203,7 @@ fn a_process_that_is_stopped_is_a_row_of_the_list() {
     }
 }
 
-/// The server's head start, and what the end takes, are not part of what was measured.
+/// The servers' head start and the shutdown are not part of the measured time.
 #[test]
 fn the_summary_is_of_the_time_of_the_command() {
     if !ready() {
@@ -240,7 +241,7 @@ fn a_quiet_link_prints_no_notes() {
         return;
     }
     let desk = Desk::new();
-    // There is a file where the records would be.
+    // A file is in the place of the directory for records.
     desk.write("file", "");
     let command = |options: &[&str]| {
         let mut command = aqmkit(&desk);
@@ -260,7 +261,7 @@ fn a_termination_is_prompt_and_has_its_own_code() {
     }
     let desk = Desk::new();
     for (name, code) in [("-TERM", 143), ("-HUP", 129)] {
-        // The tests themselves may have been started by nohup, which has SIGHUP ignored.
+        // The tests themselves may have been started by nohup, with SIGHUP ignored.
         let told = aqmkit(&desk);
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP").arg(told.get_program()).current_dir(desk.path());
@@ -293,13 +294,13 @@ fn the_command_runs_as_the_user_who_is_named() {
     assert!(out.starts_with("65534\n") && out.trim().lines().count() == 2, "{out} {}", text(&told.stderr));
     assert_eq!(told.status.code(), Some(7));
     desk.run("link --rate 5mbit --user nosuchuser -- true").wrong(&["there is no user nosuchuser"]);
-    // Its processes end with the link all the same.
+    // Its background processes end with the link nevertheless.
     let ended = nobody("sleep 77 & true");
     let left = Command::new("pgrep").args(["-f", "^sleep 77$"]).output();
     assert!(ended.status.success() && left.is_ok_and(|o| o.stdout.is_empty()), "{}", text(&ended.stderr));
 }
 
-/// While the command runs. The page of `--play` is a process of its own.
+/// While the command runs. The page of `--play` is served by a separate process.
 #[test]
 fn no_thread_of_a_link_has_more_rights_than_it_needs() {
     if !ready() {
@@ -338,7 +339,7 @@ fn no_thread_of_a_link_has_more_rights_than_it_needs() {
     assert_eq!(link.wait().unwrap().code(), Some(143));
 }
 
-/// Whether the page at this address tells the state of a link.
+/// Whether the page at this URL shows the state of a link.
 fn tells_a_state(address: &str) -> bool {
     let token = address.split("#live=").nth(1).unwrap();
     let host = address.trim_start_matches("http://").split('/').next().unwrap();

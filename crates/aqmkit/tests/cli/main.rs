@@ -1,4 +1,4 @@
-//! The command as a user meets it.
+//! The command as users run it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -48,15 +48,16 @@ flows = 3
 stagger = "100ms"
 "#;
 
-/// Copies a program that is then started. `cp` does it: were the copy open for writing in this process, a process that another test
-/// forks at that moment would hold it open too, and the kernel refuses to start a file that is open for writing.
+/// Copies a program that will be executed. Uses `cp`, because a file open for writing in this process could be
+/// inherited by a process that another test forks at that moment, and the kernel does not execute files that are open
+/// for writing.
 #[cfg(live)]
 fn copy(program: &Path, to: &Path) {
     let status = std::process::Command::new("cp").arg(program).arg(to).status().unwrap();
     assert!(status.success(), "cp: {status}");
 }
 
-/// A directory with the experiment `tiny`, which the command runs in.
+/// A temporary working directory for the command, with the experiment `tiny`.
 struct Desk(tempfile::TempDir);
 
 impl Desk {
@@ -80,7 +81,7 @@ impl Desk {
         std::fs::read_to_string(self.path().join(name)).unwrap()
     }
 
-    /// The command with these arguments, separated by spaces.
+    /// Runs the command with these arguments, separated by spaces.
     fn run(&self, line: &str) -> Told {
         let mut command = Command::cargo_bin("aqmkit").unwrap();
         command.current_dir(self.path()).env_remove("AQMKIT_EXPERIMENTS").env("NO_COLOR", "1");
@@ -106,7 +107,7 @@ impl Told {
         self.out
     }
 
-    /// One message that is no panic, with this in it.
+    /// Asserts that it failed with a single message which contains these texts, and did not panic.
     #[track_caller]
     fn wrong(&self, parts: &[&str]) {
         assert_eq!((self.code, self.out.as_str()), (2, ""), "{self:?}");

@@ -1,4 +1,4 @@
-//! The null test and the kept verdicts as a user meets them.
+//! The null test and the stored verdicts, as users see them.
 
 use super::{Desk, TINY};
 
@@ -72,7 +72,8 @@ fn a_row_that_is_met_without_its_scheme_leaves_the_headline() {
     }
 }
 
-/// The outcome at the scale of the verdicts counts; where there is none, that of quick runs, which the scoreboard says.
+/// The scoreboard uses outcomes at the scale of the verdicts; if there are none, it falls back to those of quick runs,
+/// and says so.
 #[test]
 fn the_null_test_runs_at_either_scale() {
     let desk = desk();

@@ -5,7 +5,7 @@ use aqmkit_packets::replay::{CaptureError, read};
 
 use super::{Desk, TINY};
 
-/// Both directions, ECN, three kinds of traffic, connections that open and close, and drops.
+/// Both directions, ECN, three kinds of traffic, opening and closing connections, and drops.
 const PACKETS: &str = r#"
 title = "Packets"
 duration = "3s"
@@ -69,7 +69,7 @@ fn a_capture_holds_what_crossed_the_link() {
     assert!(all.windows(2).all(|w| w[0].0 <= w[1].0), "time goes forward");
     let (mut from_servers, mut marked, mut open) = (0, 0, BTreeMap::new());
     for (_, length, bytes) in &all {
-        // Without its data a packet is shorter than its header says.
+        // Payload is left out, so packets are shorter than their headers say.
         let packet = etherparse::LaxPacketHeaders::from_ip(bytes).unwrap();
         let Some(etherparse::NetHeaders::Ipv4(ip, _)) = packet.net else { panic!("not IPv4") };
         assert_eq!(u32::from(ip.total_len), *length);
@@ -89,7 +89,7 @@ fn a_capture_holds_what_crossed_the_link() {
     assert_eq!(all, packets(&desk, "b.pcap"), "the same run gives the same file");
 }
 
-/// The output of tshark for a capture; `None` where it is not installed.
+/// The output of tshark for a capture; `None` if it is not installed.
 #[allow(clippy::print_stdout, reason = "what was skipped is said")]
 fn tshark(desk: &Desk, name: &str, rest: &[&str]) -> Option<String> {
     if Command::new("tshark").arg("--version").output().is_err() {
@@ -103,7 +103,7 @@ fn tshark(desk: &Desk, name: &str, rest: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// SYNs offer SACK, and blocks are numbers of the data that came above what is acknowledged.
+/// SYNs offer SACK, and SACK blocks cover data above the acknowledgement.
 #[test]
 fn an_analyser_reads_the_blocks_of_sack() {
     let desk = Desk::new();
@@ -145,7 +145,8 @@ fn an_analyser_has_no_complaint() {
     assert!(tshark(&["-Y", "tcp.analysis.retransmission || tcp.analysis.fast_retransmission"]).lines().count() > 5);
 }
 
-/// Three downloads; what the wire behind the queue loses has crossed the capture, so that an analyser sees every repetition.
+/// Three downloads with losses on the wire behind the queue. Lost packets are in the capture, so that an analyser sees
+/// every retransmission.
 const LOSSY: &str = r#"
 title = "Lost behind the queue"
 duration = "20s"
@@ -165,7 +166,8 @@ class = "tcp"
 flows = 3
 "#;
 
-/// An analyser counts the packets of a run as the run's results do: bytes, repetitions, what was acknowledged, round trips.
+/// An analyser finds the same numbers in a capture as the results of the run: bytes, retransmissions, acknowledged
+/// data, round-trip times.
 #[test]
 fn an_analyser_counts_what_is_reported() {
     let desk = Desk::new();
@@ -183,22 +185,23 @@ fn an_analyser_counts_what_is_reported() {
     };
     let (from_servers, from_clients) = ("ip.src == 10.128.0.0/16", "ip.src == 10.0.0.0/16");
 
-    // The simulated SYN does not have the space that its options take in the file.
+    // The size of a simulated SYN does not include its options, which the file contains.
     let opened = field(&format!("{from_servers} && tcp.flags.syn == 1"), "ip.len");
     let bytes: f64 = field(from_servers, "ip.len").iter().sum::<f64>() - 12.0 * opened.len() as f64;
-    // A packet in transmission at the end is whole in the capture, but counts in the results only as far as it was sent.
+    // A packet in transmission at the end is complete in the capture, but counts in the results only for the part that
+    // was sent.
     let unsent = bytes - class("throughput_bps") * 20.0 / 8.0;
     assert!(opened.len() == 3 && (-1e-3..1500.0).contains(&unsent), "{} connections, {unsent} bytes", opened.len());
 
     let data = field(&format!("{from_servers} && tcp.len > 0"), "tcp.len");
     let repeated = field("tcp.analysis.retransmission || tcp.analysis.out_of_order", "tcp.len");
     let reported = run["apps"]["bulk"]["retransmission_rate"].as_f64().unwrap();
-    // Some segments have been sent and wait in front of the link at the end.
+    // Some segments that were sent are still in the queue at the end.
     let (sent, crossed) = (repeated.len() as f64 / reported, data.len() as f64);
     assert!((sent - sent.round()).abs() < 1e-6 && repeated.len() > 50, "{reported}");
     assert!((crossed..crossed + 60.0).contains(&sent.round()), "{crossed} of {sent}");
 
-    // Acknowledgements that crossed the link may still be on their way to the sender at the end.
+    // Some acknowledgements that passed the link have not reached the sender at the end.
     let acknowledged: f64 = (0..3)
         .map(|i| {
             field(&format!("tcp.stream == {i} && {from_clients}"), "tcp.ack").into_iter().fold(0.0, f64::max) - 1.0
@@ -207,12 +210,13 @@ fn an_analyser_counts_what_is_reported() {
     let behind = acknowledged - class("goodput_bps") * 20.0 / 8.0;
     assert!((0.0..40_000.0).contains(&behind), "{behind} bytes");
 
-    // From the capture to the client and back: 5 ms on the wire, and the wait of a delayed acknowledgement at most.
+    // From the capture point to the client and back: 5 ms on the wire, plus at most the timeout of a delayed
+    // acknowledgement.
     let trips = field(&format!("tcp.analysis.ack_rtt && {from_clients}"), "tcp.analysis.ack_rtt");
     let least = trips.iter().copied().fold(f64::INFINITY, f64::min);
     assert!((0.005..0.0055).contains(&least), "{least}");
 
-    // Each lost segment is told by what arrives after it.
+    // Each lost segment causes duplicate acknowledgements.
     let duplicates = field("tcp.analysis.duplicate_ack", "tcp.len");
     assert!(duplicates.len() > 3 * repeated.len(), "{}", duplicates.len());
 }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::{Desk, TINY};
 
-/// `aqmkit play` while it serves; it ends with this value.
+/// A running `aqmkit play`, which is killed on drop; and the URL that it printed.
 struct Served(Child, String);
 
 impl Served {
@@ -23,7 +23,7 @@ impl Served {
         Served(child, line.trim().to_owned())
     }
 
-    /// Host and port of the address that was printed.
+    /// Host and port of the printed URL.
     fn host(&self) -> &str {
         self.1.trim_start_matches("http://").split('/').next().unwrap()
     }
@@ -39,7 +39,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended by itself, which the test has noticed then.
+        // It may have ended already, which the test has detected by then.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -85,7 +85,7 @@ fn the_page_is_saved_as_a_file() {
     assert_eq!(unpacked(rest.split('"').next().unwrap()), desk.read("tiny.toml"));
 }
 
-/// The experiment in a link to the page: what stored blocks of a deflate stream hold.
+/// The experiment in a link to the page: the stored blocks of a deflate stream.
 fn unpacked(fragment: &str) -> String {
     let stream = URL_SAFE_NO_PAD.decode(fragment).unwrap();
     let (mut rest, mut text) = (&stream[..], Vec::new());
@@ -111,18 +111,18 @@ fn a_report_opens_every_run_in_the_page() {
     let (name, text) = (fragment_of(&report), desk.read("tiny.toml"));
     assert_eq!(unpacked(name.strip_prefix("e=").unwrap()), text, "once, with all of its runs");
     assert!(report.contains("<option>aqm red</option>") && report.contains("<option>2, seed "));
-    // The page opens a run by its place in the plan, which is that of the stored runs.
+    // The page opens a run by its index in the plan, which is also that of the stored runs.
     let plan = Experiment::parse("tiny.toml", &text, &Overrides::default()).unwrap().plan();
     let listed: serde_json::Value = serde_json::from_str(&desk.read("results/tiny/runs/index.json")).unwrap();
     let stored: Vec<&str> = listed.as_array().unwrap().iter().map(|run| run["hash"].as_str().unwrap()).collect();
     assert_eq!(plan.iter().map(|run| run.hash.as_str()).collect::<Vec<_>>(), stored);
     assert_eq!(report.matches("<option>").count(), 2 + 2, "two disciplines, two repetitions");
-    // The page is inside, with the same policy as its own and room for nothing else.
+    // The page is embedded in the report, not written beside it.
     assert!(report.len() < 2_000_000 && !desk.path().join("results/tiny/play.html").exists());
     let (_, inside) = report.split_once("id=\"player-page\">").unwrap();
     let inside: String = serde_json::from_str(inside.split_once("</script>").unwrap().0).unwrap();
     assert_eq!(inside, aqmkit_lab::player::page());
-    // The stored results have the same, and the page beside them if that is wanted.
+    // `report` embeds the same page, or writes it beside the report on request.
     std::fs::remove_file(desk.path().join("results/tiny/report.html")).unwrap();
     desk.run("report results/tiny").good();
     assert_eq!(desk.read("results/tiny/report.html"), report);
@@ -143,7 +143,7 @@ fn a_report_opens_the_runs_as_they_were_asked_for() {
     assert!(unpacked(text).contains("repeat = 1") && !report.contains("<select name=\"repeat\">"));
 }
 
-/// Many combinations need no more room than their names.
+/// Many combinations take only the space of their names.
 #[test]
 fn a_large_sweep_is_opened_too() {
     let desk = Desk::new();

@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::Desk;
 
-/// Twenty ECN-capable packets of 1000 bytes at once, then one a second later.
+/// Twenty ECN-capable packets of 1000 bytes at the same time, then another one a second later.
 fn capture() -> Vec<u8> {
     let mut writer = PcapWriter::new(Vec::new());
     let mut frame = [&[0; 12][..], &[8, 0, 0x45, 2, 3, 0xda, 0, 0, 0, 0, 64, 17, 0x63, 0x8d]].concat();
@@ -25,7 +25,7 @@ fn desk() -> Desk {
 fn a_capture_is_replayed_and_told() {
     let desk = desk();
     let out = desk.run("replay in.pcap --aqm fifo --limit 9 --rate 8mbit").good();
-    // Thousands are apart by a space that no line breaks at.
+    // Thousands are separated by a non-breaking space.
     let out = out.replace(['\u{202f}', '\u{a0}', '\u{2009}'], " ");
     assert!(out.starts_with("in.pcap through fifo at 8mbit: 21 packets, 21 000 bytes in 1.001 s"), "{out}");
     assert!(out.contains("Dropped: overflow 10") && out.contains("udp 10.0.0.1:1000 > 10.0.0.2:2000"), "{out}");
@@ -34,7 +34,7 @@ fn a_capture_is_replayed_and_told() {
     let link = &json["link"];
     assert_eq!((&link["sent_packets"], &link["drops"]["overflow"]), (&11.into(), &10.into()));
     assert_eq!((&json["classes"]["udp"], &json["flows"]["counted"], &json["damage"]), (link, &1.into(), &Value::Null));
-    // Ten waited 0 to 9 ms, and the last one not at all.
+    // Ten waited 0 to 9 ms, the last one not at all.
     assert!((link["queue_delay_ms"]["mean"].as_f64().unwrap() - 45.0 / 11.0).abs() < 0.01, "{link}");
 }
 
@@ -47,16 +47,17 @@ fn one_direction_can_be_replayed() {
         (json["link"]["offered_packets"].as_u64().unwrap(), json["left_out"].as_u64().unwrap())
     };
     assert_eq!(told("--to 10.0.0.2 --from 10.0.0.0/31"), (21, 0));
-    // A selection without packets is reported, and nothing is written.
+    // A selection without packets is an error, and nothing is written.
     let none = desk.run("replay in.pcap --rate 8mbit --to 10.0.0.1 --out out.pcap");
     none.wrong(&["no packet of in.pcap is selected by --from and --to", "packets from 10.0.0.0/24 to 10.0.0.0/24"]);
     assert!(!desk.path().join("out.pcap").exists());
     desk.run("replay in.pcap --rate 8mbit --to 10.0.0.0/40").wrong(&["\"10.0.0.0/40\" is not a network"]);
-    // Longer than the link carries, and not of TCP.
+    // Packets above the MTU that are not TCP cannot be segmented.
     desk.run("replay in.pcap --rate 8mbit --mtu 600").wrong(&["packet 1 has 986 bytes", "--mtu"]);
 }
 
-/// Two conversations between two hosts: a queue for each of them, or one for both. The summary counts conversations.
+/// Two conversations between two hosts share a queue or have one each, depending on the definition of a flow. The
+/// summary counts conversations.
 #[test]
 fn what_a_flow_is_can_be_chosen() {
     let desk = Desk::new();
@@ -75,9 +76,9 @@ fn what_a_flow_is_can_be_chosen() {
         let top = json["flows"]["top"].as_array().unwrap();
         [0, 1].map(|i| (top[i]["packets"].as_u64().unwrap(), top[i]["dropped"].as_u64().unwrap()))
     };
-    // All comes at once, and the queue holds 20 packets: where it has two parts it is the longer one that is cut.
+    // All packets arrive at once, and the queue holds 20. With two sub-queues, packets are dropped from the longer one.
     assert_eq!(dropped("connection"), [(30, 19), (10, 0)]);
-    // One queue: each packet that comes takes the place of the last.
+    // With one sub-queue, each arrival replaces the last packet.
     for flow in ["hosts", "source", "destination"] {
         assert_eq!(dropped(flow), [(30, 15), (10, 4)], "{flow}");
     }
@@ -177,7 +178,7 @@ fn nothing_is_written_over_what_is_read_or_written() {
     desk.run("replay in.pcap --rate 5mbit -o /dev/null --fates a.csv").good();
 }
 
-/// A replay of standard input, which stays open, once it has begun to write.
+/// Starts a replay of standard input, which stays open, and waits until it writes.
 fn under_way(desk: &Desk) -> std::process::Child {
     use std::process::Stdio;
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("aqmkit"));
@@ -188,12 +189,12 @@ fn under_way(desk: &Desk) -> std::process::Child {
     while drafts(desk) < 2 {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // It reads what is in the pipe.
+    // Lets it read what is in the pipe.
     std::thread::sleep(std::time::Duration::from_millis(300));
     child
 }
 
-/// Files in the making.
+/// Number of unfinished files.
 fn drafts(desk: &Desk) -> usize {
     let names = std::fs::read_dir(desk.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
     names.filter(|n| n.ends_with(".part")).count()
@@ -215,7 +216,7 @@ fn a_signal_ends_the_capture_and_all_that_came_is_told() {
         drop(open);
         let out = String::from_utf8(told.stdout).unwrap();
         assert!(told.status.code() == Some(130) && out.starts_with("- through fifo at 8mbit: 20 packets"), "{out}");
-        // The packet that was cut off is no damage of the capture.
+        // The truncated last packet is not reported as damage.
         assert_eq!(String::from_utf8(told.stderr).unwrap(), "Stopped: the summary covers the packets read so far.\n");
         assert_eq!(std::fs::metadata(desk.path().join("out.pcap")).unwrap().len(), 20_344);
         assert_eq!((desk.read("out.csv").lines().count(), drafts(&desk)), (21, 0));

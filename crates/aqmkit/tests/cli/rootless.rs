@@ -1,4 +1,5 @@
-//! The command of a user who is not root, in a user namespace or beside one. Where those cannot be made, a test says so and is skipped.
+//! The command run by a user other than root, inside and outside a user namespace. Tests are skipped, with a message,
+//! where these are unavailable.
 
 #![allow(clippy::print_stderr, reason = "it says why it was skipped")]
 
@@ -7,11 +8,11 @@ use std::process::{Command, Output};
 use super::Desk;
 use super::link::{ready, text};
 
-/// A user who is not root, with a copy of the command that this user may run.
+/// A user other than root, with a copy of the command that this user may execute.
 struct User(Desk);
 
 impl User {
-    /// The user; nothing where there is none, or no user namespace.
+    /// `None` if there is no such user, or no user namespace.
     fn new() -> Option<User> {
         if !ready() {
             return None;
@@ -41,7 +42,7 @@ impl User {
         command.current_dir("/").env("TMPDIR", self.0.path()).env("NO_COLOR", "1").output()
     }
 
-    /// The command: its exit code, and what it said, without line breaks.
+    /// Runs the command; returns its exit code and its output without line breaks.
     fn aqmkit(&self, before: &[&str], line: &[&str]) -> (Option<i32>, String) {
         let program = self.0.path().join("aqmkit");
         let told = self.run(&[before, &[program.to_str().unwrap()], line].concat()).unwrap();
@@ -50,7 +51,7 @@ impl User {
     }
 }
 
-/// As root over a network of one's own.
+/// As root of a network namespace of its own.
 const INSIDE: [&str; 2] = ["unshare", "-Urn"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Commands for set-up: a file to start from, its check, completions and manual pages.
+//! Commands for setting up: templates, checks, completions and manual pages.
 
 use crate::Desk;
 

@@ -34,7 +34,7 @@ fn a_configuration_file_is_read_and_checked() {
     desk.run("check bad.toml").wrong(&["bad.toml:2: interface has one value"]);
 }
 
-/// The namespace with the interface `wan`, and the host behind it; nothing where they cannot be made.
+/// A namespace with the interface `wan`, and the host behind it; `None` if they cannot be created.
 fn place() -> Option<[Netns; 2]> {
     let make = || -> std::io::Result<[Netns; 2]> {
         let [machine, host] = [Netns::create()?, Netns::create()?];
@@ -57,14 +57,14 @@ fn place() -> Option<[Netns; 2]> {
     made.ok()
 }
 
-/// Whether a datagram of the machine comes to the host within some seconds.
+/// Whether a datagram from the machine reaches the host within a few seconds.
 fn reaches([machine, host]: &[Netns; 2]) -> bool {
     let server = host.inside(|| std::net::UdpSocket::bind("10.9.0.2:0")).unwrap();
     let client = machine.inside(|| std::net::UdpSocket::bind("10.9.0.1:0")).unwrap();
     server.set_read_timeout(Some(std::time::Duration::from_millis(100))).unwrap();
     let to = server.local_addr().unwrap();
     (0..50).any(|_| {
-        // While the address of the other end is being asked for, sending may fail.
+        // Sending may fail while ARP resolves the address.
         let _ = client.send_to(b"there", to);
         server.recv(&mut [0; 10]).is_ok()
     })
@@ -76,7 +76,7 @@ fn a_killed_process_leaves_the_interface_as_it_was() {
     leaves_the_interface_as_it_was("2");
 }
 
-/// With this number of threads that move packets.
+/// With this number of packet threads.
 fn leaves_the_interface_as_it_was(threads: &str) {
     let Some(place) = place() else { return };
     let desk = Desk::new();

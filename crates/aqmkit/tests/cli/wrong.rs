@@ -1,6 +1,6 @@
 use super::{Desk, TINY};
 
-/// The tiny experiment with one text in another's place.
+/// Runs the tiny experiment with one text replaced by another.
 #[track_caller]
 fn changed(from: &str, to: &str) -> super::Told {
     assert!(TINY.contains(from));
@@ -102,7 +102,7 @@ fn wrong_claims() {
     desk.run("run a.toml").wrong(&["published.csv"]);
 }
 
-/// Wrong parameters of `red`, and what is told of them wherever they are written.
+/// Invalid parameters of `red`, and parts of the message, which is the same wherever they are written.
 const WRONG_PARAMETERS: [(&str, &[&str]); 8] = [
     ("quantum=4", &["quantum is not a parameter of red", "nown are limit, min, max"]),
     ("mxa=4", &["mxa is not a parameter of red", "did you mean max?"]),
@@ -157,7 +157,7 @@ fn no_letter_is_suggested_for_another() {
     }
 }
 
-/// Words that are refused before the kernel is asked.
+/// Arguments that are rejected before the kernel is asked.
 #[cfg(target_os = "linux")]
 #[test]
 fn words_of_the_kernel_command() {

@@ -1,5 +1,5 @@
-//! `link` and `doctor` as a user meets them. Tests that need the right to make links say so where it is missing, and are
-//! skipped.
+//! `link` and `doctor` as users run them. Tests that need permission to create links are skipped, with a message, where
+//! it is missing.
 
 #![cfg(live)]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// One link at a time, or they would compete for the processor.
+/// Only one link at a time, because links compete for the processors.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn aqmkit(arguments: &[&str]) -> Command {
@@ -35,7 +35,7 @@ fn ready() -> bool {
     false
 }
 
-/// Whether a process of this number lives and is no zombie.
+/// Whether a process with this id exists and is not a zombie.
 fn lives(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "))
 }
@@ -106,7 +106,7 @@ fn links_stand_in_a_row() {
     assert!(time.is_some_and(|ms| (100.0..2000.0).contains(&ms)), "{said} {}", text(&output.stderr));
 }
 
-/// A server that somebody left in the background survives its link only until the next cleanup.
+/// A server left in the background survives a killed link only until the next cleanup.
 #[test]
 fn after_a_kill_nothing_is_left_but_what_cleanup_ends() {
     let _alone = ALONE.lock();
@@ -151,7 +151,7 @@ fn a_signal_ends_the_command_and_all_that_it_started() {
     assert!(!lives(&background));
 }
 
-/// The short form of `aqmkit run live/agree --live`: one discipline, one congestion control.
+/// A short form of `aqmkit run live/agree --live`, with one discipline and one congestion control.
 #[test]
 fn a_live_run_agrees_with_the_simulated_one() {
     let _alone = ALONE.lock();
@@ -171,7 +171,7 @@ fn a_live_run_agrees_with_the_simulated_one() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}\n{told}");
     let results: serde_json::Value =
         serde_json::from_slice(&std::fs::read(dir.path().join("results.json")).unwrap()).unwrap();
-    // The criteria are for runs of some length on a machine that has little else to do; what holds of short ones on any is wider.
+    // The criteria apply to longer runs on an idle machine; for short runs on any machine, the tolerance is larger.
     let list = results["agreements"].as_array().unwrap();
     let differ = |a: &serde_json::Value| a["simulated"].as_f64().unwrap() / a["live"].as_f64().unwrap();
     assert_eq!(list.len(), 4, "{list:?}");
@@ -181,8 +181,8 @@ fn a_live_run_agrees_with_the_simulated_one() {
     assert_eq!(on, ["simulated", "live"]);
 }
 
-/// With Reno and a queue that nothing overflows, the first flow is in slow start when the measurement begins, and the second starts after it. The congestion
-/// window limits both.
+/// Reno, with a queue that never overflows. The first flow is in slow start when the measurement begins, and the second
+/// starts later. The congestion window limits both.
 #[test]
 fn what_limited_the_senders_of_a_live_run_is_in_its_results() {
     let _alone = ALONE.lock();
@@ -223,7 +223,7 @@ fn what_limited_the_senders_of_a_live_run_is_in_its_results() {
     assert!(told.contains("1 of 1 flows of first were in their first slow start"), "{told}");
 }
 
-/// The short form of `aqmkit run live/kernel --kernel`: each packet is followed through the queue inside the kernel.
+/// A short form of `aqmkit run live/kernel --kernel`: each packet is followed through the queue inside the kernel.
 #[test]
 fn a_run_inside_the_kernel_is_measured_as_a_live_one() {
     let _alone = ALONE.lock();
@@ -284,7 +284,7 @@ fn what_a_live_link_cannot_do_is_refused_with_the_reason() {
     assert!(text(&output.stderr).contains("cannot be run live"), "{}", text(&output.stderr));
 }
 
-/// A congestion control that no kernel has by this name, and so this one neither.
+/// A congestion control that no kernel has.
 #[test]
 fn what_the_kernel_lacks_is_named() {
     if !ready() {
@@ -317,7 +317,7 @@ fn congestion_controls() -> String {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default()
 }
 
-/// `reproduce --live` on one small experiment: pages and datagrams over real sockets, and all that is measured of them.
+/// `reproduce --live` on a small experiment: pages and datagrams over real sockets, with all metrics.
 #[test]
 fn pages_and_datagrams_cross_a_live_link() {
     let _alone = ALONE.lock();
@@ -349,7 +349,7 @@ fn pages_and_datagrams_cross_a_live_link() {
     if text(&output.stderr).contains("could not keep up") {
         return eprintln!("skipped: {}", text(&output.stderr));
     }
-    // Whether both agree is for a quiet machine to say; that each quantity has both sides is for any.
+    // Agreement needs an idle machine, but each quantity must have a simulated and a live value on any machine.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text_of(&output));
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let what: Vec<&str> = told[0]["agreements"].as_array().unwrap().iter().filter_map(|a| a["what"].as_str()).collect();
@@ -361,7 +361,7 @@ fn pages_and_datagrams_cross_a_live_link() {
     let apps = &live["apps"];
     assert!(apps["short-flows"]["completed"]["transfer"].as_u64() > Some(50), "{apps}");
     assert!(apps["short-flows"]["response_time_ms"].as_object().is_some_and(|o| !o.is_empty()), "{apps}");
-    // A queue of 20 packets cannot hold them all.
+    // A queue of 20 packets cannot hold all of them.
     let again = |app: &str| apps[app]["retransmission_rate"].as_f64().unwrap();
     assert!(again("bulk") + again("short-flows") > 0.0, "{apps}");
     assert!(apps["cbr"]["counters"]["packets_received"].as_f64() > Some(10.0), "{apps}");
@@ -370,7 +370,7 @@ fn pages_and_datagrams_cross_a_live_link() {
         Some(0.0),
         "traffic that is not active does not start"
     );
-    // Datagrams are not sent twice, and few are dropped; each byte of their data is counted at the link as it is by the hosts.
+    // Datagrams are not retransmitted, and few are dropped; link and hosts count the same bytes.
     let efficiency = |class: &str| live["classes"][class]["efficiency"].as_f64().unwrap();
     assert!((0.5..=1.01).contains(&efficiency("media")) && (0.5..=1.01).contains(&efficiency("web")), "{live}");
     let page = std::fs::read_to_string(found.path().join("report.html")).unwrap();

@@ -1,4 +1,5 @@
-//! Damaged files: whatever a file holds, its reader takes it or says what is wrong, and never panics. The valid ones are the seeds of the fuzz targets.
+//! Damaged files: every reader accepts a file or reports an error, and never panics. The valid files are also the seeds
+//! of the fuzz targets.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -13,7 +14,7 @@ use aqmkit_sim::output::Series;
 use proptest::prelude::*;
 use readers::Reader;
 
-/// The valid files of a reader.
+/// The valid files for a reader.
 fn seeds(folder: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(folder);
     let mut files: Vec<_> = folder.read_dir().unwrap().map(|e| e.unwrap().path()).collect();
@@ -27,7 +28,7 @@ fn run() -> Vec<u8> {
     packed::pack(&Output { series, exchanges_dropped: 7, ..Output::default() }).unwrap()
 }
 
-/// A capture of ten packets of IPv4 in Ethernet, of as many flows.
+/// A capture of ten IPv4 packets in Ethernet frames, each of a different flow.
 fn capture() -> Vec<u8> {
     let mut writer = PcapWriter::new(Vec::new());
     for n in 0..10 {
@@ -39,7 +40,7 @@ fn capture() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Byte strings that careless readers mishandle, put into valid files.
+/// Byte strings that careless readers mishandle, to be inserted into valid files.
 const SPLINTERS: [&[u8]; 24] = [
     b"",
     b"\0",
@@ -67,7 +68,8 @@ const SPLINTERS: [&[u8]; 24] = [
     b"=",
 ];
 
-/// Where something is done to a file, as a share of its length, to how many bytes, and what stands there then. Every fourth time the rest of the file is gone.
+/// Random damages: a position as a fraction of the file, how many bytes to replace, by which splinter, and whether to
+/// cut off the rest (one in four).
 fn damages() -> impl Strategy<Value = Vec<(f64, usize, usize, bool)>> {
     let one = (0.0..1.0, 0..6_usize, 0..SPLINTERS.len(), proptest::bool::weighted(0.25));
     proptest::collection::vec(one, 1..4)
@@ -82,7 +84,7 @@ fn damaged(mut file: Vec<u8>, damages: &[(f64, usize, usize, bool)]) -> Vec<u8> 
     file
 }
 
-/// Seeds are read, and damaged ones never make the reader panic.
+/// Asserts that a reader accepts the valid files and does not panic on damaged ones.
 fn survives(files: &[Vec<u8>], cases: u32, read: Reader) {
     assert!(!files.is_empty());
     for file in files {
@@ -156,7 +158,7 @@ fn captures() {
     survives(&[capture()], 1000, readers::recordings);
 }
 
-/// A file of nothing but one byte, more than is read at a time: the readers say where it is wrong.
+/// Files of a single repeated byte, longer than a chunk: the readers report where they are invalid.
 #[test]
 fn files_of_one_byte() {
     let readers: [Reader; 10] = [
@@ -178,7 +180,7 @@ fn files_of_one_byte() {
     }
 }
 
-/// Mistakes that used to be read silently are reported with their line.
+/// Mistakes that used to go unnoticed are reported with their line.
 #[test]
 fn what_is_nearly_right_is_refused() {
     let refused = |read: Reader, text: &str| read(text.as_bytes()).unwrap_err();

@@ -1,5 +1,5 @@
-//! Every reader of a file that somebody else has written, as a function of its bytes: the tests damage valid files for them, the fuzz targets make
-//! up others. Each answers what it would tell, and fails where that would help nobody.
+//! Every reader of files from elsewhere, as a function of bytes: the tests damage valid files, the fuzz targets
+//! generate new ones. Each returns the reader's error message, and panics if that message would not help a user.
 
 #![allow(dead_code, reason = "a fuzz target plays one of them")]
 
@@ -19,13 +19,13 @@ use aqmkit_study::verdict::Published;
 use aqmkit_traffic::registry::Spec;
 use aqmkit_traffic::{Data, abt, http_mah, mpeg, pcap, videoconf};
 
-/// Reads the bytes of a file; what is wrong with them.
+/// Reads the bytes of a file; returns the error message, if any.
 pub(crate) type Reader = fn(&[u8]) -> Result<(), String>;
 
-/// The name of a file in messages.
+/// The file name in messages.
 const FILE: &str = "file.x";
 
-/// The text of a file, as its readers get it.
+/// Converts the bytes to text, as the readers receive it.
 fn text(bytes: &[u8], bound: &Bound) -> Result<String, String> {
     bounded::text_of(FILE, bytes, bound).map_err(|e| {
         assert!(matches!(&e, Unread::Refused { line: Some(1..), .. }) || bytes.len() as u64 > bound.bytes, "{e}");
@@ -33,13 +33,13 @@ fn text(bytes: &[u8], bound: &Bound) -> Result<String, String> {
     })
 }
 
-/// A message is short, whatever stood in the file, and no message is about nothing.
+/// Asserts that a message is neither empty nor longer than a user would read, whatever the file contains.
 fn helpful(message: String) -> String {
     assert!((10..4000).contains(&message.len()), "{message:?}");
     message
 }
 
-/// The same of a message that names the file and mostly its line.
+/// As [`helpful`], for a message that must name the file.
 fn placed(message: String) -> String {
     assert!(message.contains(FILE), "{message:?} names no file");
     helpful(message)
@@ -51,7 +51,7 @@ pub(crate) fn rates(bytes: &[u8]) -> Result<(), String> {
     trace.map(|_| ()).map_err(|e| placed(format!("{e}; {}", e.right)))
 }
 
-/// A file that a traffic model reads, alone or so many times over.
+/// Reads the file with a traffic model.
 fn traffic(spec: &Spec, bytes: &[u8]) -> Result<(), String> {
     let text = text(bytes, bounded::of_traffic(spec.name()))?;
     let data = vec![Data::from(text.as_str()); spec.files().len()];
@@ -89,7 +89,7 @@ pub(crate) fn published(bytes: &[u8]) -> Result<(), String> {
     Published::parse(&text(bytes, &bounded::ROWS)?).map(|_| ()).map_err(helpful)
 }
 
-/// Kept verdicts.
+/// Stored verdicts.
 pub(crate) fn verdicts(bytes: &[u8]) -> Result<(), String> {
     let records = Records::parse(&text(bytes, &bounded::ROWS)?).map_err(helpful)?;
     let written = records.text().map_err(|e| e.to_string())?;
@@ -119,7 +119,7 @@ pub(crate) fn results(bytes: &[u8]) -> Result<(), String> {
     let read = serde_json::from_str::<Results>(&text).map_err(|e| helpful(e.to_string()))?;
     let written = checksum::seal(&serde_json::to_string_pretty(&read).map_err(|e| e.to_string())?);
     assert_eq!(checksum::check(&written), Seal::Whole);
-    // Any answer will do, but there must be one.
+    // Either answer is fine, but it must not panic.
     let _ = checksum::check(&text);
     Ok(())
 }
@@ -146,7 +146,7 @@ pub(crate) fn captures(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// A capture that traffic is made of.
+/// A capture used as traffic.
 pub(crate) fn recordings(bytes: &[u8]) -> Result<(), String> {
     let (recording, _) = recorded_capture(FILE, bytes).map_err(|e| placed(e.to_string()))?;
     let spec = Spec::Pcap(pcap::Params { file: FILE.to_owned(), ..Default::default() });
