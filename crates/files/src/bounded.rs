@@ -261,7 +261,8 @@ pub fn text_of(name: &str, mut input: impl Read, bound: &Bound) -> Result<String
     String::from_utf8(text).map_err(|e| system(io::Error::other(e)))
 }
 
-/// The text read from `input`, in ISO 8859-1: every byte is the character of its number, so that no byte is refused but zero.
+/// The text read from `input` in ISO 8859-1: every byte is the character with its number, so that only a zero byte is
+/// refused.
 ///
 /// # Errors
 /// As [`text`], except that any other byte is text.
@@ -304,7 +305,7 @@ pub fn not_json(file: &str, error: &serde_json::Error, bound: &Bound) -> Unread 
 /// Refuses a text in memory that exceeds a bound of its kind.
 ///
 /// # Errors
-/// When it is.
+/// When it exceeds one.
 pub fn check(name: &str, text: &str, bound: &Bound) -> Result<(), Unread> {
     if text.len() as u64 > bound.bytes {
         return Err(Scan::new(name, bound).too_large(text.len() as u64));

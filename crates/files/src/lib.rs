@@ -1,7 +1,8 @@
 //! Reading files of unknown origin, replacing files atomically, and packing files into a program.
 //!
-//! With the feature `texts`, [`bounded`] reads texts up to the bounds of their kind, [`write_atomically`], [`put`] and [`Temporary`] write,
-//! and [`full`] recognises full disks. With the feature `packed`, [`packed`] packs a directory in a build script and unpacks it in the program.
+//! With the feature `texts`, [`bounded`] reads text files with a maximum size for each kind; [`write_atomically`],
+//! [`put`] and [`Temporary`] write files; and [`full`] recognises full disks. With the feature `packed`, [`packed`]
+//! packs a directory in a build script and unpacks it in the program.
 
 #![forbid(unsafe_code)]
 

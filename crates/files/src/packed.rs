@@ -1,5 +1,5 @@
-//! Files that a program has inside: a build script writes a directory with [`pack`] into one compressed file, which the program includes
-//! as a [`Packed`].
+//! Files embedded in a program: a build script compresses a directory into a single file with [`pack`], and the program
+//! includes it as a [`Packed`].
 //!
 //! ```no_run
 //! // build.rs
@@ -10,8 +10,8 @@
 //! static PAGES: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/pages.packed")));
 //! ```
 //!
-//! The packed file is a zstd stream of the files in the order of their paths: for each, the length of the path, the path, the length of the
-//! contents, the contents. Lengths are 32-bit little-endian numbers.
+//! The packed file is a zstd stream of the files in the order of their paths: for each, length of the path, path,
+//! length of the contents, contents. Lengths are 32-bit little-endian integers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +19,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Higher levels make the files of this project no more than a seventh smaller, and a build script, which is not optimised, slow.
+/// Higher levels save no more than a seventh for the files of this project, and make build scripts, which are not
+/// optimised, slow.
 const LEVEL: i32 = 9;
 
-/// Writes all files below a directory to one packed file. A directory that is not there is like an empty one.
+/// Writes all files below a directory to one packed file. A missing directory counts as empty.
 ///
 /// # Errors
-/// When a file cannot be read or written, or has a path that is not Unicode, or 4 GiB or more.
+/// When a file cannot be read or written, has a path that is not Unicode, or has 4 GiB or more.
 pub fn pack(directory: &Path, packed: &Path) -> io::Result<()> {
     let mut files = BTreeMap::new();
     if directory.is_dir() {
@@ -59,7 +60,7 @@ fn collect(directory: &Path, below: &str, files: &mut BTreeMap<String, Vec<u8>>)
     Ok(())
 }
 
-/// A packed file inside the program. It is unpacked once, when a file is first asked for, and stays in memory.
+/// A packed file embedded in the program. It is unpacked on first use, and stays in memory.
 #[derive(Debug)]
 pub struct Packed {
     packed: &'static [u8],
@@ -82,7 +83,7 @@ impl Packed {
         self.files().get(path).map(Vec::as_slice)
     }
 
-    /// The files with their paths, in the order of these.
+    /// All files with their paths, sorted by path.
     ///
     /// # Panics
     /// When the packed file was not written by [`pack`].
@@ -107,7 +108,7 @@ fn unpack(packed: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
     Some(files)
 }
 
-/// Takes a length and as many bytes from the front.
+/// Removes a length and as many bytes from the front of `rest`, and returns the bytes.
 fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, after) = rest.split_first_chunk()?;
     let (part, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;

@@ -40,7 +40,7 @@ fn what_is_no_text_is_told_with_its_line() {
     assert_eq!(refused("one\né".as_bytes().split_last().unwrap().1).0, "a.txt line 2: byte 4 of the file is not UTF-8");
 }
 
-/// Bytes above 127 are characters of ISO 8859-1, and bounds are those of the bytes.
+/// Bytes above 127 are characters of ISO 8859-1, and the bounds count bytes.
 #[test]
 fn latin1_is_read_within_the_same_bounds() {
     assert_eq!(latin1_of("a.txt", &b"\xa9 UNC\n1 \xff\n"[..], &SMALL).unwrap(), "\u{a9} UNC\n1 \u{ff}\n");
@@ -51,7 +51,7 @@ fn latin1_is_read_within_the_same_bounds() {
     assert!(latin1_of("x", &mut file, &SMALL).is_err() && file.1 <= 4 * CHUNK);
 }
 
-/// Gives this byte for ever, and counts.
+/// An endless repetition of a byte, which counts how many are read.
 struct Endless(u8, usize);
 
 impl Read for Endless {
@@ -112,7 +112,7 @@ fn json_that_is_wrong_is_told_with_its_line() {
     assert!(told.contains(" line 2: expected value"), "{told}");
 }
 
-/// The page lists every bound with its value.
+/// The page in docs lists every bound with its value.
 #[test]
 fn the_bounds_are_those_of_the_page() {
     let page = include_str!("../../../../docs/experiment-format.md");
