@@ -326,7 +326,7 @@ mod tests {
         assert_eq!((bytes(13_499), bytes(13_500)), (true, false));
     }
 
-    /// 45 packets of 1500 bytes exceed 64 kB, but are admitted if one of them fits.
+    /// 45 packets of 1500 bytes exceed 64 kB, but are admitted because the first of them fits.
     #[test]
     fn packets_in_one_piece_fit_where_the_first_does() {
         let piece =

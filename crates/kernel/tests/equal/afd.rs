@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{hold, notice, pair};
 
-/// Decisions that may differ of the 720,000.
+/// Tolerated differences among 720,000 decisions.
 const ALLOWED: u64 = 10;
 
 pair!(Afd, afd, "afd");

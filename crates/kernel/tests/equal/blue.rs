@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{hold, notice, pair};
 
-/// Decisions that may differ of the 600,000.
+/// Tolerated differences among 600,000 decisions.
 const ALLOWED: u64 = 4;
 
 pair!(Blue, blue, "blue");

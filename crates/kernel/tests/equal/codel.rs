@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::trace::link;
 use super::{Pair, hold, notice, pair, spec};
 
-/// Decisions that may differ of the 720,000.
+/// Tolerated differences among 720,000 decisions.
 const ALLOWED: u64 = 0;
 
 pair!(Codel, codel, "codel", Predicted);

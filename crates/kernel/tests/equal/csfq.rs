@@ -9,7 +9,7 @@ use serde_json::json;
 use super::own_queue::OwnQueue;
 use super::{Pair, hold, notice};
 
-/// Decisions that may differ of the 960,000.
+/// Tolerated differences among 960,000 decisions.
 const ALLOWED: u64 = 1;
 
 struct OfCsfq;

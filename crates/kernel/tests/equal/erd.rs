@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{hold, notice, pair};
 
-/// Decisions that may differ of the 360,000.
+/// Tolerated differences among 360,000 decisions.
 const ALLOWED: u64 = 0;
 
 pair!(Erd, erd, "erd");

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{hold, notice, pair};
 
-/// Decisions that may differ of the 840,000.
+/// Tolerated differences among 840,000 decisions.
 const ALLOWED: u64 = 4;
 
 pair!(Fred, fred, "fred");

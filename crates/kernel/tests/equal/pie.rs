@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{hold, notice, pair};
 
-/// Decisions that may differ of the 840,000.
+/// Tolerated differences among 840,000 decisions.
 const ALLOWED: u64 = 4;
 /// Tolerated differences among the 240,000 without derandomisation: after a pause one arrival processes only 128
 /// updates, and a drop probability that is then too high shows at once.

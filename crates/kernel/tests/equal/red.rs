@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{hold, notice, pair};
 
-/// Decisions that may differ of the 1,680,000.
+/// Tolerated differences among 1,680,000 decisions.
 const ALLOWED: u64 = 4;
 
 pair!(Red, red, "red");

@@ -11,7 +11,7 @@ pair!(Sfb, sfb, "sfb");
 
 #[test]
 fn decisions_are_those_of_the_discipline() {
-    // Increments of which no multiple is exactly one.
+    // No multiple of these increments is exactly one.
     let tables = [
         json!({ "max": 8, "increment": 0.00321, "decrement": 0.000_317 }),
         json!({ "max": 10, "increment": 0.0123, "decrement": 0.001_27, "levels": 3, "bins": 23, "ecn": false }),
