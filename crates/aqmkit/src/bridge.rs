@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aqmkit_aqm::Catalogue;
+use aqmkit_lab::rates::second as second_rate;
 use aqmkit_live::LiveError;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Io, kernel_bridge_of, remove_kernel_bridge};
 use aqmkit_live::cleanup::{self, BridgeState, Cleaned};
@@ -21,7 +22,6 @@ use super::queue;
 use super::say;
 use super::standing::{self, Ended, Ledger, Service};
 use super::stop;
-use aqmkit_lab::rates::second as second_rate;
 
 /// `aqmkit bridge`.
 ///

@@ -7,6 +7,7 @@ use aqmkit_base::Duration;
 use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_files::put;
 use aqmkit_lab::compare::{Comparison, idle, short_name, with_times};
+use aqmkit_lab::rates::second;
 use aqmkit_lab::{LabError, Workspace, perform_rounds};
 use toml::Table;
 
@@ -16,7 +17,6 @@ use super::perform::{Bars, Shown, directory, jobs, perform, prepare, show};
 use super::progress::Talk;
 use super::rounds::until;
 use super::say;
-use aqmkit_lab::rates::second;
 
 /// `aqmkit compare`.
 ///

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use aqmkit_aqm::Catalogue;
 use aqmkit_base::BitRate;
+use aqmkit_lab::parameters::settings;
 use aqmkit_live::cleanup;
 use aqmkit_live::ctl::{self, Change, Client, CtlError, Report};
 use serde_json::{Map, Value};
@@ -17,7 +18,6 @@ use super::args::wire::{self, CtlCommand};
 use super::dashboard;
 use super::fail::{Failure, wrong};
 use super::say;
-use aqmkit_lab::parameters::settings;
 
 /// `aqmkit ctl`.
 ///

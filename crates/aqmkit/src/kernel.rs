@@ -5,6 +5,7 @@ use aqmkit_base::near::suggest;
 use aqmkit_base::units::{doubtful_rate, parse_rate};
 use aqmkit_base::{BitRate, Bytes};
 use aqmkit_kernel::CLASSIFIERS;
+use aqmkit_lab::parameters::{misfit, parameters, settings};
 use aqmkit_live::kernel::{Installed, Place, Statistics, Wanted, everywhere, install, installed, remove};
 use serde::Serialize;
 use toml::Table;
@@ -12,7 +13,6 @@ use toml::Table;
 use super::args::kernel::{Kernel, KernelCommand};
 use super::fail::{Failure, wrong};
 use super::say;
-use aqmkit_lab::parameters::{misfit, parameters, settings};
 
 /// `aqmkit kernel`.
 ///

@@ -4,6 +4,7 @@ use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{Amount, BitRate, Duration};
 use aqmkit_experiment::out_of_reach;
+use aqmkit_lab::parameters::{known, literal, misfit, parameters, written};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 use aqmkit_packets::wire::classes::{Named, NoClass};
@@ -11,7 +12,6 @@ use aqmkit_packets::wire::classes::{Named, NoClass};
 use super::args::wire::Queue;
 use super::fail::{Failure, wrong};
 use super::say;
-use aqmkit_lab::parameters::{known, literal, misfit, parameters, written};
 
 /// Parses a discipline with parameters, such as `red:min=5,max=40`.
 ///

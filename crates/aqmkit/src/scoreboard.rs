@@ -6,6 +6,7 @@ use std::path::Path;
 
 use aqmkit_experiment::{Experiment, Overrides, Problem, Scale, catalogue};
 use aqmkit_files::{bounded, full, put};
+use aqmkit_lab::{LabError, library};
 use aqmkit_report::markdown;
 use aqmkit_report::scoreboard::lines;
 use aqmkit_report::studies::studies;
@@ -18,7 +19,6 @@ use super::documents::regenerate;
 use super::fail::{Failure, wrong};
 use super::rerun;
 use super::say;
-use aqmkit_lab::{LabError, library};
 
 /// The directory of experiments that are compared with live runs rather than published values.
 const LIVE: &str = "live/";

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use aqmkit_aqm::registry;
+use aqmkit_lab::compare::PRESETS;
 use aqmkit_transport::profile;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, CommandFactory as _};
@@ -10,7 +11,6 @@ use clap::{Arg, Command, CommandFactory as _};
 use super::args::{self, Cli};
 use super::fail::Failure;
 use super::say;
-use aqmkit_lab::compare::PRESETS;
 
 /// `aqmkit completions`.
 ///

@@ -1,6 +1,7 @@
 //! `shape`: puts a queue in front of an interface of this machine.
 
 use aqmkit_aqm::Catalogue;
+use aqmkit_lab::rates::second;
 use aqmkit_live::cleanup::{self, BridgeState};
 use aqmkit_live::ctl;
 use aqmkit_live::netns::cookie;
@@ -14,7 +15,6 @@ use super::progress::Talk;
 use super::queue;
 use super::standing::{self, Ended, Ledger, Service};
 use super::stop;
-use aqmkit_lab::rates::second;
 
 /// `aqmkit shape`.
 ///

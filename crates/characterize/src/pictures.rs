@@ -5,7 +5,7 @@ use aqmkit_results::card::{Cloud, Line, Lines, Picture};
 use crate::evidence::{Evidence, Place};
 use crate::quantities::{Quantity, ROUND_TRIPS, rtt_advantage};
 
-/// What a section plots.
+/// The figure of a section of the card.
 pub(crate) enum Drawing {
     /// Goodput against the delay at a link, second by second: one ellipse per label of an axis.
     Plane { link: &'static str, axis: Option<(&'static str, &'static [&'static str])> },

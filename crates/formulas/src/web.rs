@@ -8,7 +8,7 @@ use super::{formula, probability, share, size, table};
 
 table![Size, Share];
 
-/// What a share refers to.
+/// The whole of which a share is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Of {

@@ -24,7 +24,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
 
-/// What a report is made from.
+/// The results and runs of an experiment, from which its report is written.
 #[derive(Clone, Debug)]
 pub struct ReportInput<'a> {
     /// Results of the experiment, as in `results.json`.

@@ -180,7 +180,7 @@ pub struct Figure {
     /// Kind of exchanges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub response: String,
-    /// What a curve shows; for [`FigureKind::Curve`] only.
+    /// The quantity that a curve plots; for [`FigureKind::Curve`] only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
     /// The end of the time axis, in seconds; `None` for the longest response time.
@@ -194,7 +194,7 @@ pub struct Figure {
     pub note: String,
 }
 
-/// What a figure shows.
+/// The kind of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {

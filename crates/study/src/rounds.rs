@@ -21,7 +21,7 @@ use aqmkit_runs::transient::unsettled;
 pub use aim::Aim;
 pub use words::{Options, percent};
 
-/// What to run in one round.
+/// The seeds and the warm-up of one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round<'a> {
     /// Number of seeds, including those of earlier rounds.

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_duration, parse_rate, parse_share};
 use aqmkit_base::{BitRate, Duration, Rates};
+use aqmkit_lab::compare::{Driver, Mix, Room};
 use clap::Args;
 
 use super::RunOptions;
 use super::wire::{FramingArgs, WireArgs};
-use aqmkit_lab::compare::{Driver, Mix, Room};
 
 /// `compare`.
 #[derive(Clone, Debug, Args)]

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use aqmkit_lab::player::page;
 use aqmkit_live::capabilities::keep_none;
 use aqmkit_live::confinement::{Needs, confine};
 use aqmkit_live::ctl::{Client, DirectionReport, Report};
@@ -20,7 +21,6 @@ use super::super::fail::Failure;
 use super::super::play::server::Site;
 use super::super::play::watched::{Bottleneck, Change, States};
 use super::super::say;
-use aqmkit_lab::player::page;
 
 /// Delays are computed over this number of states, which takes about a second.
 const STATES: usize = 10;

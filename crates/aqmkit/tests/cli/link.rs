@@ -241,7 +241,7 @@ fn a_quiet_link_prints_no_notes() {
         return;
     }
     let desk = Desk::new();
-    // A file is in the place of the directory for records.
+    // The path of the directory for records is a file.
     desk.write("file", "");
     let command = |options: &[&str]| {
         let mut command = aqmkit(&desk);

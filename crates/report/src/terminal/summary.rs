@@ -64,7 +64,7 @@ pub fn first_screen(results: &Results, screen: impl Into<Screen>) -> String {
     text
 }
 
-/// What distinguishes the tables: `other mix and window`.
+/// Says in which axes the other tables differ: `another mix or window`.
 fn others(grid: &Grid) -> String {
     let axes = grid.groups.iter().flat_map(|group| &group.labels).map(|(axis, _)| axis.as_str());
     let mut named: Vec<&str> = Vec::new();

@@ -99,7 +99,7 @@ fn of_many_combinations_one_is_shown() {
     assert_eq!(many.matches("<summary><h3>").count(), 2 + 5, "two combinations and five disciplines");
 }
 
-/// Of two equal displayed numbers in a column, neither is marked as better.
+/// Numbers in a column that look equal get no marks, although their digits beyond differ.
 #[test]
 fn numbers_that_look_the_same_are_equally_good() {
     let mut study = study(1, 2);

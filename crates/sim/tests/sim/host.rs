@@ -16,7 +16,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// What a network was asked to do.
+/// A call of the network by its host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Asked {
     Open(u32, Conn, u32),

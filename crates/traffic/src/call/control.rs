@@ -50,7 +50,7 @@ pub(super) struct Bounds {
     pub(super) most: f64,
 }
 
-/// What the receiver reported of a packet.
+/// A packet's fate, as the receiver's feedback reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     /// Arrival time and the codepoint at arrival.

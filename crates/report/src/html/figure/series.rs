@@ -39,7 +39,7 @@ pub(in crate::html) struct Line<'a> {
     pub(in crate::html) outputs: Vec<&'a Output>,
 }
 
-/// What the lines of a figure are.
+/// The quantity that tells the lines of a figure apart.
 pub(in crate::html) enum Lines {
     /// Different combinations; one panel per metric.
     Runs,
