@@ -13,25 +13,19 @@ use crate::storage::{Links, List, Pool, over};
 use crate::timer::Timer;
 use crate::verdict::{Verdict, Why};
 
-/// Parameters of the scheduler.
+/// Parameters of the scheduler, as `params_with_fq!` describes them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "params_with_fq! documents the fields")]
 pub struct FqParams {
-    /// Limit of all queues together.
     pub limit: Amount,
-    /// The same limit in bytes.
     pub memory_limit: Bytes,
-    /// How many queues flows are hashed to.
     pub flows: u32,
-    /// Bytes that a queue may send in a round.
     pub quantum: Bytes,
-    /// The most packets dropped at once from the fattest queue.
     pub drop_batch: u32,
-    /// Changes which flows share a queue.
     pub salt: u64,
 }
 
-/// The queue, of so many, of flows whose salt has been made of a number: the high half of the hash, scaled without
-/// a division.
+/// The index of a flow's queue: the high half of the salted hash, scaled to `queues` without a division.
 fn queue_of(flow: FlowKey, salt: u64, queues: u32) -> usize {
     (((flow.hash(salt) >> 32) * u64::from(queues)) >> 32) as usize
 }
@@ -51,6 +45,39 @@ impl FqParams {
         bytes <= self.memory_limit.0 && !over(Backlog { packets, bytes }, self.limit)
     }
 }
+
+/// Defines the `Params` of flow queuing over a discipline: the scheduler's fields, then those that the macro `$with` adds.
+macro_rules! params_with_fq {
+    ($with:ident, $(#[$about:meta])* { $($rest:tt)* }) => {
+        $with! {
+            $(#[$about])*
+            {
+                /// Capacity of all queues together.
+                limit: aqmkit_base::Amount = aqmkit_base::Amount::Packets(10_240.0),
+                /// The same limit in bytes.
+                #[serde(alias = "memlimit")]
+                memory_limit: aqmkit_base::Bytes = aqmkit_base::Bytes(32 << 20),
+                /// Number of queues that flows are hashed to.
+                flows: u32 = 1024,
+                /// Bytes that a queue sends per round.
+                quantum: aqmkit_base::Bytes = aqmkit_base::Bytes(1500),
+                /// Maximum packets dropped at once when over the limit.
+                drop_batch: u32 = 64,
+                /// Salt of the hash: determines which flows share a queue.
+                salt: u64 = 0,
+            }
+            $($rest)*
+        }
+
+        impl Params {
+            fn fq(&self) -> $crate::flow_queuing::FqParams {
+                let &Params { limit, memory_limit, flows, quantum, drop_batch, salt, .. } = self;
+                $crate::flow_queuing::FqParams { limit, memory_limit, flows, quantum, drop_batch, salt }
+            }
+        }
+    };
+}
+pub(crate) use params_with_fq;
 
 /// A discipline that is flow queuing over an [`Aqm`].
 pub trait FlowQueued: Discipline {
@@ -88,13 +115,13 @@ struct Flow<A> {
 /// RFC 8290's scheduler: deficit round robin over hashed queues, new ones first.
 pub struct Fq<P, D: FlowQueued> {
     params: FqParams,
-    /// Made of the parameter, which is a number.
+    /// Mixed from the parameter, which is a plain number.
     salt: u64,
     config: <D::Aqm as Aqm>::Config,
     flows: Vec<Flow<D::Aqm>>,
-    /// Bytes waiting in each queue, apart from the rest: who is fattest is one walk over a small array.
+    /// Bytes in each queue, in an array of its own: finding the longest queue scans a small array.
     bytes: Vec<u64>,
-    /// Packets with the time that they came.
+    /// Packets with their arrival times.
     pool: Pool<(P, Instant)>,
     rounds: Links,
     new: List,
@@ -157,7 +184,7 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
         Some((packet, pkt))
     }
 
-    /// Puts the first of the new or the old queues behind the old ones.
+    /// Moves the first of the new or the old queues to the end of the old ones.
     fn next_round(&mut self, from_new: bool) {
         let first = self.rounds.pop_front(if from_new { &mut self.new } else { &mut self.old });
         if let Some(at) = first {
@@ -171,8 +198,8 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
         flow.timer.catch_up(&mut flow.aqm, &self.config, queue, now);
     }
 
-    /// Drops from the head of the queue with the most bytes, until half of it or `drop_batch` packets are
-    /// gone: one search for many drops.
+    /// Drops from the head of the queue with the most bytes, until half of it or `drop_batch` packets are gone: one
+    /// search for many drops.
     fn drop_from_fattest(&mut self, why: Why, cx: &mut Cx<'_, P>) {
         let most = self.bytes.iter().copied().max().unwrap_or(0);
         let Some(at) = self.bytes.iter().position(|&bytes| bytes == most) else { return };
@@ -194,7 +221,7 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
         }
     }
 
-    /// The next packet of one queue that its algorithm lets through.
+    /// The next packet of a queue that its algorithm passes.
     fn serve(&mut self, at: usize, cx: &mut Cx<'_, P>) -> Option<P> {
         self.catch_up(at, cx.now);
         while let Some((mut packet, pkt)) = self.take(at, cx.now) {
@@ -229,7 +256,7 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
             return cx.discard(packet, why, &mut self.stats);
         }
         if !self.params.holds(1, u64::from(pkt.len)) {
-            // It would not fit if all the others went.
+            // It would not fit even into empty queues.
             self.flows[at].aqm.on_discard(&self.config, pkt, queue, cx.now);
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
@@ -264,7 +291,7 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
                 return Dequeued::Packet(packet);
             }
             if is_new {
-                // Or it could be new again at once, and starve the old ones.
+                // Otherwise it could immediately be new again, and starve the old ones.
                 self.next_round(is_new);
             } else {
                 self.rounds.remove(&mut self.old, at);
@@ -290,7 +317,7 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
         for at in 0..self.flows.len() {
             self.catch_up(at, cx.now);
             let flow = &mut self.flows[at];
-            // Whoever refuses a change refuses it for every queue alike, so already for the first.
+            // All queues share the configuration, so only the first can refuse a change.
             flow.aqm.on_change(&self.config, &config, cx.now)?;
             flow.timer.change::<D::Aqm>(&config, cx.now);
         }
@@ -319,8 +346,8 @@ mod tests {
 
     const QUEUES: u32 = 1024;
 
-    /// The first flows of a simulation share a queue as seldom as any, whichever salts are counted through. With the
-    /// number itself as the salt some 250 of the neighbours share one too, and the rate is beyond four deviations.
+    /// The first flows of a simulation share a queue as seldom as any others, even for consecutive salts. With the
+    /// plain number as the salt some 250 of the neighbours share one too, and the rate is beyond four deviations.
     #[test]
     fn flows_collide_by_chance_under_every_salt() {
         let salts = 0..4096_u64;

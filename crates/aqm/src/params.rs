@@ -6,8 +6,8 @@ pub use aqmkit_base::param::{ParamError, in_range};
 use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Duration};
 
-/// The parameters of some discipline: only the discipline itself knows their type. A queue is given them when it is
-/// reconfigured, so that queues need not know which disciplines there are.
+/// The parameters of some discipline, whose type only the discipline itself knows. A queue receives them when it is
+/// reconfigured, so that queues need not know which disciplines exist.
 pub trait AnyParams {
     /// The name of the discipline.
     fn name(&self) -> &'static str;
@@ -16,10 +16,10 @@ pub trait AnyParams {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Refuses a queue length that does not count in `unit`; gives its value.
+/// Rejects a queue length that is not in `unit`; returns its value.
 ///
 /// # Errors
-/// When it counts in the other unit.
+/// When it is in the other unit.
 pub fn in_unit(field: &str, length: Amount, unit: Counting) -> Result<f64, ParamError> {
     if length.unit() == unit {
         return Ok(length.value());
@@ -32,7 +32,7 @@ pub fn in_unit(field: &str, length: Amount, unit: Counting) -> Result<f64, Param
     Err(ParamError::new(field, length, want))
 }
 
-/// Refuses a limit under which no packet would ever fit.
+/// Rejects a limit too small for any packet.
 ///
 /// # Errors
 /// When it is below one packet or one byte.
@@ -40,10 +40,10 @@ pub fn usable_limit(field: &str, limit: Amount) -> Result<Amount, ParamError> {
     in_range(field, limit.value(), 1.0, f64::INFINITY).map(|()| limit)
 }
 
-/// The shortest period of a timer that fires again and again: a typing error must not stop a link.
+/// The minimum period of a repeating timer: a typing error must not stall a link.
 pub const SHORTEST_PERIOD: Duration = Duration::from_micros(100);
 
-/// Refuses a period below [`SHORTEST_PERIOD`] that is not 0, which means never; gives it.
+/// Rejects a period below [`SHORTEST_PERIOD`] other than 0, which means never; returns it.
 ///
 /// # Errors
 /// When it is neither.
@@ -51,7 +51,7 @@ pub fn period_or_none(field: &str, period: Duration) -> Result<Duration, ParamEr
     if period.is_zero() { Ok(period) } else { at_least(field, period, SHORTEST_PERIOD) }
 }
 
-/// Refuses a length of time that is too short, as the period of a timer that fires again and again; gives it.
+/// Rejects a duration that is too short, such as the period of a repeating timer; returns it.
 ///
 /// # Errors
 /// When it is shorter than `least`.
@@ -59,10 +59,33 @@ pub fn at_least(field: &str, time: Duration, least: Duration) -> Result<Duration
     if time >= least { Ok(time) } else { Err(ParamError::new(field, time, format!("it must be at least {least}"))) }
 }
 
-/// Refuses a length of time of zero.
+/// Rejects a zero duration.
 ///
 /// # Errors
 /// When it is zero.
 pub fn positive_time(field: &str, time: Duration) -> Result<Duration, ParamError> {
     if time.is_zero() { Err(ParamError::new(field, time, "it must be above zero")) } else { Ok(time) }
 }
+
+/// Defines a discipline's `Params`, each with its default. Macros such as `params_with_codel!` add the fields that
+/// several disciplines share.
+macro_rules! params {
+    (
+        $(#[$about:meta])*
+        { $($(#[$of_field:meta])* $field:ident: $type:ty = $default:expr,)* }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Params {
+            $($(#[$of_field])* pub $field: $type,)*
+        }
+
+        impl Default for Params {
+            fn default() -> Self {
+                Params { $($field: $default,)* }
+            }
+        }
+    };
+}
+pub(crate) use params;

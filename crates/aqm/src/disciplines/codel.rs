@@ -76,7 +76,7 @@
 //! * nichols12: K. Nichols, V. Jacobson, Controlling Queue Delay, ACM Queue 10(5), 2012.
 //! * rfc8289: K. Nichols, V. Jacobson, A. `McGregor`, J. Iyengar, Controlled Delay Active Queue Management, 2018.
 
-use aqmkit_base::{Amount, Bytes, Duration, Ecn, Instant};
+use aqmkit_base::{Amount, Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView};
@@ -87,19 +87,19 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, positive_time, usable_limit};
 use crate::verdict::{Verdict, Why};
 
-/// Where `count` resumes when dropping begins again.
+/// The initial `count` when dropping resumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reentry {
-    /// At the drops of the last time in the dropping state, if that was within 16 intervals.
+    /// The number of drops in the last dropping state, if that ended within 16 intervals.
     #[default]
     #[serde(rename = "rfc8289")]
     Rfc8289,
-    /// Two below where it was, if that was within one interval.
+    /// The previous `count` less two, if that ended within one interval.
     #[serde(rename = "2012")]
     Nichols2012,
 }
 
-/// Some of the codepoints of the ECN field, as `tc` writes them: those that are `value` under `mask`.
+/// A set of ECN codepoints in `tc`'s notation: those equal to `value` under `mask`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Selector {
@@ -135,47 +135,46 @@ impl From<Selector> for String {
     }
 }
 
-/// The parameters of CoDel as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Limit of the queue.
-    pub limit: Amount,
-    /// The standing delay that is acceptable.
-    pub target: Duration,
-    /// About the longest usual round-trip time.
-    pub interval: Duration,
-    /// Whether ECN-capable packets are marked where a drop is due.
-    pub ecn: bool,
-    /// ECN-capable packets that waited longer are marked, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ce_threshold: Option<Duration>,
-    /// Restricts `ce_threshold` to these ECN codepoints.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ce_threshold_selector: Option<Selector>,
-    /// No packet is dropped while the backlog behind it is at most this.
-    #[serde(alias = "min_bytes")]
-    pub mtu: Bytes,
-    /// Where `count` resumes.
-    pub reentry: Reentry,
-    /// The most packets dropped for one that is sent.
-    pub max_drops: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: Amount::Packets(1000.0),
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            ecn: false,
-            ce_threshold: None,
-            ce_threshold_selector: None,
-            mtu: Bytes(1500),
-            reentry: Reentry::Rfc8289,
-            max_drops: 64,
+/// Defines the `Params` of a discipline that contains CoDel: its own fields, then those that all of them share, as
+/// qdiscs of Linux share `codel_params`. Only the default of `ecn` differs.
+macro_rules! params_with_codel {
+    ($(#[$about:meta])* { $($own:tt)* } ecn = $ecn:literal) => {
+        $crate::params::params! {
+            $(#[$about])*
+            {
+                $($own)*
+                /// Acceptable standing delay.
+                target: aqmkit_base::Duration = aqmkit_base::Duration::from_millis(5),
+                /// About the longest usual round-trip time.
+                interval: aqmkit_base::Duration = aqmkit_base::Duration::from_millis(100),
+                /// Marks ECN-capable packets instead of dropping them.
+                ecn: bool = $ecn,
+                /// Also marks ECN-capable packets that waited longer than this.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                ce_threshold: Option<aqmkit_base::Duration> = None,
+                /// Restricts `ce_threshold` to these ECN codepoints.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                ce_threshold_selector: Option<$crate::disciplines::codel::Selector> = None,
+                /// No drops while the backlog behind a packet is at most this.
+                #[serde(alias = "min_bytes")]
+                mtu: aqmkit_base::Bytes = aqmkit_base::Bytes(1500),
+                /// Initial `count` when the dropping state is re-entered soon.
+                reentry: $crate::disciplines::codel::Reentry = $crate::disciplines::codel::Reentry::Rfc8289,
+                /// Maximum packets dropped per packet sent.
+                max_drops: u32 = 64,
+            }
         }
+    };
+}
+pub(crate) use params_with_codel;
+
+params_with_codel! {
+    /// The parameters of CoDel as a user writes them.
+    {
+        /// Capacity of the queue.
+        limit: Amount = Amount::Packets(1000.0),
     }
+    ecn = false
 }
 
 impl Discipline for Params {
@@ -186,20 +185,20 @@ impl Discipline for Params {
     }
 }
 
-/// CoDel's parameters, checked: nothing is derived.
+/// CoDel's parameters, checked; nothing is derived.
 #[derive(Clone, Debug)]
 pub struct Config(Params);
 
-/// Where in the RFC's dequeue loop the next packet is taken. After the drop that enters the dropping state the
-/// next packet is forwarded whatever it is; that needs no phase of its own: `drop_next` is still to come, and
-/// a good packet clears `first_above`, so that the one after it cannot be bad.
+/// The position in the RFC's dequeue loop. After the drop that enters the dropping state the next packet is always
+/// forwarded; this needs no phase of its own: `drop_next` is still in the future, and a good packet clears
+/// `first_above`, so the one after it cannot be bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Not in the dropping state.
     Idle,
     /// In it.
     Dropping,
-    /// Another drop was just made: `drop_next` moves only if the next packet is bad too.
+    /// Another drop was just made: `drop_next` advances only if the next packet is bad too.
     AfterDrop,
 }
 
@@ -207,10 +206,10 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Codel {
     phase: Phase,
-    /// Drops since the dropping state was entered, and where it began counting.
+    /// Drops since the dropping state was entered, and the initial value.
     count: u32,
     lastcount: u32,
-    /// Drops made for the request that is being served.
+    /// Drops made for the current request.
     drops: u32,
     /// When the delay will have been above `target` for an interval.
     first_above: Option<Instant>,
@@ -262,14 +261,14 @@ impl Codel {
         verdict
     }
 
-    /// A drop, and how to go on with the next packet; or a mark, which ends the request.
+    /// A drop, with the phase for the next packet; or a mark, which ends the request.
     fn signal(&mut self, config: &Params, pkt: PacketView, after_drop: Phase) -> Verdict {
         let verdict = pkt.signal(config.ecn, Why::Sojourn);
         self.phase = if let Verdict::Drop(_) = verdict { after_drop } else { Phase::Dropping };
         verdict
     }
 
-    /// The body of the RFC's `dequeue`, entered wherever the last packet left it.
+    /// The body of the RFC's `dequeue`, resumed where the last packet left it.
     fn judge(&mut self, config: &Params, pkt: PacketView, ok_to_drop: bool, now: Instant) -> Verdict {
         match self.phase {
             Phase::Idle if ok_to_drop => self.enter(config, pkt, now),

@@ -70,89 +70,27 @@
 //!   Algorithm, 2018.
 //! * shreedhar96: M. Shreedhar, G. Varghese, Efficient Fair Queuing Using Deficit Round-Robin, IEEE/ACM `ToN` 4(3), 1996.
 
-use aqmkit_base::{Amount, Bytes, Duration, Instant};
-use serde::{Deserialize, Serialize};
+use aqmkit_base::Instant;
 
 use crate::discipline::{Discipline, discipline};
-use crate::disciplines::codel::{self, Codel, Reentry, Selector};
-use crate::flow_queuing::{FlowQueued, Fq, FqParams};
+use crate::disciplines::codel::{self, Codel, params_with_codel};
+use crate::flow_queuing::{FlowQueued, Fq, FqParams, params_with_fq};
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::ParamError;
 use crate::qdisc::Qdisc;
 
-/// The parameters of FQ-CoDel as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Limit of all queues together.
-    pub limit: Amount,
-    /// The same limit in bytes.
-    #[serde(alias = "memlimit")]
-    pub memory_limit: Bytes,
-    /// Number of queues.
-    pub flows: u32,
-    /// Bytes that a queue sends in a round.
-    pub quantum: Bytes,
-    /// The most packets dropped at once when over the limit.
-    pub drop_batch: u32,
-    /// Which flows share a queue.
-    pub salt: u64,
-    /// The standing delay that is acceptable.
-    pub target: Duration,
-    /// About the longest usual round-trip time.
-    pub interval: Duration,
-    /// Whether ECN-capable packets are marked where a drop is due.
-    pub ecn: bool,
-    /// ECN-capable packets that waited longer are marked, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ce_threshold: Option<Duration>,
-    /// Restricts `ce_threshold` to these ECN codepoints.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ce_threshold_selector: Option<Selector>,
-    /// No packet is dropped while the backlog behind it is at most this.
-    #[serde(alias = "min_bytes")]
-    pub mtu: Bytes,
-    /// Where CoDel's count resumes.
-    pub reentry: Reentry,
-    /// The most packets that CoDel drops for one that is sent.
-    pub max_drops: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        let codel = codel::Params::default();
-        Params {
-            limit: Amount::Packets(10_240.0),
-            memory_limit: Bytes(32 << 20),
-            flows: 1024,
-            quantum: Bytes(1500),
-            drop_batch: 64,
-            salt: 0,
-            target: codel.target,
-            interval: codel.interval,
-            ecn: true,
-            ce_threshold: codel.ce_threshold,
-            ce_threshold_selector: codel.ce_threshold_selector,
-            mtu: codel.mtu,
-            reentry: codel.reentry,
-            max_drops: codel.max_drops,
-        }
-    }
+params_with_fq! {
+    params_with_codel,
+    /// The parameters of FQ-CoDel as a user writes them.
+    { ecn = true }
 }
 
 impl FlowQueued for Params {
     type Aqm = Codel;
 
     fn scheduler(&self) -> FqParams {
-        FqParams {
-            limit: self.limit,
-            memory_limit: self.memory_limit,
-            flows: self.flows,
-            quantum: self.quantum,
-            drop_batch: self.drop_batch,
-            salt: self.salt,
-        }
+        self.fq()
     }
 
     fn aqm(&self) -> codel::Params {

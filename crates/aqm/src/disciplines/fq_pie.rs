@@ -62,107 +62,27 @@
 //! * rfc8290: see the page `fq-codel`.
 //! * ramakrishnan19: G. Ramakrishnan et al., FQ-PIE Queue Discipline in the Linux Kernel, LCN 2019.
 
-use aqmkit_base::{Amount, Bytes, Duration, Instant};
-use serde::{Deserialize, Serialize};
+use aqmkit_base::Instant;
 
 use crate::discipline::{Discipline, discipline};
-use crate::disciplines::pie::{self, Decay, Pie};
-use crate::flow_queuing::{FlowQueued, Fq, FqParams};
+use crate::disciplines::pie::{self, Pie, params_with_pie};
+use crate::flow_queuing::{FlowQueued, Fq, FqParams, params_with_fq};
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::ParamError;
 use crate::qdisc::Qdisc;
 
-/// The parameters of FQ-PIE as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Limit of all queues together.
-    pub limit: Amount,
-    /// The same limit in bytes.
-    #[serde(alias = "memlimit")]
-    pub memory_limit: Bytes,
-    /// Number of queues.
-    pub flows: u32,
-    /// Bytes that a queue sends in a round.
-    pub quantum: Bytes,
-    /// The most packets dropped at once when over the limit.
-    pub drop_batch: u32,
-    /// Which flows share a queue.
-    pub salt: u64,
-    /// The delay to hold.
-    pub target: Duration,
-    /// Time between updates.
-    pub tupdate: Duration,
-    /// Weight of the error, per second.
-    pub alpha: f64,
-    /// Weight of the change, per second.
-    pub beta: f64,
-    /// How long after a quiet time nothing is dropped.
-    pub max_burst: Duration,
-    /// Whether ECN-capable packets are marked while that is enough.
-    pub ecn: bool,
-    /// From which drop probability on marking is not enough.
-    #[serde(alias = "mark_ecnth")]
-    pub ecn_prob: f64,
-    /// Whether the probability is in proportion to the packet's size.
-    #[serde(alias = "byte_mode")]
-    pub bytemode: bool,
-    /// Size of a typical packet; the link's where absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub avpkt: Option<Bytes>,
-    /// Whether drops are spread.
-    pub derandomize: bool,
-    /// Whether increments are bounded.
-    pub cap: bool,
-    /// Where the drop probability decays.
-    pub decay: Decay,
-    /// Whether the delay is estimated from the rate of departures.
-    pub dq_rate_estimator: bool,
-    /// Bytes over which that rate is measured.
-    pub dq_threshold: Bytes,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        let pie = pie::Params::default();
-        Params {
-            limit: Amount::Packets(10_240.0),
-            memory_limit: Bytes(32 << 20),
-            flows: 1024,
-            quantum: Bytes(1500),
-            drop_batch: 64,
-            salt: 0,
-            target: pie.target,
-            tupdate: pie.tupdate,
-            alpha: pie.alpha,
-            beta: pie.beta,
-            max_burst: pie.max_burst,
-            ecn: pie.ecn,
-            ecn_prob: pie.ecn_prob,
-            bytemode: pie.bytemode,
-            avpkt: pie.avpkt,
-            derandomize: pie.derandomize,
-            cap: pie.cap,
-            decay: pie.decay,
-            dq_rate_estimator: pie.dq_rate_estimator,
-            dq_threshold: pie.dq_threshold,
-        }
-    }
+params_with_fq! {
+    params_with_pie,
+    /// The parameters of FQ-PIE as a user writes them.
+    {}
 }
 
 impl FlowQueued for Params {
     type Aqm = Pie;
 
     fn scheduler(&self) -> FqParams {
-        FqParams {
-            limit: self.limit,
-            memory_limit: self.memory_limit,
-            flows: self.flows,
-            quantum: self.quantum,
-            drop_batch: self.drop_batch,
-            salt: self.salt,
-        }
+        self.fq()
     }
 
     fn aqm(&self) -> pie::Params {

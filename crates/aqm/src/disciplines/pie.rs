@@ -89,7 +89,7 @@
 //! * pan13: R. Pan et al., PIE: A Lightweight Control Scheme to Address the Bufferbloat Problem, HPSR 2013.
 //! * rfc8033: R. Pan, P. Natarajan, F. Baker, G. White, Proportional Integral Controller Enhanced (PIE), 2017.
 
-use aqmkit_base::{Amount, Bytes, Duration, Instant, Rng};
+use aqmkit_base::{Amount, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView};
@@ -102,79 +102,72 @@ use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, po
 use crate::timer::unmoved;
 use crate::verdict::{Verdict, Why};
 
-/// Where the drop probability decays besides.
+/// When the drop probability decays by 2 % per update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decay {
-    /// Where there is no delay, and was none.
+    /// At two updates in a row without delay.
     #[default]
     Idle,
-    /// Where the delay is below half the target, and was.
+    /// At two updates in a row with a delay below half the target.
     Low,
 }
 
-/// The parameters of PIE as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Limit of the queue.
-    pub limit: Amount,
-    /// The delay to hold.
-    pub target: Duration,
-    /// Time between updates.
-    pub tupdate: Duration,
-    /// Weight of the error, per second.
-    pub alpha: f64,
-    /// Weight of the change, per second.
-    pub beta: f64,
-    /// How long after a quiet time nothing is dropped.
-    pub max_burst: Duration,
-    /// Whether ECN-capable packets are marked while that is enough.
-    pub ecn: bool,
-    /// From which drop probability on marking is not enough.
-    #[serde(alias = "mark_ecnth")]
-    pub ecn_prob: f64,
-    /// Whether the probability is in proportion to the packet's size.
-    #[serde(alias = "byte_mode")]
-    pub bytemode: bool,
-    /// Size of a typical packet; the link's where absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub avpkt: Option<Bytes>,
-    /// Whether drops are spread.
-    pub derandomize: bool,
-    /// Whether increments are bounded.
-    pub cap: bool,
-    /// Where the drop probability decays.
-    pub decay: Decay,
-    /// From which queue on it is active; always where absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub active_from: Option<Amount>,
-    /// Whether the delay is estimated from the rate of departures.
-    pub dq_rate_estimator: bool,
-    /// Bytes over which that rate is measured.
-    pub dq_threshold: Bytes,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: Amount::Packets(1000.0),
-            target: Duration::from_millis(15),
-            tupdate: Duration::from_millis(15),
-            alpha: 0.125,
-            beta: 1.25,
-            max_burst: Duration::from_millis(150),
-            ecn: false,
-            ecn_prob: 0.1,
-            bytemode: false,
-            avpkt: None,
-            derandomize: true,
-            cap: true,
-            decay: Decay::Idle,
-            active_from: None,
-            dq_rate_estimator: false,
-            dq_threshold: Bytes(16_384),
+/// Defines the `Params` of a discipline that contains PIE: its own fields, and those that all of them share.
+macro_rules! params_with_pie {
+    ($(#[$about:meta])* { $($own:tt)* } $(active_from { $($active_from:tt)* })?) => {
+        $crate::params::params! {
+            $(#[$about])*
+            {
+                $($own)*
+                /// Target queue delay.
+                target: aqmkit_base::Duration = aqmkit_base::Duration::from_millis(15),
+                /// Time between updates of the drop probability.
+                tupdate: aqmkit_base::Duration = aqmkit_base::Duration::from_millis(15),
+                /// Gain on the difference from `target`, per second.
+                alpha: f64 = 0.125,
+                /// Gain on the change since the last update, per second.
+                beta: f64 = 1.25,
+                /// No early drops for this long after an idle period.
+                max_burst: aqmkit_base::Duration = aqmkit_base::Duration::from_millis(150),
+                /// Marks ECN-capable packets instead of dropping them, up to `ecn_prob`.
+                ecn: bool = false,
+                /// From this drop probability on, ECN-capable packets are dropped too.
+                #[serde(alias = "mark_ecnth")]
+                ecn_prob: f64 = 0.1,
+                /// Scales the probability with the packet's size.
+                #[serde(alias = "byte_mode")]
+                bytemode: bool = false,
+                /// Size of a typical packet; the link's if absent.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                avpkt: Option<aqmkit_base::Bytes> = None,
+                /// Spaces drops more evenly than independent draws would.
+                derandomize: bool = true,
+                /// Bounds each increase of a probability above 0.1 to 0.02.
+                cap: bool = true,
+                /// When the drop probability decays.
+                decay: $crate::disciplines::pie::Decay = $crate::disciplines::pie::Decay::Idle,
+                $($($active_from)*)?
+                /// Estimates the delay from the departure rate instead of timestamps.
+                dq_rate_estimator: bool = false,
+                /// Bytes per measurement of the departure rate.
+                dq_threshold: aqmkit_base::Bytes = aqmkit_base::Bytes(16_384),
+            }
         }
+    };
+}
+pub(crate) use params_with_pie;
+
+params_with_pie! {
+    /// The parameters of PIE as a user writes them.
+    {
+        /// Capacity of the queue.
+        limit: Amount = Amount::Packets(1000.0),
+    }
+    active_from {
+        /// Queue length at which PIE becomes active; always active if absent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        active_from: Option<Amount> = None,
     }
 }
 
