@@ -3,62 +3,26 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
-use crate::common::{Log, Pkt, cx, link, spec};
+use crate::common::bench::Bench;
+use crate::common::{Pkt, link, spec};
+use aqmkit_aqm::Why;
 use aqmkit_aqm::registry::{Link, Spec};
-use aqmkit_aqm::{Qdisc, Why};
 use aqmkit_base::{BitRate, Duration, Ecn, Instant, Rng};
 
-/// A queue on the usual link, and a clock.
-struct Bench {
-    queue: Box<dyn Qdisc<Pkt>>,
-    rng: Rng,
-    log: Log,
-    now: Instant,
-    next: u64,
-}
-
 impl Bench {
-    fn new(spec: &Spec) -> Self {
-        let queue = spec.build(&link(), Instant::ZERO).unwrap();
-        Bench { queue, rng: Rng::stream(1, "history"), log: Log::default(), now: Instant::ZERO, next: 0 }
-    }
-
-    fn after(&mut self, time: Duration) -> &mut Self {
-        self.now += time;
-        self
-    }
-
-    fn ms(&mut self, ms: u64) -> &mut Self {
-        self.after(Duration::from_millis(ms))
-    }
-
-    /// Offers the next packet; whether it was let in.
-    fn offer(&mut self, packet: Pkt) -> bool {
-        self.next += 1;
+    /// Offers a packet; whether nothing was dropped.
+    fn admits_packet(&mut self, packet: Pkt) -> bool {
         let before = self.queue.stats().drops();
-        self.queue.enqueue(Pkt { id: self.next, ..packet }, &mut cx(self.now, &mut self.rng, &mut self.log));
+        self.enqueue(packet);
         self.queue.stats().drops() == before
     }
 
-    fn flow(&mut self, flow: u64) -> bool {
-        self.offer(Pkt::new(0, flow))
-    }
-
-    fn take(&mut self) -> Option<Pkt> {
-        self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)).packet()
-    }
-
-    fn wake(&mut self) -> &mut Self {
-        self.queue.on_wakeup(&mut cx(self.now, &mut self.rng, &mut self.log));
-        self
+    fn admits(&mut self, flow: u64) -> bool {
+        self.admits_packet(Pkt::new(0, flow))
     }
 
     fn dropped(&self, why: Why) -> u64 {
         self.queue.stats().dropped[why as usize]
-    }
-
-    fn gauge(&self, name: &str) -> f64 {
-        crate::common::gauge(&*self.queue, name)
     }
 }
 
@@ -67,12 +31,12 @@ const DCN: &str = r#"{"q_ref": 100, "p_init": 2.0, "p_max": 2.0, "p_min": 2.0}"#
 /// Share 2, period 800 ms, clearing interval 500 ms.
 #[test]
 fn dcn_follows_a_flow_through_both_tables() {
-    let mut b = Bench::new(&spec("dcn", DCN));
+    let mut b = Bench::of("dcn", DCN);
     for _ in 0..3 {
-        b.flow(1);
+        b.admits(1);
         assert_eq!(b.ms(10).gauge("flows"), 0.0);
     }
-    b.flow(1);
+    b.admits(1);
     assert_eq!(b.gauge("flows"), 1.0, "the fourth packet close to the others, at 30 ms");
     // Its counts: 4 at 30 ms, 2 at 830 ms, 0 at 1630 ms, -2 at 2430 ms.
     b.now = Instant::ZERO + Duration::from_millis(2429);
@@ -80,10 +44,10 @@ fn dcn_follows_a_flow_through_both_tables() {
     assert_eq!(b.ms(7).wake().gauge("flows"), 0.0, "the timer is seen with the next sample");
     // Its slot still says 4, but that was long ago: this one is zero, and four more are needed.
     for _ in 0..4 {
-        b.flow(1);
+        b.admits(1);
         assert_eq!(b.gauge("flows"), 0.0);
     }
-    b.flow(1);
+    b.admits(1);
     assert_eq!(b.gauge("flows"), 1.0);
 }
 
@@ -91,11 +55,11 @@ fn dcn_follows_a_flow_through_both_tables() {
 fn dcn_drops(packets: u32, more: &str) -> f64 {
     let runs = 4000;
     let more = format!(r#"{{"sb_slots": 100000, "hb_limit": 4000, {more} "#);
-    let mut b = Bench::new(&spec("dcn", &DCN.replace('{', &more)));
+    let mut b = Bench::of("dcn", &DCN.replace('{', &more));
     for flow in 0..runs {
         for _ in 0..packets {
-            b.flow(flow);
-            b.take();
+            b.admits(flow);
+            b.dequeue();
         }
     }
     b.dropped(Why::Unfair) as f64 / runs as f64
@@ -127,12 +91,12 @@ fn dcn_can_count_what_arrives() {
 fn dcn_forwards_its_share_of_a_flow_that_ignores_drops() {
     let forwarded = |more: &str| {
         let params = format!(r#"{{"q_ref": 100, "p_init": 10.0, "p_max": 10.0, "p_min": 10.0{more}}}"#);
-        let mut b = Bench::new(&spec("dcn", &params));
+        let mut b = Bench::of("dcn", &params);
         let mut through = 0;
         for packet in 0..50 * 200 {
             b.ms(16);
-            through += u32::from(b.flow(1) && packet >= 50 * 100);
-            b.take();
+            through += u32::from(b.admits(1) && packet >= 50 * 100);
+            b.dequeue();
         }
         f64::from(through) / 100.0
     };
@@ -143,7 +107,7 @@ fn dcn_forwards_its_share_of_a_flow_that_ignores_drops() {
 
 #[test]
 fn dcn_marks_where_it_may() {
-    let mut b = Bench::new(&spec("dcn", &DCN.replace('{', r#"{"ecn": true, "#)));
+    let mut b = Bench::of("dcn", &DCN.replace('{', r#"{"ecn": true, "#));
     for _ in 0..100 {
         b.offer(Pkt { ecn: Ecn::Ect0, ..Pkt::new(0, 1) });
     }
@@ -159,8 +123,8 @@ fn dcns_controller_as_printed_goes_the_wrong_way_first() {
         let params = format!(
             r#"{{"q_ref": 10, "a": 0.1, "b": 0.2, "p_init": 50.0, "t_update": "10ms", "as_printed": {as_printed}}}"#
         );
-        let mut b = Bench::new(&spec("dcn", &params));
-        (0..20).for_each(|flow| assert!(b.flow(flow)));
+        let mut b = Bench::of("dcn", &params);
+        (0..20).for_each(|flow| assert!(b.admits(flow)));
         b.ms(10).wake().gauge("p_ref") - 50.0
     };
     assert!((first_step(false) + 3.0).abs() < 1e-9 && (first_step(true) - 3.0).abs() < 1e-9);
@@ -197,14 +161,14 @@ struct Steady {
 impl Steady {
     fn new(p: f64, more: &str) -> Self {
         let params = format!(r#"{{"drop_rate": {p}, "interval_min": "1ms", "unresponsive_test": false, {more}}}"#);
-        Steady { bench: Bench::new(&spec("red-pd", &params)), p, draw: Rng::stream(3, "gaps") }
+        Steady { bench: Bench::of("red-pd", &params), p, draw: Rng::stream(3, "gaps") }
     }
 
     /// A packet of flow 1 at its rate.
     fn send(&mut self, gamma: f64) -> Duration {
         let gap = -libm::log(self.draw.uniform_open()) / (gamma * reference(self.p));
-        self.bench.after(Duration::from_secs_f64(gap)).flow(1);
-        self.bench.take();
+        self.bench.after(Duration::from_secs_f64(gap)).admits(1);
+        self.bench.dequeue();
         self.bench.now.since(Instant::ZERO)
     }
 }
@@ -283,8 +247,8 @@ fn red_pd_releases_in_the_time_of_equation_7() {
     let mut first = None;
     while steady.bench.gauge("monitored") > 0.0 {
         // Another flow, far below f, keeps the clock going.
-        steady.bench.ms(50).flow(2);
-        steady.bench.take();
+        steady.bench.ms(50).admits(2);
+        steady.bench.dequeue();
         if steady.bench.gauge("filter.max") < start {
             first.get_or_insert(steady.bench.now);
         }
@@ -302,18 +266,18 @@ fn red_pd_releases_in_the_time_of_equation_7() {
 fn red_pd_protects_the_slow_flow() {
     let parameters = r#""limit": 50, "min": 10, "max": 33, "gentle": true, "weight": 0.002"#;
     let loss_of_slow = |name: &str, late: u64| {
-        let mut b = Bench::new(&spec(name, &format!("{{{parameters}}}")));
+        let mut b = Bench::of(name, &format!("{{{parameters}}}"));
         let (mut sent, mut lost) = (0.0, 0.0);
         for at in 0..60 * 2500_u64 {
-            b.after(Duration::from_micros(400)).flow(1);
+            b.after(Duration::from_micros(400)).admits(1);
             if at % 20 == 0 {
-                let slow = b.flow(2);
+                let slow = b.admits(2);
                 if at > late {
                     (sent, lost) = (sent + 1.0, lost + if slow { 0.0 } else { 1.0 });
                 }
             }
             if at % 2 == 0 {
-                b.take();
+                b.dequeue();
             }
         }
         lost / sent
@@ -326,7 +290,7 @@ fn red_pd_protects_the_slow_flow() {
 struct Blast {
     bench: Bench,
     blast: bool,
-    /// One packet of the slow flow for so many of the blast.
+    /// The slow flow sends one packet for this many of the blast.
     slow: u64,
     at: u64,
 }
@@ -334,23 +298,23 @@ struct Blast {
 impl Blast {
     fn new(slow: u64, more: &str) -> Self {
         let params = format!(r#"{{"interval": "1s", "limit": 60, "min": 5, "max": 20, "weight": 0.02{more}}}"#);
-        Blast { bench: Bench::new(&spec("floyd-fall", &params)), blast: true, slow, at: 0 }
+        Blast { bench: Bench::of("floyd-fall", &params), blast: true, slow, at: 0 }
     }
 
-    /// So many seconds; the deliveries of both flows per second.
+    /// Runs for this many seconds; returns the deliveries of both flows per second.
     fn run(&mut self, seconds: u64) -> [f64; 2] {
         let mut delivered = [0.0; 2];
         for _ in 0..2500 * seconds {
             self.at += 1;
             self.bench.after(Duration::from_micros(400));
             if self.blast {
-                self.bench.flow(1);
+                self.bench.admits(1);
             }
             if self.at.is_multiple_of(self.slow) {
-                self.bench.flow(2);
+                self.bench.admits(2);
             }
             if self.at.is_multiple_of(2)
-                && let Some(packet) = self.bench.take()
+                && let Some(packet) = self.bench.dequeue()
             {
                 delivered[packet.flow as usize - 1] += 1.0;
             }
@@ -379,21 +343,21 @@ fn floyd_fall_restricts_a_blast_and_releases_it_when_it_ends() {
 /// where a released flow is to leave the class with its last packet.
 #[test]
 fn floyd_fall_releases_a_flow_that_goes_on_sending() {
-    let mut b = Bench::new(&spec("floyd-fall", "{}"));
+    let mut b = Bench::of("floyd-fall", "{}");
     for _ in 0..37_500 {
-        b.after(Duration::from_micros(800)).flow(1);
-        b.flow(1);
-        b.take();
+        b.after(Duration::from_micros(800)).admits(1);
+        b.admits(1);
+        b.dequeue();
     }
     assert_eq!(b.gauge("restricted"), 1.0);
     for _ in 0..25_000 {
-        while b.queue.backlog().packets < 4 && b.flow(1) {}
-        b.after(Duration::from_micros(800)).take();
+        while b.queue.backlog().packets < 4 && b.admits(1) {}
+        b.after(Duration::from_micros(800)).dequeue();
     }
     assert_eq!(b.gauge("restricted"), 0.0, "after 20 s");
     let sent = (0..1250).filter(|_| {
-        while b.queue.backlog().packets < 4 && b.flow(1) {}
-        b.after(Duration::from_micros(800)).take().is_some()
+        while b.queue.backlog().packets < 4 && b.admits(1) {}
+        b.after(Duration::from_micros(800)).dequeue().is_some()
     });
     assert_eq!(sent.count(), 1250, "all of the link");
 }
@@ -405,20 +369,20 @@ fn floyd_fall_takes_the_packets_of_a_released_flow_along() {
     b.run(2);
     assert_eq!(b.bench.gauge("restricted"), 1.0);
     while b.bench.queue.backlog().packets > 0 {
-        b.bench.ms(10).take();
+        b.bench.ms(10).dequeue();
     }
     let (mut inside, mut last, mut released) = (0, [0_u64; 2], false);
     for step in 0..5000 {
         // The blast has ended: a window of four packets is left of it. The link stops for a while in each second.
         b.bench.ms(1);
-        while inside < 4 && b.bench.flow(1) {
+        while inside < 4 && b.bench.admits(1) {
             inside += 1;
         }
         if step % 5 == 0 {
-            b.bench.flow(2);
+            b.bench.admits(2);
         }
         if step % 1000 < 900
-            && let Some(packet) = b.bench.take()
+            && let Some(packet) = b.bench.dequeue()
         {
             inside -= u64::from(packet.flow == 1);
             let before = std::mem::replace(&mut last[packet.flow as usize - 1], packet.id);
@@ -502,10 +466,10 @@ fn red_pd_in_byte_mode_is_fair_in_bytes() {
             let gap = -libm::log(steady.draw.uniform_open()) / (2.0 * 4.0 * reference(p) * mean / (2000.0 / 3.0));
             let (flow, len) = if steady.draw.below(3) == 0 { (2, 1000) } else { (1, 500) };
             steady.bench.after(Duration::from_secs_f64(gap));
-            let let_in = steady.bench.offer(Pkt { len, ..Pkt::new(0, flow) });
-            steady.bench.take();
+            let admitted = steady.bench.admits_packet(Pkt { len, ..Pkt::new(0, flow) });
+            steady.bench.dequeue();
             sent += 1;
-            if sent > 100_000 && let_in {
+            if sent > 100_000 && admitted {
                 bytes[flow as usize - 1] += f64::from(len);
             }
         }

@@ -2,60 +2,32 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
-use crate::common::{Event, Log, Pkt, cx, link, spec};
+use crate::common::bench::Bench;
+use crate::common::{Pkt, link, spec};
 use aqmkit_aqm::disciplines::dualq;
 use aqmkit_aqm::disciplines::pi::{Design, discrete};
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Qdisc, Why};
-use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Instant};
 use serde_json::Value;
 
-/// A queue, and what happens to numbered packets in it.
-struct Bench {
-    queue: Box<dyn Qdisc<Pkt>>,
-    rng: Rng,
-    log: Log,
-    now: Instant,
-    next: u64,
-}
-
 impl Bench {
-    fn new(name: &str, json: &str) -> Self {
-        let queue = spec(name, json).build(&link(), Instant::ZERO).unwrap();
-        Bench { queue, rng: Rng::stream(1, "worked"), log: Log::default(), now: Instant::ZERO, next: 0 }
-    }
-
     fn wait(&mut self, time: Duration) {
-        self.now += time;
-        self.queue.on_wakeup(&mut cx(self.now, &mut self.rng, &mut self.log));
+        self.after(time).wake();
     }
 
     fn wait_ms(&mut self, ms: u64) {
         self.wait(Duration::from_millis(ms));
     }
 
-    fn offer(&mut self, ecn: Ecn, packets: u64) {
-        (0..packets).for_each(|_| self.offer_one(Pkt { ecn, ..Pkt::new(0, ecn as u64) }));
+    fn offer_ecn(&mut self, ecn: Ecn, packets: u64) {
+        (0..packets).for_each(|_| self.enqueue(Pkt { ecn, ..Pkt::new(0, ecn as u64) }));
     }
 
-    fn offer_one(&mut self, packet: Pkt) {
-        self.next += 1;
-        self.queue.enqueue(Pkt { id: self.next, ..packet }, &mut cx(self.now, &mut self.rng, &mut self.log));
-    }
-
-    /// A departure: the packet, and the reasons of the drops and marks before it.
-    fn take(&mut self) -> (Vec<Why>, Option<Pkt>) {
-        let seen = self.log.0.len();
-        let packet = self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)).packet();
-        let why = |e: &Event| match e {
-            Event::Dropped(_, why) | Event::Marked(_, why) => *why,
-            _ => unreachable!("only drops and marks are logged"),
-        };
-        (self.log.0[seen..].iter().map(why).collect(), packet)
-    }
-
-    fn gauge(&self, name: &str) -> f64 {
-        crate::common::gauge(&*self.queue, name)
+    /// A departure: the reasons of the drops and marks before it, and the packet.
+    fn depart(&mut self) -> (Vec<Why>, Option<Pkt>) {
+        let (signals, packet) = self.signals(Bench::dequeue);
+        (signals.into_iter().map(|(_, why)| why).collect(), packet)
     }
 
     fn near(&self, name: &str, expected: f64) {
@@ -71,13 +43,13 @@ fn effective(name: &str, json: &str, at: &Link) -> Value {
 
 #[test]
 fn curvy_red_averages_what_departures_waited() {
-    let mut b = Bench::new("curvy-red", r#"{"f": 1}"#);
-    b.offer(Ecn::NotEct, 3);
+    let mut b = Bench::of("curvy-red", r#"{"f": 1}"#);
+    b.offer_ecn(Ecn::NotEct, 3);
     b.wait_ms(8);
-    b.take();
+    b.depart();
     b.near("avg_delay", 0.004);
     b.wait_ms(8);
-    b.take();
+    b.depart();
     b.near("avg_delay", 0.010);
     b.near("p", 0.02 * 0.02);
 }
@@ -85,27 +57,27 @@ fn curvy_red_averages_what_departures_waited() {
 /// `f = 0`: the average is the newest delay, and 500 ms are certain to be dropped, or marked.
 #[test]
 fn curvy_red_is_certain_at_half_a_second() {
-    let mut b = Bench::new("curvy-red", r#"{"f": 0}"#);
-    b.offer(Ecn::NotEct, 1);
-    b.offer(Ecn::Ect0, 1);
+    let mut b = Bench::of("curvy-red", r#"{"f": 0}"#);
+    b.offer_ecn(Ecn::NotEct, 1);
+    b.offer_ecn(Ecn::Ect0, 1);
     b.wait_ms(500);
-    let (why, packet) = b.take();
+    let (why, packet) = b.depart();
     assert_eq!((why, packet.unwrap().ecn), (vec![Why::Early, Why::Early], Ecn::Ce));
 }
 
 #[test]
 fn dualq_marks_by_the_delay_of_the_other_queue() {
-    let mut b = Bench::new("dualq", "{}");
-    b.offer(Ecn::NotEct, 1);
-    b.offer(Ecn::Ect1, 7);
+    let mut b = Bench::of("dualq", "{}");
+    b.offer_ecn(Ecn::NotEct, 1);
+    b.offer_ecn(Ecn::Ect1, 7);
     // Seven in L: six remain, above T = 5; then five do not, and the Classic queue has no delay.
-    assert_eq!((b.take().0, b.take().0), (vec![Why::Step], vec![]));
+    assert_eq!((b.depart().0, b.depart().0), (vec![Why::Step], vec![]));
     b.wait(Duration::from_micros(62_500));
-    assert_eq!(b.take().0, [Why::Coupled], "2^-4 s");
+    assert_eq!(b.depart().0, [Why::Coupled], "2^-4 s");
     for _ in 0..4 {
-        b.take();
+        b.depart();
     }
-    let (_, packet) = b.take();
+    let (_, packet) = b.depart();
     assert_eq!(packet.unwrap().ecn, Ecn::NotEct, "L first");
     b.near("avg_delay", 0.0625 / 32.0);
 }
@@ -113,11 +85,11 @@ fn dualq_marks_by_the_delay_of_the_other_queue() {
 /// Where ECT(0) is Classic it is marked as often as another packet is dropped, but always sent: at 1 s for certain.
 #[test]
 fn dualq_marks_what_is_capable_in_the_classic_queue() {
-    let mut b = Bench::new("dualq", r#"{"classifier": "l4s_ect", "f": 0}"#);
-    b.offer(Ecn::NotEct, 1);
-    b.offer(Ecn::Ect0, 1);
+    let mut b = Bench::of("dualq", r#"{"classifier": "l4s_ect", "f": 0}"#);
+    b.offer_ecn(Ecn::NotEct, 1);
+    b.offer_ecn(Ecn::Ect0, 1);
     b.wait_ms(1000);
-    let (why, packet) = b.take();
+    let (why, packet) = b.depart();
     assert_eq!((why, packet.unwrap().ecn), (vec![Why::Early, Why::Early], Ecn::Ce));
     assert_eq!((b.queue.stats().drops(), b.queue.stats().marks()), (1, 1));
 }
@@ -126,13 +98,13 @@ fn dualq_marks_what_is_capable_in_the_classic_queue() {
 #[test]
 fn dualqs_shares_at_28_ms() {
     let share = |json: &str, ecn: Ecn, count: fn(&dyn Qdisc<Pkt>) -> u64| {
-        let mut b = Bench::new("dualq", json);
+        let mut b = Bench::of("dualq", json);
         for _ in 0..20_000 {
-            b.offer(Ecn::NotEct, 1);
-            b.offer(ecn, 1);
+            b.offer_ecn(Ecn::NotEct, 1);
+            b.offer_ecn(ecn, 1);
             b.wait_ms(28);
-            b.take();
-            b.take();
+            b.depart();
+            b.depart();
         }
         count(&*b.queue) as f64 / 20_000.0
     };
@@ -150,13 +122,13 @@ fn dualqs_shares_at_28_ms() {
 fn dualqs_drops_are_the_square_of_its_marks() {
     let rounds = 100_000;
     for ms in [28, 40, 56] {
-        let mut b = Bench::new("dualq", "{}");
+        let mut b = Bench::of("dualq", "{}");
         for _ in 0..rounds {
-            b.offer(Ecn::NotEct, 1);
-            b.offer(Ecn::Ect0, 1);
+            b.offer_ecn(Ecn::NotEct, 1);
+            b.offer_ecn(Ecn::Ect0, 1);
             b.wait_ms(ms);
-            b.take();
-            b.take();
+            b.depart();
+            b.depart();
         }
         let share = |count: u64| count as f64 / f64::from(rounds);
         let (marks, drops) = (share(b.queue.stats().marks()), share(b.queue.stats().drops()));
@@ -202,8 +174,8 @@ fn dualpi2s_gains_become_those_that_linux_shows() {
 /// A Classic head that came at 0 makes at 15 ms: `p' = 0 + 3 * 0.015`, at 30 ms `+ 0.15 * 0.015 + 3 * 0.015`.
 #[test]
 fn dualpi2_step_by_step() {
-    let mut b = Bench::new("dualpi2", "{}");
-    b.offer(Ecn::NotEct, 200);
+    let mut b = Bench::of("dualpi2", "{}");
+    b.offer_ecn(Ecn::NotEct, 200);
     b.wait_ms(15);
     b.near("p", 0.045);
     b.wait_ms(15);
@@ -212,11 +184,11 @@ fn dualpi2_step_by_step() {
     let p_cl: f64 = b.gauge("p_cl");
     b.near("p_c", (p_cl / 2.0) * (p_cl / 2.0));
     // Counting 0.0085 each, the 118th is above 1: dropped, and the next sent.
-    let departures = (1..).find(|_| !b.take().0.is_empty()).unwrap();
+    let departures = (1..).find(|_| !b.depart().0.is_empty()).unwrap();
     assert_eq!(departures, 118);
-    b.offer(Ecn::Ect1, 100);
+    b.offer_ecn(Ecn::Ect1, 100);
     // All credit is L's: at 0.1845 each, the sixth is marked, and then two of eleven.
-    let marks: Vec<bool> = (0..12).map(|_| b.take().0 == [Why::Coupled]).collect();
+    let marks: Vec<bool> = (0..12).map(|_| b.depart().0 == [Why::Coupled]).collect();
     assert_eq!(marks.iter().position(|&m| m), Some(5));
     assert_eq!(marks.iter().filter(|&&m| m).count(), 2);
 }
@@ -224,10 +196,10 @@ fn dualpi2_step_by_step() {
 #[test]
 fn dualpi2_marks_l_along_its_ramp() {
     let ramp = |micros: u64, json: &str| {
-        let mut b = Bench::new("dualpi2", json);
-        b.offer(Ecn::Ect1, 1000);
+        let mut b = Bench::of("dualpi2", json);
+        b.offer_ecn(Ecn::Ect1, 1000);
         b.wait(Duration::from_micros(micros));
-        (0..900).filter(|_| b.take().0 == [Why::Step]).count()
+        (0..900).filter(|_| b.depart().0 == [Why::Step]).count()
     };
     assert_eq!((ramp(800, "{}"), ramp(1000, "{}"), ramp(1200, "{}")), (0, 449, 899), "the first only fills the count");
     // Without a ramp, from the threshold on.
@@ -240,24 +212,24 @@ fn dualpi2_marks_l_along_its_ramp() {
 /// More than one must remain.
 #[test]
 fn dualpi2_does_not_mark_the_last_in_l() {
-    let mut b = Bench::new("dualpi2", r#"{"step_thresh": "1ms", "random": true}"#);
-    b.offer(Ecn::Ect1, 4);
+    let mut b = Bench::of("dualpi2", r#"{"step_thresh": "1ms", "random": true}"#);
+    b.offer_ecn(Ecn::Ect1, 4);
     b.wait_ms(2);
-    let whys: Vec<_> = (0..4).map(|_| b.take().0).collect();
+    let whys: Vec<_> = (0..4).map(|_| b.depart().0).collect();
     assert_eq!(whys, [vec![Why::Step], vec![Why::Step], vec![], vec![]]);
 }
 
 #[test]
 fn dualpi2_shares_the_link_by_its_weight() {
     let classic = |json: &str| {
-        let mut b = Bench::new("dualpi2", json);
+        let mut b = Bench::of("dualpi2", json);
         let mut classic = 0;
-        b.offer(Ecn::Ect1, 5);
-        b.offer(Ecn::NotEct, 5);
+        b.offer_ecn(Ecn::Ect1, 5);
+        b.offer_ecn(Ecn::NotEct, 5);
         for _ in 0..16_000 {
-            let ecn = b.take().1.unwrap().ecn;
+            let ecn = b.depart().1.unwrap().ecn;
             classic += u64::from(ecn == Ecn::NotEct);
-            b.offer(ecn, 1);
+            b.offer_ecn(ecn, 1);
         }
         classic
     };
@@ -270,11 +242,11 @@ fn dualpi2_shares_the_link_by_its_weight() {
 #[test]
 fn dualpi2_shifts_l_in_time() {
     let first = |gap: u64| {
-        let mut b = Bench::new("dualpi2", r#"{"tshift": "50ms", "target": "1s"}"#);
-        b.offer(Ecn::NotEct, 1);
+        let mut b = Bench::of("dualpi2", r#"{"tshift": "50ms", "target": "1s"}"#);
+        b.offer_ecn(Ecn::NotEct, 1);
         b.wait_ms(gap);
-        b.offer(Ecn::Ect1, 1);
-        b.take().1.unwrap().ecn
+        b.offer_ecn(Ecn::Ect1, 1);
+        b.depart().1.unwrap().ecn
     };
     assert_eq!((first(49), first(50), first(51)), (Ecn::Ect1, Ecn::Ect1, Ecn::NotEct));
 }
@@ -284,11 +256,11 @@ fn dualpi2_shifts_l_in_time() {
 #[test]
 fn dualpi2_overloaded() {
     let play = |overload: &str| {
-        let mut b = Bench::new("dualpi2", &format!(r#"{{"overload": "{overload}"}}"#));
-        b.offer(Ecn::Ect0, 2000);
-        b.offer(Ecn::Ect1, 2000);
+        let mut b = Bench::of("dualpi2", &format!(r#"{{"overload": "{overload}"}}"#));
+        b.offer_ecn(Ecn::Ect0, 2000);
+        b.offer_ecn(Ecn::Ect1, 2000);
         b.wait_ms(3000);
-        while b.take().1.is_some() {}
+        while b.depart().1.is_some() {}
         let stats = *b.queue.stats();
         let of_l = [Why::Step, Why::Coupled].map(|why| stats.marked[why as usize]);
         (b.gauge("p"), stats.dropped[Why::Overload as usize], stats.marks(), of_l)
@@ -305,19 +277,19 @@ fn dualpi2_overloaded() {
 #[test]
 fn dualpi2_drops_the_square_and_marks_the_multiple() {
     let shares = |options: &str| {
-        // Without gains the probability that one long wait brings stays.
+        // With zero gains the probability after one long wait stays.
         let json =
             format!(r#"{{"target": "0s", "alpha": 0, "beta": 1, "tupdate": "100ms", "min_th": "10s" {options}}}"#);
-        let mut b = Bench::new("dualpi2", &json);
-        b.offer(Ecn::NotEct, 1000);
+        let mut b = Bench::of("dualpi2", &json);
+        b.offer_ecn(Ecn::NotEct, 1000);
         b.wait_ms(100);
         b.near("p", 0.1);
         let (before, n) = (*b.queue.stats(), 30_000);
         for _ in 0..n {
-            b.offer(Ecn::Ect1, 1);
-            b.offer(Ecn::NotEct, 1);
-            b.take();
-            b.take();
+            b.offer_ecn(Ecn::Ect1, 1);
+            b.offer_ecn(Ecn::NotEct, 1);
+            b.depart();
+            b.depart();
         }
         b.near("p", 0.1);
         let (drops, marks) = (b.queue.stats().drops() - before.drops(), b.queue.stats().marks());
@@ -331,9 +303,9 @@ fn dualpi2_drops_the_square_and_marks_the_multiple() {
 
 #[test]
 fn dualpi2_has_a_limit_of_packets_and_one_of_bytes() {
-    let mut b = Bench::new("dualpi2", r#"{"limit": 5, "memlimit": "3000b"}"#);
-    b.offer(Ecn::NotEct, 2);
-    b.offer(Ecn::Ect1, 3);
+    let mut b = Bench::of("dualpi2", r#"{"limit": 5, "memlimit": "3000b"}"#);
+    b.offer_ecn(Ecn::NotEct, 2);
+    b.offer_ecn(Ecn::Ect1, 3);
     assert_eq!((b.queue.backlog().packets, b.queue.stats().dropped[Why::Overflow as usize]), (3, 2));
 }
 
@@ -355,8 +327,8 @@ fn pis_design_gives_the_papers_gains() {
 /// more each time.
 #[test]
 fn pi_step_by_step() {
-    let mut b = Bench::new("pi", r#"{"q_ref": 4, "a": 0.01, "b": 0.008}"#);
-    b.offer(Ecn::NotEct, 10);
+    let mut b = Bench::of("pi", r#"{"q_ref": 4, "a": 0.01, "b": 0.008}"#);
+    b.offer_ecn(Ecn::NotEct, 10);
     b.wait(Duration::from_micros(6_250));
     b.near("p", 0.06 + 0.032);
     b.wait(Duration::from_micros(6_250));
@@ -364,8 +336,8 @@ fn pi_step_by_step() {
     b.wait_ms(25);
     b.near("p", 0.104 + 4.0 * 0.012);
     // In bytes the same: 10 packets of 1000 bytes against 4.
-    let mut bytes = Bench::new("pi", r#"{"limit": "100kb", "q_ref": "4000b", "a": 0.01, "b": 0.008}"#);
-    bytes.offer(Ecn::NotEct, 10);
+    let mut bytes = Bench::of("pi", r#"{"limit": "100kb", "q_ref": "4000b", "a": 0.01, "b": 0.008}"#);
+    bytes.offer_ecn(Ecn::NotEct, 10);
     bytes.wait_ms(7);
     bytes.near("p", 0.092);
 }
@@ -374,8 +346,8 @@ fn pi_step_by_step() {
 /// `mu = 0.1 (0.1 (10 - 4) + 10 - 2.5) = 0.81`, then `0.1 (0.6 - 2.5)` more, which is less.
 #[test]
 fn rem_step_by_step() {
-    let mut b = Bench::new("rem", r#"{"target": 4, "gamma": 0.1}"#);
-    b.offer(Ecn::NotEct, 10);
+    let mut b = Bench::of("rem", r#"{"target": 4, "gamma": 0.1}"#);
+    b.offer_ecn(Ecn::NotEct, 10);
     b.wait_ms(2);
     b.near("price", 0.81);
     b.near("p", 1.0 - libm::pow(1.001, -0.81));
@@ -395,8 +367,8 @@ fn rem_counts_arrivals_in_packets_or_in_bytes() {
         (r#""byte_mode": true, "avpkt": "500b""#, 20.0 - 5.0),
         (r#""byte_mode": false, "avpkt": "500b""#, 20.0 - 5.0),
     ] {
-        let mut b = Bench::new("rem", &format!(r#"{{"alpha": 0, "gamma": 1, "phi": 1.0000001, {more}}}"#));
-        (0..20).for_each(|_| b.offer_one(Pkt { len: 500, ..Pkt::new(0, 1) }));
+        let mut b = Bench::of("rem", &format!(r#"{{"alpha": 0, "gamma": 1, "phi": 1.0000001, {more}}}"#));
+        (0..20).for_each(|_| b.enqueue(Pkt { len: 500, ..Pkt::new(0, 1) }));
         b.wait_ms(2);
         b.near("price", price);
     }
@@ -407,14 +379,14 @@ fn rem_counts_arrivals_in_packets_or_in_bytes() {
 #[test]
 fn rems_prices_agree() {
     let play = |price: &str| {
-        let mut b = Bench::new("rem", &format!(r#"{{"price": "{price}", "phi": 1.0000001, "limit": 1000}}"#));
+        let mut b = Bench::of("rem", &format!(r#"{{"price": "{price}", "phi": 1.0000001, "limit": 1000}}"#));
         let mut prices = Vec::new();
-        b.offer(Ecn::NotEct, 100);
+        b.offer_ecn(Ecn::NotEct, 100);
         b.wait_ms(2);
         for step in 0..200 {
             // Five packets go in two intervals, which is the link's rate; 4 to 7 come.
-            b.offer(Ecn::NotEct, 4 + step % 4);
-            (0..5).for_each(|_| drop(b.take()));
+            b.offer_ecn(Ecn::NotEct, 4 + step % 4);
+            (0..5).for_each(|_| drop(b.depart()));
             b.wait_ms(4);
             prices.push((b.gauge("price"), b.queue.backlog().packets as f64));
         }
@@ -452,10 +424,10 @@ fn areds_thresholds_follow_the_link() {
 fn ared_moves_max_p_out_of_band_only() {
     let after = |waiting: u64, max_p: f64| {
         let json = format!(r#"{{"min": 10, "max": 30, "weight": 1.0, "max_p": {max_p}}}"#);
-        let mut b = Bench::new("ared", &json);
-        b.offer(Ecn::NotEct, 1);
+        let mut b = Bench::of("ared", &json);
+        b.offer_ecn(Ecn::NotEct, 1);
         while b.queue.backlog().packets <= waiting {
-            b.offer(Ecn::NotEct, 1);
+            b.offer_ecn(Ecn::NotEct, 1);
         }
         b.wait_ms(500);
         b.gauge("max_p")
@@ -471,14 +443,14 @@ fn ared_moves_max_p_out_of_band_only() {
 fn ared_drops_what_it_could_mark_above_a_threshold() {
     let dropped = |rules: &str| {
         let mut b =
-            Bench::new("ared", &format!(r#"{{"min": 2, "max": 4, "weight": 1.0, "max_p": 1.0, "ecn": true{rules}}}"#));
+            Bench::of("ared", &format!(r#"{{"min": 2, "max": 4, "weight": 1.0, "max_p": 1.0, "ecn": true{rules}}}"#));
         while b.queue.backlog().packets < 4 {
-            b.offer(Ecn::Ect0, 1);
+            b.offer_ecn(Ecn::Ect0, 1);
         }
         let drops = |bench: &Bench| bench.queue.stats().drops();
         let before = drops(&b);
         for _ in 0..3 {
-            b.offer(Ecn::Ect0, 1);
+            b.offer_ecn(Ecn::Ect0, 1);
         }
         drops(&b) - before
     };
@@ -490,18 +462,18 @@ fn ared_drops_what_it_could_mark_above_a_threshold() {
 #[test]
 fn fengs_red_moves_max_p_at_crossings() {
     let json = r#"{"min": 2, "max": 4, "weight": 1.0, "max_p": 0.12, "variant": "feng"}"#;
-    let mut b = Bench::new("ared", json);
-    b.offer(Ecn::NotEct, 1);
+    let mut b = Bench::of("ared", json);
+    b.offer_ecn(Ecn::NotEct, 1);
     b.near("max_p", 0.04);
-    b.offer(Ecn::NotEct, 1);
+    b.offer_ecn(Ecn::NotEct, 1);
     b.near("max_p", 0.04);
     while b.queue.backlog().packets < 5 {
-        b.offer(Ecn::NotEct, 1);
+        b.offer_ecn(Ecn::NotEct, 1);
     }
     b.near("max_p", 0.04);
-    b.offer(Ecn::NotEct, 1);
+    b.offer_ecn(Ecn::NotEct, 1);
     b.near("max_p", 0.08);
-    b.offer(Ecn::NotEct, 1);
+    b.offer_ecn(Ecn::NotEct, 1);
     b.near("max_p", 0.08);
 }
 

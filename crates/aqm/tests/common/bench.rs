@@ -1,10 +1,10 @@
 //! A queue on the bench, for examples worked by hand.
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_aqm::{Dequeued, Qdisc, Why};
-use aqmkit_base::{Instant, Rng};
+use aqmkit_aqm::{Qdisc, Why};
+use aqmkit_base::{Duration, Instant, Rng};
 
-use super::{Event, Log, Pkt, cx, link};
+use super::{Event, Log, Pkt, cx, link, spec};
 
 /// A queue, and what happens to numbered packets in it.
 pub struct Bench {
@@ -21,33 +21,63 @@ impl Bench {
         Bench { queue, rng: Rng::stream(1, "worked"), log: Log::default(), now: Instant::ZERO, next: 0 }
     }
 
-    /// Offers the next packet; gives the reasons of the drops and marks that this brought.
-    pub fn offer(&mut self, packet: Pkt) -> Vec<Why> {
-        self.next += 1;
+    pub fn of(name: &str, json: &str) -> Self {
+        Bench::new(&spec(name, json))
+    }
+
+    /// Advances the clock, without waking the queue.
+    pub fn after(&mut self, time: Duration) -> &mut Self {
+        self.now += time;
+        self
+    }
+
+    pub fn ms(&mut self, ms: u64) -> &mut Self {
+        self.after(Duration::from_millis(ms))
+    }
+
+    pub fn wake(&mut self) -> &mut Self {
+        self.queue.on_wakeup(&mut cx(self.now, &mut self.rng, &mut self.log));
+        self
+    }
+
+    /// The drops and marks made by `step`: the packet's number and the reason.
+    pub fn signals<T>(&mut self, step: impl FnOnce(&mut Self) -> T) -> (Vec<(u64, Why)>, T) {
         let seen = self.log.0.len();
-        let packet = Pkt { id: self.next, ..packet };
-        self.queue.enqueue(packet, &mut cx(self.now, &mut self.rng, &mut self.log));
-        let why = |e: &Event| match e {
-            Event::Dropped(_, why) | Event::Marked(_, why) => *why,
+        let result = step(self);
+        let signal = |e: &Event| match e {
+            Event::Dropped(packet, why) | Event::Marked(packet, why) => (packet.id, *why),
             _ => unreachable!("only drops and marks are logged"),
         };
-        self.log.0[seen..].iter().map(why).collect()
+        (self.log.0[seen..].iter().map(signal).collect(), result)
+    }
+
+    /// Enqueues the next packet.
+    pub fn enqueue(&mut self, packet: Pkt) {
+        self.next += 1;
+        let packet = Pkt { id: self.next, ..packet };
+        self.queue.enqueue(packet, &mut cx(self.now, &mut self.rng, &mut self.log));
+    }
+
+    pub fn dequeue(&mut self) -> Option<Pkt> {
+        self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)).packet()
+    }
+
+    /// Enqueues the next packet; the reasons of the drops and marks that it caused.
+    pub fn offer(&mut self, packet: Pkt) -> Vec<Why> {
+        self.signals(|b| b.enqueue(packet)).0.into_iter().map(|(_, why)| why).collect()
     }
 
     pub fn flow(&mut self, flow: u64) -> Vec<Why> {
         self.offer(Pkt::new(0, flow))
     }
 
-    /// The number of the packet that was offered last.
+    /// The number of the last packet enqueued.
     pub fn offered(&self) -> u64 {
         self.next
     }
 
     pub fn take(&mut self) -> Option<u64> {
-        match self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)) {
-            Dequeued::Packet(packet) => Some(packet.id),
-            _ => None,
-        }
+        self.dequeue().map(|packet| packet.id)
     }
 
     pub fn take_all(&mut self) -> Vec<u64> {
