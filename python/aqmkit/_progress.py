@@ -16,7 +16,7 @@ class Bar:
     Parameters
     ----------
     total
-        Number of runs, as far as is known at the start.
+        Number of runs; 0 if only `at` will know.
     show
         Whether to show the bar.
     """

@@ -274,8 +274,7 @@ def advise(
         **(traffic or {}),
     }  # fmt: skip
     given = [(name, str(value)) for name, value in options.items() if value is not None]
-    # The defaults of the command.
-    with Bar((budget or 600) + 14 * (fresh or 12), progress) as bar:
+    with Bar(0, progress) as bar:
         data, text, page, failed = _aqmkit.advise(want, given, alone=alone, ecn=ecn, jobs=jobs, progress=bar.at)
     if failed:
         raise RunError("\n".join(failed))
