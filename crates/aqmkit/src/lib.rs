@@ -9,6 +9,7 @@ mod bench;
 #[cfg(live)]
 mod bridge;
 mod calibrate;
+mod cells;
 mod characterize;
 mod check;
 mod compare;

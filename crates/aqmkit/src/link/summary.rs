@@ -14,6 +14,7 @@ use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use super::output::Output;
+use crate::cells::delays;
 use crate::fail::Failure;
 use crate::say;
 
@@ -196,25 +197,17 @@ fn table(summary: &LinkSummary<'_>) -> String {
     let low = |h: &str| if h.contains('\n') { h.to_owned() } else { format!("\n{h}") };
     lines.set_header(std::iter::once(first).chain(heads.iter().map(|h| head(low(h), CellAlignment::Right))));
     for (name, window, rates) in summary.windows() {
-        let s = window.stats(mean(window, rates).as_bps() as f64);
-        let delay = s.queue_delay_ms;
-        let ms = |of: fn(&Summary) -> f64| fixed(delay.as_ref().map_or(f64::NAN, of), 2);
-        let cells = [
-            fixed(s.throughput_bps / 1e6, 2),
-            format!("{:.1} %", s.utilization * 100.0),
-            fixed(s.offered_bps / 1e6, 2),
-            format!("{:.3} %", s.drop_rate * 100.0),
-            format!("{:.3} %", s.mark_rate * 100.0),
-            ms(|d| d.mean),
-            ms(|d| d.p50),
-            ms(|d| d.p90),
-            ms(|d| d.p99),
-            ms(|d| d.max),
-        ];
-        lines.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(cells.into_iter().map(number)));
+        let total = window.stats(mean(window, rates).as_bps() as f64);
+        let share = format!("{:.1} %", total.utilization * 100.0);
+        let measured = [total.throughput_bps, total.offered_bps, total.drop_rate, total.mark_rate];
+        let whole = cells(measured, share, total.queue_delay_ms.as_ref());
+        lines.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(whole.into_iter().map(number)));
         if summary.classes {
             for (place, class) in summary.setup.classes.names().iter().enumerate() {
-                let of_class = class_cells(&window.class_stats(place));
+                // The share of the rate is shown for whole directions only.
+                let part = window.class_stats(place);
+                let numbers = [part.throughput_bps, part.offered_bps, part.drop_rate, part.mark_rate];
+                let of_class = cells(numbers, String::new(), part.queue_delay_ms.as_ref());
                 let title = comfy_table::Cell::new(format!("  {class}"));
                 lines.add_row(std::iter::once(title).chain(of_class.into_iter().map(number)));
             }
@@ -223,21 +216,12 @@ fn table(summary: &LinkSummary<'_>) -> String {
     drawn(lines) + "\n"
 }
 
-/// Formats a class as a row of the table of directions. Shares of the link rate are shown only for whole directions.
-fn class_cells(s: &ClassStats) -> [String; 10] {
-    let ms = |of: fn(&Summary) -> f64| fixed(s.queue_delay_ms.as_ref().map_or(f64::NAN, of), 2);
-    [
-        fixed(s.throughput_bps / 1e6, 2),
-        String::new(),
-        fixed(s.offered_bps / 1e6, 2),
-        format!("{:.3} %", s.drop_rate * 100.0),
-        format!("{:.3} %", s.mark_rate * 100.0),
-        ms(|d| d.mean),
-        ms(|d| d.p50),
-        ms(|d| d.p90),
-        ms(|d| d.p99),
-        ms(|d| d.max),
-    ]
+/// A row of the table of directions; `share` is the throughput's share of the rate, as text.
+fn cells([throughput, offered, drops, marks]: [f64; 4], share: String, delay: Option<&Summary>) -> Vec<String> {
+    let mbps = |bps: f64| fixed(bps / 1e6, 2);
+    let percent = |ratio: f64| format!("{:.3} %", ratio * 100.0);
+    let passed = [mbps(throughput), share, mbps(offered), percent(drops), percent(marks)];
+    passed.into_iter().chain(delays(delay)).collect()
 }
 
 /// Maximum number of rate changes to list; more are only counted.

@@ -12,6 +12,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
+use crate::cells::delays;
 use crate::fail::Failure;
 use crate::say;
 
@@ -259,21 +260,15 @@ impl<'a> ReplaySummary<'a> {
 
 impl Share {
     fn cells(&self) -> Vec<String> {
-        let delay = self.queue_delay_ms;
-        let ms = |of: fn(Summary) -> f64| delay.map_or_else(|| "–".to_owned(), |d| fixed(of(d), 2));
         let rate = |n: u64, share: f64| format!("{} ({} %)", thousands(n), fixed(share * 100.0, 2));
         let count = |counts: &BTreeMap<_, u64>| counts.values().sum::<u64>();
-        vec![
+        let packets = [
             thousands(self.offered_packets),
             thousands(self.sent_packets),
             rate(count(&self.drops), self.drop_rate),
             rate(count(&self.marks), self.mark_rate),
-            ms(|d| d.mean),
-            ms(|d| d.p50),
-            ms(|d| d.p90),
-            ms(|d| d.p99),
-            ms(|d| d.max),
-        ]
+        ];
+        packets.into_iter().chain(delays(self.queue_delay_ms.as_ref())).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -33,6 +34,11 @@ fn ready() -> bool {
     }
     eprintln!("skipped: {}", text(&output.stderr));
     false
+}
+
+/// The results in this directory.
+fn results(dir: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(dir.join("results.json")).unwrap()).unwrap()
 }
 
 /// Whether a process with this id exists and is not a zombie.
@@ -169,8 +175,7 @@ fn a_live_run_agrees_with_the_simulated_one() {
         return;
     }
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}\n{told}");
-    let results: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(dir.path().join("results.json")).unwrap()).unwrap();
+    let results = results(dir.path());
     // The criteria apply to longer runs on an idle machine; for short runs on any machine, the tolerance is larger.
     let list = results["agreements"].as_array().unwrap();
     let differ = |a: &serde_json::Value| a["simulated"].as_f64().unwrap() / a["live"].as_f64().unwrap();
@@ -209,8 +214,7 @@ fn what_limited_the_senders_of_a_live_run_is_in_its_results() {
     if told.contains("could not keep up") {
         return eprintln!("skipped: {told}");
     }
-    let results: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(dir.path().join("results.json")).unwrap()).unwrap();
+    let results = results(dir.path());
     let runs = results["runs"].as_array().unwrap();
     let live = runs.iter().find(|run| run["labels"]["on"] == "live").unwrap();
     let of = |name: &str, what: &str| live["apps"][name]["limits"][what].as_f64().unwrap();
@@ -241,8 +245,7 @@ fn a_run_inside_the_kernel_is_measured_as_a_live_one() {
         return;
     }
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}\n{told}");
-    let results: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(dir.path().join("results.json")).unwrap()).unwrap();
+    let results = results(dir.path());
     let list = results["agreements"].as_array().unwrap();
     assert_eq!(list.len(), 4, "{list:?}");
     assert!(list.iter().all(|a| a["on"] == "kernel"), "{list:?}");
@@ -355,8 +358,7 @@ fn pages_and_datagrams_cross_a_live_link() {
     let what: Vec<&str> = told[0]["agreements"].as_array().unwrap().iter().filter_map(|a| a["what"].as_str()).collect();
     assert_eq!(what, ["used, %", "mean delay, ms", "fairness", "media, Mbit/s", "web, Mbit/s"]);
     let found = std::fs::read_dir(dir.path()).unwrap().filter_map(Result::ok).find(|e| e.path().is_dir()).unwrap();
-    let results = std::fs::read(found.path().join("results.json")).unwrap();
-    let results: serde_json::Value = serde_json::from_slice(&results).unwrap();
+    let results = results(&found.path());
     let live = results["runs"].as_array().unwrap().iter().find(|r| r["labels"]["on"] == "live").unwrap();
     let apps = &live["apps"];
     assert!(apps["short-flows"]["completed"]["transfer"].as_u64() > Some(50), "{apps}");

@@ -29,6 +29,20 @@ struct Page(Report);
 
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
+/// A family of counters, one for each set of labels.
+fn counters<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (Labels<'a>, u64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (labels, value) in values {
+        ConstCounter::new(value).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
 impl Page {
     fn directions(&self) -> impl Iterator<Item = (Labels<'_>, &DirectionReport)> {
         self.0.directions.iter().map(|d| (vec![("name", self.0.name.as_str()), ("direction", &d.name)], d))
@@ -62,11 +76,7 @@ impl Page {
         help: &str,
         value: fn(&Counted) -> u64,
     ) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (labels, counted) in self.classes() {
-            ConstCounter::new(value(counted)).encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
+        counters(encoder, name, help, self.classes().map(|(labels, counted)| (labels, value(counted))))
     }
 
     fn by_reason(
@@ -76,15 +86,14 @@ impl Page {
         help: &str,
         counts: fn(&Counted) -> &std::collections::BTreeMap<String, u64>,
     ) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (labels, counted) in self.classes() {
-            for (reason, n) in counts(counted) {
+        let reasons = self.classes().flat_map(|(labels, counted)| {
+            counts(counted).iter().map(move |(reason, n)| {
                 let mut labels = labels.clone();
-                labels.push(("reason", reason));
-                ConstCounter::new(*n).encode(family.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
+                labels.push(("reason", reason.as_str()));
+                (labels, *n)
+            })
+        });
+        counters(encoder, name, help, reasons)
     }
 
     /// A counter per direction of packets that never reached the discipline.
@@ -95,17 +104,12 @@ impl Page {
         help: &str,
         value: fn(&DirectionReport) -> u64,
     ) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (labels, direction) in self.directions() {
-            ConstCounter::new(value(direction)).encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
+        counters(encoder, name, help, self.directions().map(|(labels, direction)| (labels, value(direction))))
     }
 
     /// A counter for the bottleneck as a whole.
     fn whole(&self, encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        ConstCounter::new(value).encode(family.encode_family(&vec![("name", self.0.name.as_str())])?)
+        counters(encoder, name, help, std::iter::once((vec![("name", self.0.name.as_str())], value)))
     }
 
     fn gauge(
