@@ -64,22 +64,22 @@ pub struct Cx<'a> {
     pub profile: &'a Profile,
     /// Bytes sent and not yet acknowledged, before this event.
     pub flight: u64,
-    /// The limit of the data in flight while the window is reduced after a mark, as data is delivered (Linux's `TCP_CA_CWR`).
+    /// The limit on data in flight while the window is being reduced after a mark (Linux's `TCP_CA_CWR`).
     pub reducing: Option<u64>,
     /// The bytes in flight that the peer's receive window allows.
     pub peer_window: u64,
-    /// Whether SACK shows what has left the network (RFC 6675). Then duplicate and partial acknowledgements
-    /// are not reported, and the window in recovery is the threshold, without inflation.
+    /// Whether SACK shows which data has left the network (RFC 6675). Duplicate and partial acknowledgements are then
+    /// not reported, and the window in recovery is the threshold, without inflation.
     pub sack: bool,
     /// The record of the segments in flight, if the control requests it
     /// ([`CongestionControl::SAMPLES_DELIVERY`]).
     pub(super) sent: Option<&'a Sent>,
-    /// Whether the peer's feedback counts marks, instead of only reporting that there was one (RFC 3168).
+    /// Whether the peer's feedback counts marks, instead of only reporting that there was at least one (RFC 3168).
     pub counts_marks: bool,
     /// The round-trip time measured with this event, if any.
     pub sample: Option<Duration>,
-    /// From the sender's timestamp of the data to the peer's of its acknowledgement (RFC 7323): the one-way delay of the data, plus the
-    /// constant difference of the two clocks. `None` without timestamps.
+    /// The difference between the sender's timestamp of the data and the peer's timestamp of its acknowledgement (RFC
+    /// 7323): the one-way delay plus the constant offset of the two clocks. `None` without timestamps.
     pub one_way: Option<Duration>,
     pub(super) rtt: &'a Rtt,
 }
@@ -120,7 +120,7 @@ impl Cx<'_> {
 /// When fast recovery ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// With the first acknowledgement of anything new (RFC 2581, 4.4BSD's Reno).
+    /// At the first acknowledgement of new data (RFC 2581, 4.4BSD's Reno).
     FirstAck,
     /// When all data in flight at its start is acknowledged; a partial acknowledgement shows
     /// the next lost segment (RFC 6582).
@@ -335,21 +335,21 @@ macro_rules! controls {
                 }
             }
 
-            /// Whether it wants losses found one by one, by SACK and RACK (RFC 8985): without, it sees a recovery as one loss, and what is lost as in
-            /// flight until it is mended.
+            /// Whether it needs losses to be found individually, by SACK and RACK (RFC 8985). Without them it sees a
+            /// recovery as one loss, and counts lost data as in flight until it is repaired.
             #[must_use]
             pub fn wants_rack(&self) -> bool {
                 matches!(self, Kind::Bbr | Kind::Bbr3)
             }
 
-            /// Whether its slow start ends at the slow-start threshold, which a first loss, mark or delay lowers. Others keep the initial threshold for
-            /// ever, and an added control may do either.
+            /// Whether its slow start ends at the slow-start threshold, which the first loss, mark or delay lowers.
+            /// Other controls keep the initial threshold forever; an added control may do either.
             #[must_use]
             pub fn ends_slow_start_at_threshold(&self) -> bool {
                 !matches!(self, Kind::Bbr | Kind::Bbr3 | Kind::Ledbat | Kind::Added(_)) && self.rate_based().is_none()
             }
 
-            /// The transport, where it is not TCP.
+            /// The transport, if it is not TCP.
             #[must_use]
             pub fn rate_based(&self) -> Option<rate::Kind> {
                 match self {

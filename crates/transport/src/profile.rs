@@ -135,7 +135,7 @@ pub enum IdleSince {
 /// Declares [`Profile`] and [`Overrides`] with the same fields.
 macro_rules! profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
-        /// The parameters of a TCP endpoint.
+        /// All parameters of a TCP endpoint.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Profile {
@@ -153,7 +153,7 @@ macro_rules! profile {
             /// The names of the fields.
             pub(crate) const FIELDS: &[&str] = &[$(stringify!($field)),+];
 
-            /// The changed profile.
+            /// The profile with the changes applied.
             ///
             /// # Errors
             /// If the result is invalid ([`Profile::check`]), or the receive window is both fixed and autotuned.
@@ -429,8 +429,9 @@ impl Profile {
         self.loss_detection == LossDetection::Rack
     }
 
-    /// The receive window at the start. Linux takes half of the buffer for overhead until it has seen data (`TCP_DEFAULT_SCALING_RATIO`, before
-    /// 6.6 `tcp_adv_win_scale`), and no more than a SYN can say, whose window is not scaled (`tcp_select_initial_window`).
+    /// The initial receive window. Linux reserves half of the buffer for overhead until it has seen data
+    /// (`TCP_DEFAULT_SCALING_RATIO`, before 6.6 `tcp_adv_win_scale`), and offers at most what fits into a SYN, whose
+    /// window is not scaled (`tcp_select_initial_window`).
     #[must_use]
     #[inline]
     pub fn first_receive_window(&self) -> u64 {
@@ -448,7 +449,7 @@ impl Profile {
         if self.tcp_moderate_rcvbuf { first.max(self.window_from_space(self.tcp_rmem[2].0)) } else { first }
     }
 
-    /// The window that the scale of RFC 7323 has to cover: all of the largest buffer (`tcp_select_initial_window`).
+    /// The window that the scale of RFC 7323 has to cover: the whole largest buffer (`tcp_select_initial_window`).
     #[must_use]
     pub fn scaled_receive_window(&self) -> u64 {
         if self.tcp_moderate_rcvbuf { self.tcp_rmem[2].0 } else { self.receive_window.0 }

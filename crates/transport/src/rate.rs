@@ -1,9 +1,9 @@
-//! Rate-based transports: datagrams, none of them sent again, whose sender follows what the receiver reports.
+//! Rate-based transports: datagrams without retransmissions, sent at a rate that follows the receiver's reports.
 //!
-//! One file for each scheme. It has two halves: a [`Sending`] one, which decides when the next packet is sent, and a
-//! [`Receiving`] one, which decides when to report and what. An [`Endpoint`] has what all schemes share: opening, requests,
-//! sending, closing. To add one: a file with the two halves, and a line in the list at the end of this one. A crate outside
-//! implements [`Scheme`] as well and adds it to a [`Catalogue`](crate::Catalogue).
+//! There is one file for each scheme. It has two halves: a [`Sending`] one, which decides when the next packet is sent,
+//! and a [`Receiving`] one, which decides when to report and what. An [`Endpoint`] has what all schemes share: opening,
+//! requests, sending, closing. To add one: a file with the two halves, and a line in the list at the end of this one. A
+//! crate outside implements [`Scheme`] as well and adds it to a [`Catalogue`](crate::Catalogue).
 
 use aqmkit_base::{Duration, Ecn, Instant};
 

@@ -40,7 +40,7 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
-    /// As on the wire: the low 12 bits of the header's data offset, reserved and flag fields.
+    /// The bits as on the wire: the low 12 bits of the header's data offset, reserved and flag fields.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
@@ -59,42 +59,42 @@ impl Flags {
     }
 }
 
-/// The options that not every segment has. SACK (RFC 2018): on a SYN, that the sender understands them; otherwise up to four blocks of data
-/// that have come above `ack`, the most recent first. The first may be data that has come twice instead (D-SACK, RFC 2883).
-/// And the counters of accurate ECN (RFC 9768).
+/// The optional fields of a segment. SACK (RFC 2018): on a SYN, that the sender supports it; otherwise up to four
+/// blocks of data received above `ack`, most recent first. The first may instead be data received twice (D-SACK, RFC
+/// 2883). And the counters of accurate ECN (RFC 9768).
 ///
-/// One word in a segment without them, which most are: segments are copied more often than options are read.
+/// One word in a segment without options, as most are: segments are copied more often than options are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options(Option<Box<Listed>>);
 
 /// The values of [`Options`], where present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Listed {
-    /// Start and end relative to `ack`: no window is larger than 32 bits say.
+    /// Start and end relative to `ack`: no window exceeds 32 bits.
     blocks: [(u32, u32); Options::MOST],
     /// How many there are.
     count: u32,
-    /// Duplicate data to report (D-SACK): its length, and its start above `ack`. A length of 0 is none; with no blocks either, it is the option of a
-    /// SYN.
+    /// Duplicate data to report (D-SACK): its length, and its start above `ack`. A length of 0 means none; if there are
+    /// no blocks either, this is the option of a SYN.
     twice: u32,
     twice_from: i64,
-    /// The counters of accurate ECN, which are seldom there with blocks.
+    /// The counters of accurate ECN, which rarely accompany blocks.
     ecn: Option<Box<EcnCounters>>,
 }
 
-/// The option of accurate ECN (RFC 9768 section 3.2.3): bytes of data that have come with each ECN field. The wire's 24 bits
-/// are their lowest.
+/// The option of accurate ECN (RFC 9768 section 3.2.3): bytes of data received with each ECN field. The wire carries
+/// the lowest 24 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnCounters {
-    /// Bytes that came with ECT(0), from 1 on (`EE0B`).
+    /// Bytes received with ECT(0), starting at 1 (`EE0B`).
     pub ect0: u32,
-    /// Bytes that came with CE (`ECEB`).
+    /// Bytes received with CE (`ECEB`).
     pub ce: u32,
-    /// Bytes that came with ECT(1), from 1 on (`EE1B`).
+    /// Bytes received with ECT(1), starting at 1 (`EE1B`).
     pub ect1: u32,
     /// Whether ECT(1) is first and ECT(0) last: option 174 and not 172.
     pub ect1_first: bool,
-    /// How many of the three are there: the last may be left out where they never changed.
+    /// How many of the three are present: trailing ones may be omitted if they never changed.
     pub fields: u8,
 }
 
@@ -115,10 +115,10 @@ impl EcnCounters {
 }
 
 impl Options {
-    /// As many as the 40 bytes of TCP options hold; with timestamps one less.
+    /// The maximum that fits into 40 bytes of TCP options; with timestamps one less.
     pub const MOST: usize = 4;
 
-    /// On a SYN: the sender understands SACK. It costs no byte beside the other options of a SYN.
+    /// On a SYN: the sender supports SACK. It takes no space beside the other options of a SYN.
     #[must_use]
     pub fn sack_permitted() -> Options {
         Options(Some(Box::default()))
@@ -130,8 +130,7 @@ impl Options {
         self.0.as_ref().is_some_and(|listed| listed.count == 0 && listed.twice == 0 && listed.ecn.is_none())
     }
 
-    /// Adds the block from `start` to before `end` behind the others. Returns whether there was room, and the
-    /// block lies above `ack`.
+    /// Appends the block from `start` to before `end`. Returns whether there was room, and the block lies above `ack`.
     pub fn push_block(&mut self, ack: u64, start: u64, end: u64) -> bool {
         let offset = |seq: u64| seq.checked_sub(ack).and_then(|o| u32::try_from(o).ok());
         let (Some(start), Some(end)) = (offset(start), offset(end)) else { return false };
@@ -144,7 +143,7 @@ impl Options {
         true
     }
 
-    /// Puts in front of the blocks that what lies from `start` to before `end` has come twice. Returns whether there was room.
+    /// Prepends the duplicate data from `start` to before `end`. Returns whether there was room.
     pub fn push_duplicate(&mut self, ack: u64, start: u64, end: u64) -> bool {
         let len = end.checked_sub(start).and_then(|len| u32::try_from(len).ok()).unwrap_or(0);
         if len == 0 || self.block_count() == Self::MOST {
@@ -163,7 +162,7 @@ impl Options {
         Some((start, start + u64::from(listed.twice)))
     }
 
-    /// Takes the last block out.
+    /// Removes the last block.
     pub fn pop_block(&mut self) {
         let count = self.block_count();
         match &mut self.0 {
@@ -185,7 +184,7 @@ impl Options {
         self.duplicate(ack).into_iter().chain(self.held(ack))
     }
 
-    /// The blocks of data that has come above `ack`.
+    /// The blocks of data received above `ack`.
     pub fn held(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = self.0.as_ref().map_or(&[][..], |listed| &listed.blocks[..listed.count as usize]);
         used.iter().map(move |&(start, end)| (ack + u64::from(start), ack + u64::from(end)))
@@ -197,12 +196,12 @@ impl Options {
         self.0.as_ref().map_or(0, |listed| listed.count as usize + usize::from(listed.twice > 0))
     }
 
-    /// Puts the counters of accurate ECN in.
+    /// Sets the counters of accurate ECN.
     pub fn set_ecn(&mut self, counters: EcnCounters) {
         self.0.get_or_insert_default().ecn = Some(Box::new(counters));
     }
 
-    /// The counters of accurate ECN, if they are there.
+    /// The counters of accurate ECN, if present.
     #[must_use]
     pub fn ecn(&self) -> Option<&EcnCounters> {
         self.0.as_ref()?.ecn.as_deref()
@@ -231,19 +230,19 @@ impl Options {
 /// 32 bits are their lowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Sequence number of the first byte (of the SYN or FIN, where there is no data).
+    /// Sequence number of the first byte (of the SYN or FIN, if there is no data).
     pub seq: u64,
-    /// The next byte that the sender expects, where ACK is set.
+    /// The next byte that the sender expects, if ACK is set.
     pub ack: u64,
     /// Bytes of data.
     pub len: u32,
-    /// Bytes beyond `ack` that the sender is ready to take.
+    /// Bytes beyond `ack` that the sender can receive.
     pub window: u32,
-    /// The sender's clock in its own ticks (RFC 7323), where timestamps are on.
+    /// The sender's clock in its own ticks (RFC 7323), if timestamps are on.
     pub ts_val: u32,
-    /// The clock value echoed, where timestamps are on and ACK is set.
+    /// The echoed clock value, if timestamps are on and ACK is set.
     pub ts_ecr: u32,
-    /// SACK blocks above `ack`, where SACK is on, and the counters of accurate ECN.
+    /// SACK blocks above `ack`, if SACK is on, and the counters of accurate ECN.
     pub options: Options,
     /// The flags.
     pub flags: Flags,
@@ -267,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// The blocks of an acknowledgement as a list: what has come twice, then what lies above.
+    /// The blocks of an acknowledgement as a list: duplicate data first, then the data above `ack`.
     #[derive(Debug, Default)]
     struct Blocks {
         twice: Option<(u64, u64)>,

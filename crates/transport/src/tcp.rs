@@ -6,10 +6,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `handshake.rs` | SYN, SYN-ACK, their schedule, what they negotiate; giving up |
-//! | `send.rs` | which segment may go now: windows, Nagle, silly windows, FIN; and how it is built |
+//! | `send.rs` | which segment may be sent now: windows, Nagle, silly windows, FIN; and how it is built |
 //! | `acks.rs` | acknowledgements: new, duplicate, partial, marked; the retransmission timer |
 //! | `sack.rs`, `outstanding.rs` | recovery with SACK (RFC 6675), and its scoreboard |
-//! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
+//! | `rack.rs`, `sent.rs` | time-based loss detection and the tail loss probe (RFC 8985), and the record of the data in flight |
 //! | `offload.rs` | segmentation offload: how many segments leave at once |
 //! | `prr.rs` | proportional rate reduction |
 //! | `cwr.rs` | the reduction over a round trip after a mark |
@@ -17,16 +17,16 @@
 //! | `undo.rs` | spurious retransmissions: D-SACK, timestamps, F-RTO, and undo |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
 //! | `autotuning.rs` | the receive window that follows the rate |
-//! | `limit.rs` | what keeps a sender from sending more |
+//! | `limit.rs` | what limits a sender |
 //! | `compression.rs` | acknowledgements that wait for each other while data is missing |
 //! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
 //! | `rtt.rs`, `clock.rs` | the retransmission timeout and timer ticks |
-//! | `route.rs` | what a host's route to a peer keeps from one connection to the next |
+//! | `route.rs` | metrics cached with a host's route to a peer between connections |
 //!
 //! Three parts of a real TCP are unnecessary here and omitted. The receive window never shrinks, because the
 //! application always reads, so there is no persist timer. Sequence numbers do not wrap, so there is no
-//! PAWS. And nobody reuses ports, so TIME-WAIT has no end: an endpoint that is closed still answers a FIN
-//! that comes again (its own last acknowledgement was lost) for as long as its owner keeps it.
+//! PAWS. And ports are never reused, so TIME-WAIT has no end: a closed endpoint still answers a retransmitted FIN
+//! (its own last acknowledgement was lost) for as long as its owner keeps it.
 
 mod accurate;
 mod acks;
@@ -69,7 +69,7 @@ use super::congestion::{Control, Pacer};
 use super::profile::{IdleSince, Profile};
 use super::segment::{Flags, Segment};
 
-/// An event at an endpoint. [`Event::Closed`] and [`Event::Failed`] are the last of the call that brings them.
+/// An event at an endpoint. After [`Event::Closed`] or [`Event::Failed`] no more follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection is open.
@@ -132,7 +132,7 @@ enum Recovery {
     /// Fast recovery, until `until` is acknowledged.
     Fast {
         until: u64,
-        /// Whether a partial acknowledgement has come.
+        /// Whether a partial acknowledgement has arrived.
         partial: bool,
     },
     /// After a timeout: data below `until` may be retransmitted, and duplicate acknowledgements caused by
@@ -145,9 +145,9 @@ enum Recovery {
 /// A segment whose round trip is being timed.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
-    /// The acknowledgement of this or more ends the round trip.
+    /// The round trip ends when this is acknowledged.
     until: NonZeroU64,
-    /// The clock's number when it was sent.
+    /// The clock's count when it was sent.
     at: u64,
 }
 
@@ -168,7 +168,7 @@ pub struct Tcp {
     /// Segments sent beyond the window since duplicate acknowledgements began.
     limited: u8,
     dup_acks: u16,
-    /// The peer's receive window, and the largest it has had.
+    /// The peer's receive window, and its maximum so far.
     peer_window: u32,
     largest_window: u32,
     /// The oldest sequence number that is not acknowledged.
@@ -181,7 +181,7 @@ pub struct Tcp {
     end: u64,
     alarm: Alarm,
     clock: Clock,
-    /// The clock's number from which on the connection may count as idle: when anything was last received, or data sent.
+    /// The clock's count after which the connection counts as idle: when anything was last received, or data sent.
     active: u64,
     rtt: Rtt,
     timed: Option<Timed>,
@@ -198,12 +198,12 @@ struct Call<'a, 'o> {
     p: &'a Profile,
     now: Instant,
     out: &'a mut Output<'o>,
-    /// The round trip that it has measured, or [`Call::NO_SAMPLE`]. One word, because copying memory that
-    /// was just written in two pieces stalls the processor.
+    /// The round trip measured by it, or [`Call::NO_SAMPLE`]. One word, because copying memory that was just written in
+    /// two pieces stalls the processor.
     sample: Duration,
-    /// The one-way delay that it has measured, or [`Call::NO_SAMPLE`].
+    /// The one-way delay measured by it, or [`Call::NO_SAMPLE`].
     one_way: Duration,
-    /// Whether new data waits for room in the congestion window for more segments at once.
+    /// Whether new data waits until the congestion window has room for a whole super-packet.
     deferred: bool,
 }
 
@@ -369,15 +369,14 @@ impl Tcp {
         self.alarm.first(self.receiver.alarm()).first(held).time()
     }
 
-    /// Starts to time a round trip from the segment at `seq`, unless another is being timed or timestamps
-    /// do it.
+    /// Starts to time a round trip from the segment at `seq`, unless another is being timed or timestamps are used.
     fn start_timing(&mut self, seq: u64, p: &Profile) {
         if !self.timestamps && self.timed.is_none() {
             self.timed = NonZeroU64::new(seq + 1).map(|until| Timed { until, at: self.clock.number(p) });
         }
     }
 
-    /// The record of what is in flight, where one is kept.
+    /// The record of the data in flight, if one is kept.
     fn sent_mut(&mut self) -> Option<&mut Sent> {
         self.outstanding.as_deref_mut().and_then(|o| o.sent.as_deref_mut())
     }
@@ -401,14 +400,14 @@ impl Tcp {
         self.receiver.delivered()
     }
 
-    /// Bytes received, each once: also those above a hole, which wait for what is missing.
+    /// Bytes received, each counted once, including those above a hole that are not delivered yet.
     #[must_use]
     #[inline]
     pub fn arrived(&self) -> u64 {
         self.receiver.arrived()
     }
 
-    /// Bytes of ours that the peer has acknowledged.
+    /// Bytes sent that the peer has acknowledged.
     #[must_use]
     #[inline]
     pub fn acked(&self) -> u64 {
@@ -458,20 +457,20 @@ impl Tcp {
         self.control.ssthresh()
     }
 
-    /// The smoothed round-trip time, where there is one.
+    /// The smoothed round-trip time, if there is one.
     #[must_use]
     pub fn srtt(&self, p: &Profile) -> Option<Duration> {
         self.rtt.smoothed(p)
     }
 
-    /// The retransmission timeout as it is now, backed off.
+    /// The current retransmission timeout, including backoff.
     #[must_use]
     pub fn rto(&self, p: &Profile) -> Duration {
         self.rtt.rto(p)
     }
 
-    /// Sequence numbers (bytes, SYN and FIN) sent and not acknowledged. After a timeout everything counts
-    /// as lost, and only what is sent from then on as in flight.
+    /// Sequence numbers (bytes, SYN and FIN) sent and not acknowledged. After a timeout everything counts as lost, and
+    /// only later transmissions as in flight.
     #[must_use]
     pub fn flight(&self) -> u64 {
         self.nxt - self.una
@@ -483,8 +482,8 @@ impl Tcp {
         self.in_network(p)
     }
 
-    /// The sender's phase, in a word or two: `opening`, `slow start`, `avoidance` (congestion avoidance), `recovery` (fast
-    /// recovery), `timeout` (sending again what it sent before a timeout) or `closed`.
+    /// The sender's phase in a word or two: `opening`, `slow start`, `avoidance` (congestion avoidance), `recovery`
+    /// (fast recovery), `timeout` (retransmitting after a timeout) or `closed`.
     #[must_use]
     pub fn phase(&self) -> &'static str {
         match (self.state, self.recovery) {
@@ -517,7 +516,7 @@ mod tests {
     #[test]
     fn an_endpoint_is_four_cache_lines() {
         assert!(size_of::<Tcp>() <= 256, "{}", size_of::<Tcp>());
-        // Only where SACK has had something to say.
+        // Only after SACK has reported anything.
         assert!(size_of::<Outstanding>() <= 256, "{}", size_of::<Outstanding>());
     }
 }

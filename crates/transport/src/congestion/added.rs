@@ -50,11 +50,12 @@ trait Held: fmt::Debug + Send + Sync {
     fn needs_ecn(&self) -> Option<(EcnFeedback, EcnPackets)>;
     /// The state of a new connection; nothing for a rate-based transport.
     fn begin(&self, profile: &Profile) -> Option<Running>;
-    /// The transport, where it is not TCP.
+    /// The transport, if it is not TCP.
     fn rate_based(self: Arc<Self>) -> Option<rate::Added>;
 }
 
-/// The methods of [`Held`] that only the name and the parameters of a scheme `S` decide, for a type that holds the parameters.
+/// The methods of [`Held`] that depend only on the name and parameters of a scheme `S`, for a type that holds the
+/// parameters.
 macro_rules! name_and_params {
     ($($of:ident)::+) => {
         fn name(&self) -> &'static str {
@@ -146,7 +147,7 @@ impl PartialEq for Added {
     }
 }
 
-/// With all that decides what it does: name, version, parameters.
+/// Everything that determines its behaviour: name, version, parameters.
 impl Serialize for Added {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut table = s.serialize_struct("Added", 3)?;

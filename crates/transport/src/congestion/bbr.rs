@@ -7,18 +7,18 @@
 //!
 //! ## Law
 //!
-//! * `BtlBw` is the largest delivery rate of 10 round trips, `RTprop` the shortest round trip of 10 s [bbr00 section 4.1]. A rate that tells
-//!   of the application, or of `ProbeRTT`, counts only where it is no smaller; until one counts, none is forgotten `[linux]`.
+//! * `BtlBw` is the maximum delivery rate over 10 round trips, `RTprop` the minimum round trip over 10 s [bbr00 section 4.1]. A
+//!   sample limited by the application or by `ProbeRTT` counts only if it is at least as large; until a sample counts, none expires `[linux]`.
 //! * Pacing at `gain x BtlBw`, and a window of `cwnd_gain x BtlBw x RTprop` plus three quanta, at least 4 segments [bbr00
 //!   sections 4.2.1, 4.2.3].
 //! * *Startup*, both gains `2 / ln 2`, until the rate has grown by less than 25 % in three round trips; *Drain*, gain `ln
-//!   2 / 2`, until no more than the product is in flight [bbr00 sections 4.3.2, 4.3.3].
-//! * *`ProbeBW`*: gains 1.25, 0.75 and six times 1, each for `RTprop`; 1.25 until as much is in flight or something
-//!   is lost, 0.75 no longer than until the product is in flight [bbr00 section 4.3.4].
-//! * *`ProbeRTT`*: where 10 s have brought no shorter round trip, 4 segments for 200 ms and a round trip [bbr00 section 4.3.5]. Not
-//!   right after silence, which has emptied the queue already; and what goes then goes at `BtlBw` [bbr00 `BBRHandleRestartFromIdle`].
-//! * A loss: what arrives goes out again for one round trip; then the window returns to what it was [bbr00 section
-//!   4.2.3.4]. A timeout: one segment, and up from there, until what was in flight has come; then likewise.
+//!   2 / 2`, until at most one bandwidth-delay product is in flight [bbr00 sections 4.3.2, 4.3.3].
+//! * *`ProbeBW`*: gains 1.25, 0.75 and six times 1, each for `RTprop`; 1.25 until that much is in flight or something
+//!   is lost, 0.75 at most until one product is in flight [bbr00 section 4.3.4].
+//! * *`ProbeRTT`*: after 10 s without a shorter round trip, 4 segments for 200 ms and a round trip [bbr00 section 4.3.5]. Not
+//!   right after an idle period, which has emptied the queue already; sending then resumes at `BtlBw` [bbr00 `BBRHandleRestartFromIdle`].
+//! * After a loss, packet conservation for one round trip; then the window is restored [bbr00 section 4.2.3.4]. After a timeout,
+//!   restart at one segment until the old flight is acknowledged; then restore the window.
 //!
 //! ## Parameters
 //!
@@ -26,19 +26,19 @@
 //!
 //! ## Deviations
 //!
-//! 1. The phase in which `ProbeBW` begins is drawn from the time, not from a generator: controls own no randomness.
-//! 2. Not in the draft and left out: Linux's detection of policers, and its room for aggregated acknowledgements.
-//! 3. Segments go one at a time, so the quantum counts in the window only.
-//! 4. The rate is of data; segments are paced with their headers, 1 % slower than the model says, as in Linux.
+//! 1. The phase in which `ProbeBW` begins is derived from the time, not from a random generator: controls have none.
+//! 2. Not in the draft and left out: Linux's detection of policers, and its allowance for aggregated acknowledgements.
+//! 3. Segments are sent one at a time, so the quantum affects only the window.
+//! 4. The rate counts data; segments are paced with their headers, 1 % below the model's rate, as in Linux.
 //!
 //! ## Limits
 //!
-//! It wants SACK and `loss_detection = "rack"`: without, segments that are lost count as in flight until they are mended.
+//! It needs SACK and `loss_detection = "rack"`: without them, lost segments count as in flight until they are repaired.
 //!
 //! ## Evidence
 //!
-//! `delivery.rs`: its filters by hand. `tests/transport/bbr.rs`: what outlasts silence, `ProbeRTT` and losses. `tests/sim/controls.rs` of the simulator:
-//! utilisation and queue on a bottleneck, the visits to four segments, indifference to losses, even shares.
+//! `delivery.rs`: its filters by hand. `tests/transport/bbr.rs`: idle periods, `ProbeRTT` and losses. `tests/sim/controls.rs` of the simulator:
+//! utilisation and queue on a bottleneck, the visits to four segments, indifference to losses, equal shares.
 //!
 //! ## References
 //!
@@ -65,7 +65,7 @@ const RATE_ROUNDS: usize = 10;
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 const LEAST_SEGMENTS: u64 = 4;
-/// The pipe is full when this growth has failed to come in so many round trips.
+/// The pipe is full after this many round trips without growth by this factor.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// Linux paces slower than the model says, so that queues drain.
@@ -80,7 +80,8 @@ enum Mode {
         since: Instant,
     },
     ProbeRtt {
-        /// When it may end, once four segments are in flight, and whether a round trip has passed since.
+        /// When `ProbeRTT` may end, set once at most four segments are in flight; and whether a round trip has passed
+        /// since.
         until: Option<Instant>,
         round_done: bool,
     },
@@ -93,18 +94,19 @@ pub(crate) struct Bbr {
     mode: Mode,
     rounds: Rounds,
     rate: MaxFilter<RATE_ROUNDS>,
-    /// The newest round that `rate` holds.
+    /// The newest round in the filter `rate`.
     rated: u64,
-    /// Data sent while delivery was between these bytes was limited by `ProbeRTT`.
+    /// Rate samples are limited by `ProbeRTT` for data sent while `delivered` was between these values.
     quiet: (u64, u64),
     least: MinRtt,
-    /// Nothing was delivered yet since sending began after silence.
+    /// Nothing has been delivered yet since sending resumed after an idle period.
     idle_restart: bool,
     full_rate: f64,
     full_count: u32,
-    /// The window before a loss or `ProbeRTT`.
+    /// The window before a loss or `ProbeRTT`, to restore.
     prior_cwnd: u64,
-    /// In fast recovery, or mending a timeout; for the first round trip of fast recovery what arrives goes out again.
+    /// Whether in fast recovery or repairing a timeout; in the first round trip of fast recovery each delivered segment
+    /// releases one (packet conservation).
     recovering: bool,
     conserving: bool,
 }
@@ -143,7 +145,7 @@ impl Bbr {
         }
     }
 
-    /// `BBRInflight`: so many bandwidth-delay products, in bytes.
+    /// `BBRInflight`: this many bandwidth-delay products, in bytes.
     fn inflight(&self, gain: f64, cx: &Cx<'_>) -> u64 {
         match self.least.rtt {
             Some(rtt) => (gain * self.rate.max() * rtt.as_secs_f64()) as u64 + 3 * self.quantum(cx),
@@ -173,7 +175,7 @@ impl Bbr {
         }
     }
 
-    /// Rounds leave the filter when a rate enters it, as in Linux: as long as nothing is learnt about the path, what is known of it stays.
+    /// Old rounds leave the filter only when a new rate enters it, as in Linux: without new samples the estimate stays.
     fn admit(&mut self, rate: f64) {
         let now = self.rounds.count;
         let oldest = (now + 1).saturating_sub(RATE_ROUNDS as u64);
@@ -255,7 +257,7 @@ impl Bbr {
         }
     }
 
-    /// `BBRExitProbeRTT`, when it is time.
+    /// `BBRExitProbeRTT`, if it is time.
     fn check_probe_rtt_done(&mut self, now: Instant) {
         let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
         if now > until {
@@ -341,7 +343,7 @@ impl CongestionControl for Bbr {
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.save_cwnd();
         (self.recovering, self.conserving) = (true, true);
-        // The round trip of conservation begins now, as in Linux: the present one may be almost over.
+        // The round of packet conservation begins now, as in Linux: the current round may be almost over.
         if let Some(sent) = cx.sent {
             self.rounds.restart(sent.rate().delivered);
         }
@@ -375,7 +377,7 @@ impl CongestionControl for Bbr {
 
     fn on_ecn(&mut self, _cx: &Cx<'_>) {}
 
-    /// `BBRHandleRestartFromIdle`; silence may also have outlasted `ProbeRTT`, as in Linux.
+    /// `BBRHandleRestartFromIdle`; the idle period may also have outlasted `ProbeRTT`, as in Linux.
     fn on_restart(&mut self, cx: &Cx<'_>) {
         if cx.sent.is_none_or(|sent| sent.rate().app_limited == 0) {
             return;
@@ -387,7 +389,7 @@ impl CongestionControl for Bbr {
         }
     }
 
-    /// It keeps its rate (as in Linux).
+    /// Keeps the pacing rate, as Linux does.
     fn on_idle(&mut self, _cx: &Cx<'_>) {}
 }
 
@@ -462,8 +464,8 @@ mod tests {
         }
     }
 
-    /// bbr00 section 4.2.3.6, before the pipe is full: the window grows by what is acknowledged while it is below its target, or while less than
-    /// an initial window was delivered.
+    /// bbr00 section 4.2.3.6, before the pipe is full: the window grows by the acknowledged bytes while it is below its
+    /// target, or while less than an initial window has been delivered.
     #[test]
     fn in_startup_the_window_grows_to_its_target() {
         let profile = Profile::rfc();

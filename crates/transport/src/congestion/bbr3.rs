@@ -7,24 +7,23 @@
 //!
 //! ## Law
 //!
-//! * `max_bw` is the largest delivery rate of this and the last cycle of probing, `min_rtt` the shortest round trip of 10 s [bbr3 sections
-//!   "`BBR.max_bw`" and "`BBR.min_rtt`"].
+//! * `max_bw` is the maximum delivery rate of the current and the previous probing cycle, `min_rtt` the minimum round trip over 10 s [bbr3
+//!   sections "`BBR.max_bw`" and "`BBR.min_rtt`"].
 //! * Pacing at `0.99 gain bw`, `bw = min(max_bw, bw_shortterm)`; a window of `cwnd_gain bw min_rtt + extra_acked`, at least three quanta (a
 //!   millisecond each, from 2 segments to 64 KB) and 4 segments [bbr3 "Updating Control Parameters"].
 //! * *Startup*, gains 2.77 and 2, until the rate has failed to grow by 25 % in three round trips, or a round trip of recovery has lost more
-//!   than 2 % in six places; then *Drain*, gain 0.5, until no more than the product is in flight, or for three round trips.
-//! * *Down*, gain 0.9, until the product and 85 % of `inflight_longterm` are not exceeded; *Cruise*, gain 1; *Refill*, gain 1, for a round trip;
-//!   *Up*, gains 1.25 and 2.25, until the rate stops to grow or losses exceed 2 %. From one probe to the next pass 2 to 3 s, or as
-//!   many round trips as there are segments in the product (Reno's period), at most 63 [bbr3 "`ProbeBW`"].
-//! * A probe whose losses exceed 2 % of what was in flight sets `inflight_longterm` to what was in flight at that
-//!   loss, at least 0.7 of the window; the next probe stops there, and where that was safe the one behind it goes on by 1, 2, 4, … segments in a
-//!   round trip.
-//! * Losses outside of probes: once in a round trip `bw_shortterm` and `inflight_shortterm` become 0.7 of what they were, or what was
-//!   delivered, if that is more; *Refill* forgets them [bbr3 "Updating the Model Upon Packet Loss"].
-//! * *`ProbeRTT`*: where 5 s have brought no shorter round trip, half of the product for 200 ms and a round trip.
-//! * A recovery that proves needless is taken back, bounds, window and state.
-//! * Marks, where the feedback counts them and `min_rtt` is at most 5 ms: `alpha`, their share averaged with 1/16, takes `alpha / 3` off
-//!   `inflight_shortterm` once in a round trip; a share above a half ends a probe, two round trips of it end *Startup* `[linux]`.
+//!   than 2 % in six places; then *Drain*, gain 0.5, until at most one product is in flight, or for three round trips.
+//! * *Down*, gain 0.9, until the data in flight is within one product and 85 % of `inflight_longterm`; *Cruise*, gain 1; *Refill*, gain 1,
+//!   for a round trip; *Up*, gains 1.25 and 2.25, until the rate stops growing or losses exceed 2 %. Probes are 2 to 3 s apart, or as many
+//!   round trips as there are segments in the product (Reno's period), at most 63 [bbr3 "`ProbeBW`"].
+//! * A probe whose losses exceed 2 % of the data in flight sets `inflight_longterm` to the data in flight at that loss, at least 0.7 of the
+//!   window. The next probe stops there; if that causes no losses, the one after it raises the bound by 1, 2, 4, … segments per round trip.
+//! * Losses outside of probes: once per round trip `bw_shortterm` and `inflight_shortterm` are reduced to 0.7 of their values, but not below
+//!   what was delivered; *Refill* clears them [bbr3 "Updating the Model Upon Packet Loss"].
+//! * *`ProbeRTT`*: after 5 s without a shorter round trip, half of the product for 200 ms and a round trip.
+//! * A spurious recovery is undone: bounds, window and state.
+//! * Marks, if the feedback counts them and `min_rtt` is at most 5 ms: `alpha`, their share averaged with weight 1/16, reduces
+//!   `inflight_shortterm` by `alpha / 3` once per round trip; a share above a half ends a probe, two such round trips end *Startup* `[linux]`.
 //!
 //! ## Parameters
 //!
@@ -32,20 +31,20 @@
 //!
 //! ## Deviations
 //!
-//! 1. The times of the next probe are drawn from the time and what was delivered, not from a generator: controls own no randomness.
-//! 2. bbr3 leaves ECN open but for "treat any CE marks as congestion": elsewhere than above a mark is a loss in its round trip, ends a probe, and
-//!    ends *Startup* when two round trips in a row bring it. The share of marks is that of the round trip.
-//! 3. A restart from idle forgets what is counted for `extra_acked`, as in Linux: bbr3 restarts the interval and not the count. The maximum is
-//!    that of the last ten rounds; in Startup that of the last.
-//! 4. A timeout leaves one segment; bbr3 has one more than is in flight, which is the same where all is taken for lost.
-//! 5. A delivery rate that is not reliable is passed over by the test for a full pipe; in bbr3 it counts as 0.
-//! 6. Segments go one at a time; the quantum counts in the window only. They are paced with their headers.
-//! 7. Not here: Linux's path load balancing and its quick second probe when marks cease.
+//! 1. The time of the next probe is derived from the time and the delivered bytes, not from a random generator: controls have none.
+//! 2. bbr3 leaves ECN open except for "treat any CE marks as congestion": if marks are not used as above, one counts as a loss in its round
+//!    trip, ends a probe, and ends *Startup* in two consecutive round trips. The share of marks is that of the round trip.
+//! 3. A restart from idle resets the count for `extra_acked`, as in Linux: bbr3 restarts the interval and not the count. The maximum is
+//!    over the last ten rounds; in Startup over the last one.
+//! 4. A timeout leaves one segment; bbr3 allows one more than is in flight, which is the same if everything counts as lost.
+//! 5. An unreliable delivery rate is ignored by the test for a full pipe; in bbr3 it counts as 0.
+//! 6. Segments are sent one at a time; the quantum affects only the window. They are paced with their headers.
+//! 7. Left out: Linux's path load balancing and its quick second probe when marks cease.
 //!
 //! ## Limits
 //!
-//! It wants SACK and `loss_detection = "rack"`. Without, losses are not seen one by one: a recovery is then a loss rate above the
-//! threshold, as bbr3 says for connections without SACK, and lost segments count as in flight until mended.
+//! It needs SACK and `loss_detection = "rack"`. Without them it does not see individual losses: a recovery then counts as a loss rate above
+//! the threshold, as bbr3 says for connections without SACK, and lost segments count as in flight until repaired.
 //!
 //! ## Evidence
 //!
@@ -82,9 +81,9 @@ use self::model::{Aggregation, Bounds, FullPipe, Latest, MAX_BW_CYCLES};
 const MARGIN: f64 = 0.99;
 /// `BBR.MinPipeCwnd`.
 const LEAST_SEGMENTS: u64 = 4;
-/// Round trips that Drain lasts at most.
+/// Maximum round trips in Drain.
 const DRAIN_ROUNDS: u64 = 3;
-/// The time that a quantum takes, and its limits.
+/// The time that a quantum lasts at the pacing rate, and its limits.
 const QUANTUM_TIME: Duration = Duration::from_millis(1);
 const QUANTUM_SEGMENTS: u64 = 2;
 const QUANTUM_MOST: u64 = 64 << 10;
@@ -94,7 +93,7 @@ const QUANTUM_MOST: u64 = 64 << 10;
 enum State {
     Startup,
     Drain {
-        /// The count of rounds when it began.
+        /// The round count when it began.
         since: u64,
     },
     Down,
@@ -102,7 +101,7 @@ enum State {
     Refill,
     Up,
     ProbeRtt {
-        /// When it may end, once little enough is in flight, and whether a round trip has passed since.
+        /// When `ProbeRTT` may end, set once little enough is in flight; and whether a round trip has passed since.
         until: Option<Instant>,
         round_done: bool,
     },
@@ -167,16 +166,17 @@ pub(crate) struct Bbr3 {
     cycle: Cycle,
     marks: Marks,
     undo: Undo,
-    /// The window before a loss or `ProbeRTT`.
+    /// The window before a loss or `ProbeRTT`, to restore.
     prior_cwnd: u64,
-    /// In fast recovery, or mending a timeout.
+    /// Whether in fast recovery or repairing a timeout.
     recovering: bool,
     fast: bool,
     /// `BBR.idle_restart`.
     idle_restart: bool,
-    /// Whether the window was used in full, in this round trip and the last (`C.is_cwnd_limited`).
+    /// Whether the window was fully used in this round trip and the last (`C.is_cwnd_limited`).
     limited: [bool; 2],
-    /// Data sent while delivery was between these bytes was limited by `ProbeRTT` (`MarkConnectionAppLimited`).
+    /// Rate samples are limited by `ProbeRTT` for data sent while `delivered` was between these values
+    /// (`MarkConnectionAppLimited`).
     quiet: (u64, u64),
 }
 
@@ -212,7 +212,7 @@ impl Bbr3 {
         self.min_rtt.map(|(rtt, _)| rtt)
     }
 
-    /// `BDPMultiple`, of some rate.
+    /// `BDPMultiple` for the given rate.
     fn product(&self, bw: f64, gain: f64, cx: &Cx<'_>) -> u64 {
         match self.min_rtt() {
             Some(rtt) => (gain * bw * rtt.as_secs_f64()) as u64,
@@ -229,7 +229,7 @@ impl Bbr3 {
         inflight.max(3 * quantum).max(LEAST_SEGMENTS * cx.mss()) + more
     }
 
-    /// `Inflight`: what suffices for a rate.
+    /// `Inflight`: the data in flight that a rate needs.
     fn inflight(&self, bw: f64, cx: &Cx<'_>) -> u64 {
         self.budget(self.product(bw, 1.0, cx), cx)
     }
@@ -296,7 +296,7 @@ impl Bbr3 {
         self.pace_at(gain * self.bw * MARGIN, cx);
     }
 
-    /// In bytes of data per second. Until the pipe has been full the rate does not go down.
+    /// In bytes of data per second. Until the pipe is full, the rate never decreases.
     fn pace_at(&mut self, rate: f64, cx: &Cx<'_>) {
         let p = cx.profile;
         let on_wire = rate * (p.mss.0 + p.header.0) as f64 / p.mss.0 as f64;
@@ -431,6 +431,6 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// It keeps its rate (as in Linux).
+    /// Keeps the pacing rate, as Linux does.
     fn on_idle(&mut self, _cx: &Cx<'_>) {}
 }

@@ -12,36 +12,36 @@
 //! * Each acknowledged segment adds `(target - cwnd) / cwnd`; `target = W_cubic(t + RTT)`, kept within `cwnd` and `1.5
 //!   cwnd` [section 4.2].
 //! * `W_est` grows by `alpha / cwnd` for each acknowledged segment, with `alpha = 3 (1 - beta) / (1 + beta)`, and 1 once
-//!   it has reached the window before the reduction; where `W_cubic(t) < W_est` the window is `W_est` [section 4.3].
-//! * With `first_growth` = g, each acknowledged segment adds at least g as long as no reduction has told of the path's capacity: since the
-//!   start of the connection, or since a timeout [Linux: `bictcp_update`].
+//!   it has reached the window before the reduction; if `W_cubic(t) < W_est` the window is `W_est` [section 4.3].
+//! * With `first_growth` = g, each acknowledged segment adds at least g before the first reduction and after a timeout, while
+//!   `W_max` is unknown [Linux: `bictcp_update`].
 //! * A loss or a mark multiplies the window by `beta`. `W_max` is the window before, or that times `(1 + beta) / 2`
-//!   if it had not come back to the last `W_max`: fast convergence [sections 4.6, 4.7].
-//! * Slow start with `HyStart++` `[rfc9406]` or Linux's `HyStart` `[hystart11]`, where asked for.
+//!   if it had not regained the last `W_max`: fast convergence [sections 4.6, 4.7].
+//! * Slow start with `HyStart++` `[rfc9406]` or Linux's `HyStart` `[hystart11]`, if selected.
 //!
 //! In the long run `(C (3 + beta) / (4 (1 - beta)))^(1/4) T^(3/4) / p^(3/4)` segments in a round trip `T` [equation 5]: with the
-//! defaults `1.054 (T / p)^(3/4)` [equation 6]. Where that is less than Reno has, Reno's.
+//! defaults `1.054 (T / p)^(3/4)` [equation 6]; at least Reno's window.
 //!
 //! ## Parameters
 //!
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
 //! | `cubic.c` | segments/s^3 | 0.4 | how fast it grows; above 0 |
-//! | `cubic.beta` | | 0.7 | what a reduction multiplies the window by, above 0 and below 1 |
-//! | `cubic.fast_convergence` | | true | whether a flow that loses before it is back gives way to newer ones |
-//! | `cubic.reno_friendly` | | true | whether to be as fast as Reno at least |
-//! | `cubic.catch_up` | | true | whether that Reno grows by a whole segment once it has reached the window before the reduction; not so in Linux |
-//! | `cubic.first_growth` | | 0 | share of itself by which the window grows at least in a round trip, before the first reduction and after a timeout; 0.05 in Linux. Without it a flow that has left slow start early takes seconds to fill a long queue |
-//! | `cubic.hystart` | | `"no"` | what ends slow start before a loss: `"rfc9406"`, `HyStart++`: longer round trips; `"linux"`: those, or a train of acknowledgements of half a round trip |
+//! | `cubic.beta` | | 0.7 | factor of the window at a reduction, above 0 and below 1 |
+//! | `cubic.fast_convergence` | | true | whether a flow that loses before regaining its window yields to newer ones |
+//! | `cubic.reno_friendly` | | true | whether to be at least as fast as Reno |
+//! | `cubic.catch_up` | | true | whether the Reno estimate grows by a whole segment once it has reached the window before the reduction; not in Linux |
+//! | `cubic.first_growth` | | 0 | minimum relative growth of the window per round trip before the first reduction and after a timeout; 0.05 in Linux. Without it a flow that has left slow start early takes seconds to fill a long queue |
+//! | `cubic.hystart` | | `"no"` | what ends slow start before a loss: `"rfc9406"`, `HyStart++`: longer round trips; `"linux"`: those, or an ACK train of half a round trip |
 //!
 //! ## Deviations
 //!
-//! 1. `hystart` is off unless asked for, so that slow start means the same for all controls. rfc9438 section 4.10
+//! 1. `hystart` is off by default, so that slow start means the same for all controls. rfc9438 section 4.10
 //!    recommends it. Round trips are measured by timestamps of 1 ms.
 //! 2. The flight, not the window, is multiplied by `beta`, as section 4.6 allows; `W_max` is the window.
-//! 3. What a needless reduction changed is restored (section 4.9) where the profile finds it out: `undo`, `frto`.
-//! 4. Idle time does not count (section 4.2), and after a retransmission timeout of it a new epoch begins. That a window
-//!    which is not full does not grow either (section 5.8) is the profile's `cwnd_validation`.
+//! 3. A spurious reduction is undone (section 4.9) if the profile detects it: `undo`, `frto`.
+//! 4. Idle time does not count (section 4.2), and after an idle period of a retransmission timeout a new epoch begins. The
+//!    rule that a window that is not full does not grow (section 5.8) is the profile's `cwnd_validation`.
 //!
 //! ## Evidence
 //!
@@ -75,15 +75,15 @@ pub struct Params {
     pub c: f64,
     /// Factor of the window at a reduction.
     pub beta: f64,
-    /// Whether a flow that loses before it is back gives way.
+    /// Whether a flow that loses before regaining its window yields (fast convergence).
     pub fast_convergence: bool,
-    /// Whether to be as fast as Reno at least.
+    /// Whether to be at least as fast as Reno.
     pub reno_friendly: bool,
-    /// Whether the Reno that it keeps up with grows by a whole segment in a round trip once it has reached the window before the
-    /// reduction (RFC 9438 section 4.3). Linux keeps the smaller growth.
+    /// Whether the Reno estimate grows by a whole segment per round trip once it has reached the window before the
+    /// reduction (RFC 9438 section 4.3). Linux keeps the slower growth.
     pub catch_up: bool,
-    /// The share of itself by which the window grows at least in a round trip of congestion avoidance, as long as no reduction has told of the
-    /// path's capacity: 0.05 in Linux, nothing in RFC 9438.
+    /// The minimum relative growth of the window per round trip of congestion avoidance before the first reduction,
+    /// while `W_max` is unknown: 0.05 in Linux, none in RFC 9438.
     pub first_growth: f64,
     /// The criterion that ends slow start before a loss.
     pub hystart: SlowStartEnd,
@@ -112,13 +112,13 @@ impl Params {
     }
 }
 
-/// Congestion avoidance since it began.
+/// The current period of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Instant,
-    /// Seconds until the window is back at `w_max`.
+    /// Seconds until the window is back at `w_max` (`K`).
     k: f64,
-    /// The window of Reno, in segments.
+    /// The window Reno would have, in segments (`W_est`).
     w_est: f64,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Cubic {
     window: Window,
     /// The fractional byte of cwnd.
     rest: f64,
-    /// The window before the last reduction, in segments, after fast convergence and before it. Zero: none.
+    /// The window before the last reduction, in segments: with fast convergence, and without it. Zero: none.
     w_max: f64,
     cwnd_prior: f64,
     /// Whether `W_max` is known: there was a reduction (Linux's `last_max_cwnd` is not zero).
@@ -136,7 +136,7 @@ pub(crate) struct Cubic {
     hystart: Option<HyStart>,
     /// When data was last acknowledged in congestion avoidance.
     heard: Instant,
-    /// Since when the window was not used, if it was not.
+    /// Since when the window has not been fully used, if so.
     unused: Option<Instant>,
     /// The values before a reduction, in case it was spurious: `w_max`, `cwnd_prior`, the epoch.
     before: (f64, f64, Option<Epoch>),
@@ -163,7 +163,7 @@ impl Cubic {
         (self.window.cwnd as f64 + self.rest) / cx.mss() as f64
     }
 
-    /// RFC 9438 section 4.2, the beginning of congestion avoidance.
+    /// RFC 9438 section 4.2: congestion avoidance begins.
     fn begin(&mut self, cwnd: f64, cx: &Cx<'_>) -> Epoch {
         if self.w_max <= cwnd {
             self.w_max = cwnd;
@@ -183,7 +183,7 @@ impl Cubic {
         let p = &cx.profile.cubic;
         let cwnd = self.segments(cx);
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(cwnd, cx));
-        // RFC 9438 section 4.2: t leaves out the time in which the window did not grow because it was not used.
+        // RFC 9438 section 4.2: t excludes the time in which the window did not grow because it was not used.
         if let Some(since) = self.unused.take() {
             epoch.start = epoch.start + cx.now.since(since.max(epoch.start));
         }
@@ -261,9 +261,9 @@ impl CongestionControl for Cubic {
         self.window.reduce_to(ssthresh);
     }
 
-    /// RFC 9438 section 4.8: congestion avoidance after a timeout begins at its plateau.
+    /// RFC 9438 section 4.8: congestion avoidance after a timeout starts at the plateau.
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
-        // A repeated timeout reduces nothing more: the remaining window says nothing new.
+        // A repeated timeout does not reduce the saved values further: the window left then has no information.
         let ssthresh = if again { self.window.ssthresh } else { self.reduce(cx) };
         (self.w_max, self.knows_capacity, self.epoch, self.rest) = (0.0, false, None, 0.0);
         if cx.profile.cubic.hystart == SlowStartEnd::Linux {

@@ -24,21 +24,21 @@
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
 //! | `dctcp.g` | | 0.0625 | weight of the newest window, above 0 to 1; too large and it follows noise, too small and it reacts late |
-//! | `dctcp.alpha` | | 1 | the share to start with, 0 to 1: how hard the first mark hits |
+//! | `dctcp.alpha` | | 1 | the initial share, 0 to 1: how strong the first reduction is |
 //! | `dctcp.loss` | | `"halve"` | `"halve"`: a loss halves the window; `"alpha"`: it counts as a mark |
 //!
-//! `loss = "alpha"` is Linux from 3.18, where the module appeared, up to 5.0: one function gave the threshold for marks
-//! and for losses alike, so a loss took `alpha / 2` off, next to nothing where losses come without marks. rfc8257
-//! section 3.5 forbids that; Linux 5.1 corrected it. After a timeout the window is one segment either way, but slow start goes
-//! back to the higher threshold.
+//! `loss = "alpha"` is Linux from 3.18, where the module appeared, up to 5.0: the same function set the threshold for marks
+//! and for losses, so a loss reduced the window by `alpha / 2`, next to nothing for losses without marks. rfc8257
+//! section 3.5 forbids that; Linux 5.1 corrected it. After a timeout the window is one segment either way, but slow start
+//! returns to the higher threshold.
 //!
 //! ## Deviations
 //!
-//! 1. rfc8257 leaves growth to RFC 5681: every acknowledgement of unmarked data opens the window, that of the round trip after a
-//!    reduction too. Linux does not grow then, nor do its profiles here (`cwr_state`).
+//! 1. rfc8257 leaves growth to RFC 5681: every acknowledgement of unmarked data opens the window, also in the round trip after a
+//!    reduction. Linux does not grow then, nor do its profiles here (`cwr_state`).
 //!    Linux also reduces by whole segments, rounded down: with a small alpha by none (`whole_segments` of the profile).
-//! 2. A loss halves the window, as in Linux, if that is less than what is in flight and RACK finds losses; else what is in flight (RFC 5681).
-//! 3. Linux before 4.1 keeps `alpha` in integers of 1/1024 and cannot bring it below 15/1024; here it is exact.
+//! 2. With RACK a loss halves the window, as in Linux, if that is less than the flight; otherwise the flight (RFC 5681).
+//! 3. Linux before 4.1 keeps `alpha` in integers of 1/1024 and cannot reduce it below 15/1024; here it is exact.
 //!
 //! ## Evidence
 //!
@@ -63,10 +63,10 @@ use aqmkit_base::param::{ParamError, require};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnLoss {
-    /// It halves it (RFC 8257 section 3.5).
+    /// Halves the window (RFC 8257 section 3.5).
     #[default]
     Halve,
-    /// It takes off half of alpha, as a mark does (Linux 3.18 to 5.0).
+    /// Reduces the window by half of alpha, as for a mark (Linux 3.18 to 5.0).
     Alpha,
 }
 
@@ -76,7 +76,7 @@ pub enum OnLoss {
 pub struct Params {
     /// Weight of the newest window in the average.
     pub g: f64,
-    /// The share of marks to start with.
+    /// The initial share of marks.
     pub alpha: f64,
     /// The response to a loss.
     pub loss: OnLoss,
@@ -95,13 +95,13 @@ impl Params {
     }
 }
 
-/// The share of marked bytes, averaged window by window.
+/// The share of marked bytes, averaged over windows (alpha).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MarkAverage {
     pub(super) alpha: f64,
     delivered: u64,
     marked: u64,
-    /// Bytes until the window that is watched has arrived.
+    /// Bytes left until the current observation window is delivered.
     left: u64,
 }
 
@@ -110,7 +110,7 @@ impl MarkAverage {
         MarkAverage { alpha, delivered: 0, marked: 0, left: 0 }
     }
 
-    /// Feedback for more bytes. Returns whether a window of data has ended with them.
+    /// Counts feedback for more bytes. Returns whether it completed a window of data.
     pub(super) fn count(&mut self, delivered: u64, marked: u64) -> bool {
         self.delivered += delivered;
         self.marked += marked;
@@ -118,14 +118,15 @@ impl MarkAverage {
         self.left == 0 && self.delivered > 0
     }
 
-    /// Takes in what was counted, and starts to watch what is in flight after `delivered` has arrived.
+    /// Updates alpha from the counts, and starts the next observation window: the data in flight after `delivered`
+    /// bytes.
     pub(super) fn update(&mut self, g: f64, delivered: u64, cx: &Cx<'_>) {
         let share = self.marked as f64 / self.delivered as f64;
         self.alpha = ((1.0 - g) * self.alpha + g * share).min(1.0);
         self.restart(delivered, cx);
     }
 
-    /// Forgets what was counted.
+    /// Clears the counts.
     pub(super) fn restart(&mut self, delivered: u64, cx: &Cx<'_>) {
         (self.delivered, self.marked) = (0, 0);
         self.left = cx.flight.saturating_sub(delivered);
@@ -149,7 +150,7 @@ impl Dctcp {
         self.marks.alpha
     }
 
-    /// The window less half of alpha.
+    /// The window reduced by half of alpha.
     fn reduced(&self, cx: &Cx<'_>) -> u64 {
         let cwnd = cx.whole(self.window.cwnd);
         let share = (cwnd as f64 * self.marks.alpha / 2.0).ceil() as u64;

@@ -7,22 +7,22 @@ use super::Cx;
 /// A rate sample: one acknowledgement's evidence about the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Bytes delivered in a second, over the flight of the newest segment that it delivers. None where that was
-    /// shorter than any round trip (section 3.3).
+    /// Bytes per second delivered during the flight of the newest segment that the acknowledgement covers. `None` if
+    /// the interval was shorter than any round trip (section 3.3).
     pub rate: Option<f64>,
-    /// Round trip of that segment, unless it was sent twice.
+    /// Round trip of that segment, unless it was retransmitted.
     pub rtt: Option<Duration>,
-    /// Bytes that it delivers.
+    /// Bytes newly delivered.
     pub acked: u64,
-    /// Bytes that it shows to be lost.
+    /// Bytes newly detected as lost.
     pub lost: u64,
     /// Bytes delivered when the newest segment was sent.
     pub prior_delivered: u64,
-    /// Bytes delivered by now.
+    /// Total bytes delivered so far.
     pub delivered: u64,
     /// Bytes in the network now.
     pub in_flight: u64,
-    /// Whether the application had less to send than the path would have taken.
+    /// Whether the sample is application-limited.
     pub app_limited: bool,
     /// Bytes that were in the network when the newest segment was sent, itself included.
     pub tx_in_flight: u64,
@@ -56,12 +56,12 @@ impl Sample {
     }
 }
 
-/// Counts round trips by what is delivered: one ends when data is delivered that was sent after it began.
+/// Counts round trips by delivery: one ends when data is delivered that was sent after it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
     next: u64,
     pub(super) count: u64,
-    /// Whether the newest sample began one.
+    /// Whether the newest sample began a round trip.
     pub(super) started: bool,
 }
 
@@ -74,7 +74,7 @@ impl Rounds {
         }
     }
 
-    /// A round begins now, with so many bytes delivered.
+    /// Begins a round trip now, with this many bytes delivered.
     pub(super) fn restart(&mut self, delivered: u64) {
         self.next = delivered;
     }
@@ -91,7 +91,7 @@ impl<const N: usize> MaxFilter<N> {
         MaxFilter { rounds: [0.0; N] }
     }
 
-    /// Another round begins: the oldest is forgotten.
+    /// Begins another round, which expires the oldest.
     pub(super) fn begin(&mut self, round: u64) {
         self.rounds[(round % N as u64) as usize] = 0.0;
     }
@@ -118,7 +118,7 @@ impl MinRtt {
         MinRtt { rtt: None, at: Instant::ZERO }
     }
 
-    /// Takes in a round trip. Returns whether the one that is known had become older than `window`.
+    /// Updates the minimum with a round trip. Returns whether the previous minimum had become older than `window`.
     pub(super) fn update(&mut self, rtt: Option<Duration>, window: Duration, now: Instant) -> bool {
         let expired = self.rtt.is_some() && now.since(self.at) > window;
         if let Some(rtt) = rtt.filter(|&rtt| expired || self.rtt.is_none_or(|least| rtt <= least)) {

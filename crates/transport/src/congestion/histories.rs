@@ -1,5 +1,5 @@
-//! Random histories of a connection on a path that changes, for controls that are read a second time: after each event the control
-//! and the second reading must be at the same.
+//! Random histories of a connection on a changing path, for controls that are implemented twice: after each event both
+//! implementations must be in the same state.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -25,7 +25,7 @@ pub(super) enum Event {
     Mended,
     /// The recovery was needless.
     Needless,
-    /// So many bytes were delivered, and so many of them marked.
+    /// Bytes delivered, and how many of them were marked.
     Feedback(u64, u64),
     /// The peer has echoed a mark.
     Echo,
@@ -52,18 +52,18 @@ impl Event {
     }
 }
 
-/// A control and its second reading.
+/// A control and its second implementation.
 pub(super) trait Both {
     /// At the start of a connection. `counts_marks`: as in [`Cx`].
     fn new(profile: &Profile, counts_marks: bool) -> Self;
 
-    /// Tells both, and compares them.
+    /// Passes the event to both, and compares them.
     fn happens(&mut self, what: Event, cx: &Cx<'_>);
 
     /// The window of both.
     fn cwnd(&self) -> u64;
 
-    /// The phase that both are in.
+    /// The phase of both.
     fn phase(&self) -> &'static str;
 }
 
@@ -72,7 +72,7 @@ pub(super) trait Both {
 struct Path {
     bytes_per_second: f64,
     delay: Duration,
-    /// Packets that wait at most.
+    /// Maximum packets in the queue.
     limit: f64,
     loss: f64,
     mark: f64,
@@ -88,20 +88,20 @@ struct History<B> {
     rng: Rng,
     now: Instant,
     path: Path,
-    /// When the bottleneck is free, and when which segment arrives.
+    /// When the bottleneck becomes free, and when each segment arrives.
     free: Instant,
     wire: VecDeque<(Instant, u64)>,
     received: BTreeSet<u64>,
     next: u64,
     una: u64,
-    /// Until where a recovery lasts, and whether it is a fast one.
+    /// The end of the current recovery, and whether it is a fast one.
     recovery: Option<(u64, bool)>,
     /// Segments that the application has.
     app: u64,
     seen: BTreeMap<&'static str, u64>,
 }
 
-/// Plays many histories; how often each event happened and each phase was seen.
+/// Plays many histories; returns how often each event happened and each phase was seen.
 pub(super) fn play<B: Both>() -> BTreeMap<&'static str, u64> {
     let mut seen = BTreeMap::new();
     // Long ones on a path that begins well, and short ones, for how a connection starts, on any.
@@ -181,7 +181,7 @@ impl<B: Both> History<B> {
         }
     }
 
-    /// Another path, or another application.
+    /// Changes the path, or the application.
     fn change(&mut self) {
         let mut of = |list: &[f64]| list[self.rng.below(list.len() as u64) as usize];
         self.path = Path {
@@ -210,7 +210,7 @@ impl<B: Both> History<B> {
     }
 
     fn send(&mut self) {
-        // No more at a time than a burst of acknowledgements lets go.
+        // At most as much at a time as a burst of acknowledgements allows.
         for _ in 0..40 {
             if self.sent.in_flight() + MSS > self.both.cwnd() {
                 return;
@@ -274,7 +274,7 @@ impl<B: Both> History<B> {
         }
     }
 
-    /// Nothing comes any more: the timer, or silence until the application has more.
+    /// Nothing arrives any more: the timer expires, or the connection is idle until the application has more.
     fn wait(&mut self) {
         self.now += Duration::from_millis(1 + self.rng.below(3_000));
         if self.sent.in_flight() > 0 || self.sent.next_lost().is_some() {

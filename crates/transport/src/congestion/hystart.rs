@@ -1,4 +1,4 @@
-//! The end of slow start before anything is lost.
+//! Criteria that end slow start before the first loss.
 
 mod linux;
 mod plus_plus;
@@ -16,16 +16,16 @@ pub enum SlowStartEnd {
     /// Nothing.
     #[default]
     No,
-    /// Longer round trips, carefully: `HyStart++` (RFC 9406).
+    /// Increased round trips, with a confirmation phase: `HyStart++` (RFC 9406).
     Rfc9406,
-    /// Longer round trips or long trains of acknowledgements, at once: Linux's `HyStart`.
+    /// Increased round trips or long ACK trains, at once: Linux's `HyStart`.
     Linux,
 }
 
 /// The response of slow start to an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The window grows by so many bytes.
+    /// The window grows by this many bytes.
     Grow(u64),
     /// Slow start is over.
     End,

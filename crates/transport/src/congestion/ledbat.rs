@@ -1,29 +1,29 @@
 //! # ledbat: takes what others leave (RFC 6817)
 //!
-//! A control for background transfers, "less than best effort": it measures how long its own packets wait in queues, and gives way
-//! as soon as they wait. Behind a long drop-tail queue a transfer of any other control displaces it. An AQM that keeps the
-//! queue below `target` takes this signal away, and `ledbat` then shares the link like `newreno`.
+//! A control for background transfers, "less than best effort": it measures the queueing delay of its own packets, and yields
+//! as soon as there is any. Behind a long drop-tail queue a transfer with any other control displaces it. An AQM that keeps the
+//! queue below `target` removes this signal, and `ledbat` then shares the link like `newreno`.
 //!
 //! ## Law
 //!
 //! With the queue delay `q`, the current one-way delay less the base delay:
 //!
 //! * each acknowledgement: `cwnd += gain (target - q) / target * acked * mss / cwnd` [rfc6817 section 2.4.2];
-//! * never beyond what is in flight and one segment more, never below two segments [rfc6817 section 2.4.2];
-//! * a loss or a mark halves, once in a round trip; a timeout leaves one segment [rfc6817 section 2.4.2];
-//! * the base delay is the least of the last `base_history` minutes, the current delay the least of the last `current_filter`
+//! * never more than one segment above the data in flight, never below two segments [rfc6817 section 2.4.2];
+//! * a loss or a mark halves, once per round trip; a timeout leaves one segment [rfc6817 section 2.4.2];
+//! * the base delay is the minimum of the last `base_history` minutes, the current delay the minimum of the last `current_filter`
 //!   measurements [rfc6817 sections 2.4.2 and 3.4.2].
 //!
-//! Alone on a link it therefore keeps a queue of `target`, where the queue has room for that.
+//! Alone on a link it therefore maintains a queue of `target`, if the queue has room for it.
 //!
 //! ## Parameters
 //!
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
-//! | `ledbat.target` | time | 100ms | the queue delay that it makes; rfc6817 allows at most 100ms; shorter than the queues of others and it is starved, longer and it delays them |
-//! | `ledbat.gain` | | 1 | segments in a round trip at an empty queue, above 0 to 1 |
-//! | `ledbat.base_history` | minutes | 10 | how long a base delay is remembered, 1 to 60; too short and a queue that never empties is taken for the path |
-//! | `ledbat.current_filter` | samples | 4 | measurements of which the least is the current delay, 1 to 64; too many and it reacts late |
+//! | `ledbat.target` | time | 100ms | the queue delay to aim for; rfc6817 allows at most 100ms; shorter than the queues of others and it is starved, longer and it delays them |
+//! | `ledbat.gain` | | 1 | segments per round trip at an empty queue, above 0 to 1 |
+//! | `ledbat.base_history` | minutes | 10 | how long a base delay is remembered, 1 to 60; too short and a standing queue is mistaken for the path |
+//! | `ledbat.current_filter` | samples | 4 | measurements whose minimum is the current delay, 1 to 64; too many and it reacts late |
 //!
 //! ## Deviations
 //!
@@ -54,22 +54,22 @@ use crate::profile::Profile;
 
 /// The least window, in segments (RFC 6817 section 2.4.2, `MIN_CWND`).
 const LEAST_SEGMENTS: u64 = 2;
-/// By how many segments the window may be more than what is in flight (`ALLOWED_INCREASE`).
+/// Maximum excess of the window over the data in flight, in segments (`ALLOWED_INCREASE`).
 const ALLOWED_INCREASE: u64 = 1;
-/// Over which time one base delay is the least.
+/// Interval of one entry of the base-delay history.
 const BASE_INTERVAL: Duration = Duration::from_secs(60);
-/// The longest delay that the target may be (RFC 6817 section 2.5).
+/// Maximum target (RFC 6817 section 2.5).
 const LONGEST_TARGET: Duration = Duration::from_millis(100);
 
 /// The parameters of LEDBAT.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The queue delay that it makes.
+    /// The queue delay to aim for.
     pub target: Duration,
-    /// Segments by which the window grows in a round trip at an empty queue.
+    /// Segments by which the window grows per round trip with an empty queue.
     pub gain: f64,
-    /// For how many minutes a base delay is remembered.
+    /// Minutes for which a base delay is remembered.
     pub base_history: u32,
     /// Number of delay samples whose minimum is the current delay.
     pub current_filter: u32,
@@ -96,11 +96,11 @@ impl Params {
 /// State of the one-way delay estimate.
 #[derive(Clone, Debug)]
 struct Delays {
-    /// The least of each of the last minutes, oldest first.
+    /// Minimum delay in each of the last minutes, oldest first.
     base: VecDeque<Duration>,
     /// When the newest of these minutes began.
     minute: Instant,
-    /// The last measurements, oldest first.
+    /// The last delay samples, oldest first.
     current: VecDeque<Duration>,
 }
 
@@ -124,14 +124,14 @@ impl Delays {
         }
     }
 
-    /// How long packets wait in queues; nothing before the first measurement.
+    /// The estimated queueing delay; zero before the first measurement.
     fn queue(&self) -> Option<Duration> {
         let (current, base) = (self.current.iter().min()?, self.base.iter().min()?);
         Some(current.saturating_sub(*base))
     }
 }
 
-/// Appends to a list that keeps so many.
+/// Appends to a list of limited length.
 fn push(list: &mut VecDeque<Duration>, delay: Duration, most: u32) {
     if list.len() >= most as usize {
         list.pop_front();
@@ -142,7 +142,7 @@ fn push(list: &mut VecDeque<Duration>, delay: Duration, most: u32) {
 #[derive(Clone, Debug)]
 pub(crate) struct Ledbat {
     window: Window,
-    /// The part of a byte that the window is larger.
+    /// The fractional byte of cwnd.
     rest: f64,
     delays: Delays,
 }
@@ -158,7 +158,7 @@ impl Ledbat {
         }
     }
 
-    /// How far the queue is below the target: 1 where it is empty, less than 0 above the target.
+    /// The distance below the target, relative to it: 1 for an empty queue, negative above the target.
     fn off_target(&self, p: &Params) -> f64 {
         let target = p.target.as_secs_f64();
         self.delays.queue().map_or(0.0, |queue| (target - queue.as_secs_f64()) / target)
@@ -184,7 +184,7 @@ impl CongestionControl for Ledbat {
         let p = &cx.profile.ledbat;
         let (mss, cwnd) = (cx.mss(), self.window.cwnd.max(1) as f64);
         let change = p.gain * self.off_target(p) * acked as f64 * mss as f64 / cwnd;
-        // One segment, where a timeout has left no more.
+        // One segment, if a timeout left no more.
         let least = (LEAST_SEGMENTS * mss).min(self.window.cwnd);
         self.window.add(change, &mut self.rest, least, cx.profile);
         let most = (cx.flight + ALLOWED_INCREASE * mss).max(LEAST_SEGMENTS * mss);

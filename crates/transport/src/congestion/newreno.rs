@@ -6,9 +6,9 @@
 //!
 //! ## Law
 //!
-//! * Slow start adds what is acknowledged, a segment at most; avoidance `mss^2 / cwnd` [rfc5681 equations 2 and 3].
+//! * Slow start adds the acknowledged bytes, at most a segment; avoidance `mss^2 / cwnd` [rfc5681 equations 2 and 3].
 //! * A loss halves the flight [rfc5681 equation 4]; a partial acknowledgement deflates the window [rfc6582 section 3.2].
-//! * A timeout halves, unless it is that of the same segment again, and goes back to one segment.
+//! * A timeout halves, unless the same segment timed out before, and returns to one segment.
 //! * A mark halves, down to one segment [rfc3168 section 6.1.2] or the profile's `least_after_mark`. Waiting for the timer at one segment, as
 //!   that section asks, is left out, as it was in BSD.
 //!
@@ -21,9 +21,8 @@
 //! ## Deviations
 //!
 //! Duplicates after a recovery may begin another one although they acknowledge no more than `recover`, as in FreeBSD 4.5; rfc6582
-//! (section 3.2 step 2) leaves that to the timer. Where RACK finds losses the flight is halved up to the window, as it includes what was
-//! SACKed. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no more window than is in flight and one
-//! segment.
+//! (section 3.2 step 2) leaves that to the timer. With RACK the flight is halved up to the window, because it includes SACKed data.
+//! Choices allowed by rfc6582: the impatient variant of the timer, and after recovery a window of at most the flight plus one segment.
 //!
 //! ## Evidence
 //!

@@ -2,48 +2,48 @@
 
 use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 
-/// When the next segment may go.
+/// When the next segment may be sent.
 ///
-/// Each segment is followed by the time that it takes at the rate, on the wire (headers count): Linux's earliest
-/// departure time without the credit for a late timer, because timers here are never late. Retransmissions are not
-/// held back, but count.
+/// Each segment is followed by its transmission time at the pacing rate, headers included: Linux's earliest departure
+/// time, without the credit for a late timer, because timers here are never late. Retransmissions are not delayed, but
+/// count.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
-    /// Zero: no limit yet.
+    /// Zero: not limited yet.
     rate: BitRate,
     next: Instant,
-    /// Whether a segment waits for its time.
+    /// Whether a segment is waiting for its time.
     holding: bool,
-    /// The time of which super-packets hold the data, in microseconds; 0 where the profile says it.
+    /// The duration of a super-packet at the pacing rate, in microseconds; 0: as the profile says.
     burst_us: u16,
 }
 
 impl Pacer {
-    /// No limit until there is a rate.
+    /// Unlimited until there is a rate.
     #[must_use]
     pub const fn new() -> Self {
         Pacer { rate: BitRate::from_bps(0), next: Instant::ZERO, holding: false, burst_us: 0 }
     }
 
-    /// The same with super-packets of what the rate sends in so many microseconds, at least one segment, where the profile has
-    /// segmentation offload.
+    /// The same, with super-packets that last this many microseconds at the pacing rate and have at least one segment,
+    /// if the profile has segmentation offload.
     #[must_use]
     pub const fn with_bursts(self, micros: u16) -> Self {
         Pacer { burst_us: micros, ..self }
     }
 
-    /// The time of which super-packets hold the data, where the control decides it.
+    /// The duration of a super-packet, if the control decides it.
     #[must_use]
     pub fn burst(&self) -> Option<Duration> {
         (self.burst_us > 0).then(|| Duration::from_micros(self.burst_us.into()))
     }
 
-    /// From now on this rate, in bytes per second.
+    /// Sets the rate, in bytes per second.
     pub fn set_rate(&mut self, bytes_per_second: f64) {
         self.rate = BitRate::from_bytes_per_sec(bytes_per_second);
     }
 
-    /// One window in a round trip, times a gain.
+    /// Sets the rate to one window per round trip, times a gain.
     pub fn set_window(&mut self, cwnd: u64, rtt: Duration, gain: f64) {
         if !rtt.is_zero() {
             self.set_rate(gain * cwnd as f64 / rtt.as_secs_f64());
@@ -56,13 +56,13 @@ impl Pacer {
         (self.rate.as_bps() > 0).then_some(self.rate)
     }
 
-    /// Whether the next segment, which the windows would let go, has to wait.
+    /// Whether the next segment, which the windows would allow, has to wait.
     pub fn holds(&mut self, now: Instant) -> bool {
         self.holding = now < self.next;
         self.holding
     }
 
-    /// When the segment that waits may go.
+    /// When the waiting segment may be sent.
     #[must_use]
     pub fn held_until(&self) -> Option<Instant> {
         self.holding.then_some(self.next)
@@ -75,7 +75,7 @@ impl Pacer {
         due
     }
 
-    /// So many bytes were sent.
+    /// Accounts for bytes sent.
     pub fn on_sent(&mut self, bytes: u64, now: Instant) {
         self.holding = false;
         if self.rate.as_bps() > 0 {
@@ -107,7 +107,7 @@ mod tests {
         pacer.on_sent(1_000, ms(0));
         assert!(pacer.holds(ms(9)) && pacer.held_until() == Some(ms(10)));
         assert!(!pacer.release(ms(9)) && pacer.release(ms(10)) && pacer.held_until().is_none());
-        // Unused time is not saved up.
+        // Unused time is not credited.
         assert!(!pacer.holds(ms(50)));
         pacer.on_sent(1_000, ms(50));
         assert!(pacer.holds(ms(59)) && !pacer.holds(ms(60)));

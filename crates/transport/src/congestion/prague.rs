@@ -9,17 +9,17 @@
 //! * `alpha <- (1 - g) alpha + g M` once in a round trip, from the first mark on, with `M` the share of bytes marked
 //!   [prague section 2.4.2; linux].
 //! * On a mark, once in a round trip: `cwnd <- cwnd (1 - alpha / 2)`, in fractions [prague section 2.4.3].
-//! * On each acknowledgement of unmarked data `cwnd` grows by `a / cwnd` segments for each segment, also right after a
-//!   reduction; `a = 1`, or with RTT independence `(rtt / target)^2`, and `target = max(rtt, rtt_target)` stands for the round
-//!   trip in both rules above, from the round trip `rounds` after slow start on [prague section 2.4.4; linux,
-//!   mode "rate"]. So a flow of a shorter round trip has the rate of one of `rtt_target`.
-//! * Losses halve, and timeouts go back to one segment, as in RFC 5681 [prague section 2.4.5; rfc9331 section 4.3].
-//! * Segments are paced at one window in a round trip, at two below half of the threshold `[linux]`.
+//! * Each acknowledgement of unmarked data increases `cwnd` by `a / cwnd` segments per segment, also right after a
+//!   reduction; `a = 1`, or with RTT independence `(rtt / target)^2`, where `target = max(rtt, rtt_target)` replaces the round
+//!   trip in both rules above, from `rounds` round trips after slow start on [prague section 2.4.4; linux,
+//!   mode "rate"]. So a flow with a shorter round trip has the rate of one with `rtt_target`.
+//! * Losses halve, and timeouts return to one segment, as in RFC 5681 [prague section 2.4.5; rfc9331 section 4.3].
+//! * Segments are paced at one window per round trip, at two below half of the threshold `[linux]`.
 //!
 //! Naming this control turns on ECN with `ecn_feedback = "accurate"` and `ecn_packets = "all"`, unless the profile's
-//! table says otherwise. It sends ECT(1) where the peer agrees to accurate feedback. Where it does not, ECT(0), and
-//! it halves as `newreno` does. Where both ends send RFC 9768's option (`ecn_option`, on unless a profile says otherwise), `M` is the share of
-//! marked bytes exactly; else of packets, counted modulo eight and taken for full segments.
+//! table says otherwise. It sends ECT(1) if the peer agrees to accurate feedback. Otherwise it sends ECT(0), and
+//! halves as `newreno` does. If both ends send RFC 9768's option (`ecn_option`, on unless a profile says otherwise), `M` is the exact share of
+//! marked bytes; otherwise that of packets, counted modulo eight and assumed to be full segments.
 //!
 //! ## Parameters
 //!
@@ -27,17 +27,17 @@
 //! |---|---|---|---|
 //! | `prague.g` | | 0.0625 | weight of the newest round trip, above 0 to 1 |
 //! | `prague.rtt_independence` | | true | whether short round trips grow as slowly as `rtt_target` |
-//! | `prague.rtt_target` | time | 25ms | the round trip whose rate shorter ones take; above 0 |
-//! | `prague.rounds` | | 500 | round trips after slow start before that begins: short transfers are not slowed down |
+//! | `prague.rtt_target` | time | 25ms | the round trip whose growth rate shorter ones adopt; above 0 |
+//! | `prague.rounds` | | 500 | round trips after slow start before that applies: short transfers are not slowed down |
 //!
 //! ## Deviations
 //!
-//! 1. Not here: falling back on a bottleneck with classic ECN that it detects by delay (off in Linux too), and loss detection in
-//!    units of time, which is the endpoint's matter.
+//! 1. Left out: the fallback on a bottleneck with classic ECN, detected by delay (off in Linux too), and loss detection in
+//!    units of time, which is part of the endpoint.
 //! 2. Linux counts segments; here the window is in bytes and a fraction of one.
-//! 3. With segmentation offload (`gso_max_size` of the profile) what leaves at once is what the pacing rate sends in 250 us, at least one
+//! 3. With segmentation offload (`gso_max_size` of the profile) a super-packet is what the pacing rate sends in 250 us, at least one
 //!    segment, as in Linux (`prague_burst_usec`).
-//! 4. The least window is two segments, as in Linux; rfc9331 section 4.3 asks for less on very short paths.
+//! 4. The minimum window is two segments, as in Linux; rfc9331 section 4.3 asks for less on very short paths.
 //!
 //! ## Evidence
 //!
@@ -59,7 +59,7 @@ use super::{CongestionControl, Cx, Pacer, Window};
 use crate::profile::{EcnFeedback, EcnPackets, Profile};
 use aqmkit_base::param::{ParamError, require};
 
-/// The share of marks to start with, so that the first one halves (Linux).
+/// The initial share of marks, so that the first mark halves the window (Linux).
 const FIRST_ALPHA: f64 = 1.0;
 
 /// The parameters of Prague.
@@ -68,11 +68,11 @@ const FIRST_ALPHA: f64 = 1.0;
 pub struct Params {
     /// Weight of the newest round trip in the average.
     pub g: f64,
-    /// Whether shorter round trips than the target grow as slowly as the target.
+    /// Whether round trips shorter than the target grow as slowly as the target.
     pub rtt_independence: bool,
-    /// The round trip whose rate shorter ones take.
+    /// The target round trip, whose growth rate shorter ones adopt.
     pub rtt_target: Duration,
-    /// Round trips after slow start before that begins.
+    /// Round trips after slow start before this applies.
     pub rounds: u32,
 }
 
@@ -89,16 +89,16 @@ impl Params {
     }
 }
 
-/// Super-packets hold what the pacing rate sends in this many microseconds (`prague_burst_usec` in linux).
+/// The duration of a super-packet at the pacing rate, in microseconds (`prague_burst_usec` in Linux).
 const BURST_US: u16 = 250;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Prague {
     window: Window,
-    /// The part of a byte that the window is larger.
+    /// The fractional byte of cwnd.
     rest: f64,
     marks: MarkAverage,
-    /// Whether there has been a mark: before, nothing is known of the path.
+    /// Whether there has been a mark; before, nothing is known about the path.
     marked: bool,
     /// Round trips in congestion avoidance.
     rounds: u32,
@@ -121,14 +121,14 @@ impl Prague {
         }
     }
 
-    /// The round trip that it acts for, if that is not its own.
+    /// The round trip that its growth is based on, if not its own.
     fn target(&self, cx: &Cx<'_>) -> Option<Duration> {
         let p = &cx.profile.prague;
         let independent = p.rtt_independence && self.rounds >= p.rounds && !self.window.in_slow_start(cx.profile);
         independent.then(|| cx.srtt().map_or(p.rtt_target, |rtt| rtt.max(p.rtt_target)))
     }
 
-    /// Segments that a round trip adds.
+    /// Segments added per round trip.
     fn increase(&self, cx: &Cx<'_>) -> f64 {
         match (self.target(cx), cx.srtt()) {
             (Some(target), Some(rtt)) => {
@@ -139,7 +139,7 @@ impl Prague {
         }
     }
 
-    /// Whether a round trip, its own or the one it acts for, has passed since.
+    /// Whether a round trip, its own or the one that its growth is based on, has passed since.
     fn due(&self, since: Instant, cx: &Cx<'_>) -> bool {
         self.target(cx).is_none_or(|target| cx.now.since(since) >= target)
     }
@@ -161,7 +161,7 @@ impl Prague {
 
 impl CongestionControl for Prague {
     const PACES: bool = true;
-    // Linux's Prague has a `cong_control` of its own, which grows by what is not marked.
+    // Linux's Prague has its own `cong_control`, which grows by the unmarked data.
     const HELD_AFTER_MARKS: bool = false;
     const ECT: Ecn = Ecn::Ect1;
     const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = Some((EcnFeedback::Accurate, EcnPackets::All));

@@ -6,13 +6,13 @@
 //!
 //! ## Law
 //!
-//! * Each segment that is lost takes one segment off the window [relentless section 3].
-//! * Growth is that of RFC 5681, and goes on in recovery, by what arrives [relentless section 3].
+//! * Each lost segment reduces the window by one segment [relentless section 3].
+//! * Growth is that of RFC 5681, and continues in recovery, by the delivered data [relentless section 3].
 //! * Timeouts are those of RFC 5681.
-//! * Each marked segment takes off one as well, where the feedback counts them (`ecn_feedback = "dctcp"` or
-//!   `"accurate"`); an echo of the classic kind takes off one.
+//! * Each marked segment reduces it by one as well, if the feedback counts them (`ecn_feedback = "dctcp"` or
+//!   `"accurate"`); a classic echo reduces it by one.
 //!
-//! In the long run one segment more in a round trip equals `p` times the window less: `1 / p` segments in a round trip.
+//! In the long run one segment more per round trip equals `p` times the window less: `1 / p` segments per round trip.
 //!
 //! ## Parameters
 //!
@@ -22,10 +22,10 @@
 //!
 //! 1. The draft's Linux code lets the rate-halving of the kernel do the reductions; here the window is kept apart
 //!    from the inflation of fast recovery (RFC 6582).
-//! 2. In slow start the first loss or mark ends it at the reduced window; the draft leaves slow start to RFC 5681.
-//! 3. A segment counts as lost when it is sent again in recovery, as in the draft's code; where SACK is on at once, without it at the
-//!    end of recovery. A retransmission that is lost in its turn, which RACK finds, counts again.
-//! 4. Marks are not in the draft; they follow its rule.
+//! 2. The first loss or mark in slow start ends it at the reduced window; the draft leaves slow start to RFC 5681.
+//! 3. A segment counts as lost when it is retransmitted in recovery, as in the draft's code: with SACK at once, without it at the
+//!    end of recovery. A retransmission that is lost again, which RACK detects, counts again.
+//! 4. Marks are not in the draft; they follow the rule for losses.
 //!
 //! ## Evidence
 //!
@@ -39,13 +39,13 @@
 use super::{CongestionControl, Cx, Window};
 use crate::profile::Profile;
 
-/// The duplicate acknowledgements that mean a loss: segments that have arrived.
+/// The duplicate acknowledgements that indicate a loss: segments that have arrived.
 const DUPLICATES: u32 = 3;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Relentless {
     window: Window,
-    /// In fast recovery, the window without what it is inflated by.
+    /// In fast recovery, the window without inflation.
     kept: u64,
 }
 
@@ -58,18 +58,18 @@ impl Relentless {
         cwnd.saturating_sub(bytes).max(2 * cx.mss())
     }
 
-    /// A segment has left the network in recovery: the share of a round trip's increase that it brings.
+    /// A segment has left the network in recovery: adds its share of a round trip's increase.
     fn keep_growing(&mut self, cx: &Cx<'_>) {
         self.grow(cx.mss(), cx);
     }
 
-    /// The same for so many bytes.
+    /// The same for a number of bytes.
     fn grow(&mut self, bytes: u64, cx: &Cx<'_>) {
         let limit = cx.profile.cwnd_limit.0;
         self.kept = (self.kept + cx.mss() * bytes / self.kept.max(1)).min(limit);
     }
 
-    /// With SACK nothing inflates the window: it is what is kept.
+    /// With SACK the window is not inflated, so it is the one to keep.
     fn show(&mut self) {
         self.window = Window { cwnd: self.kept, ssthresh: self.kept };
     }
@@ -93,7 +93,7 @@ impl CongestionControl for Relentless {
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.kept = Self::lose(self.window.cwnd, cx.mss(), cx);
-        // With SACK the third is reported as what it has delivered.
+        // With SACK the third duplicate is reported through the data it delivered.
         (u32::from(cx.sack)..DUPLICATES).for_each(|_| self.keep_growing(cx));
         self.window.enter_recovery(self.kept, cx);
     }

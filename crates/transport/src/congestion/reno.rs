@@ -6,10 +6,10 @@
 //! ## Law
 //!
 //! * Slow start adds a segment for each acknowledgement, avoidance `mss^2 / cwnd` [rfc5681 equations 2 and 3].
-//! * The third duplicate acknowledgement halves the smaller of the two *windows*, in whole segments, two at least [tcpip2
-//!   section 29.4]. Each further one opens the window by a segment until the hole is mended.
-//! * A timeout halves likewise and goes back to one segment [tcpip2 section 25.10].
-//! * A mark halves likewise, down to one segment [rfc3168 section 6.1.2] or the profile's `least_after_mark`.
+//! * The third duplicate acknowledgement halves the smaller of the two *windows*, in whole segments, at least two [tcpip2
+//!   section 29.4]. Each further one opens the window by a segment until the hole is repaired.
+//! * A timeout halves in the same way and returns to one segment [tcpip2 section 25.10].
+//! * A mark halves in the same way, down to one segment [rfc3168 section 6.1.2] or the profile's `least_after_mark`.
 //!
 //! In the long run `sqrt(3 / (2 b p))` segments in a round trip, for an acknowledgement of every `b`-th segment: `1.22 /
 //! sqrt(p)`, or `0.87 / sqrt(p)` with delayed acknowledgements `[mathis97]`.
@@ -70,7 +70,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
-        // A segment, however small what was acknowledged.
+        // One segment, however little was acknowledged.
         self.0.grow(acked.max(cx.mss()), cx.profile);
     }
 
@@ -94,7 +94,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_ecn(&mut self, cx: &Cx<'_>) {
-        // As in the code for BSD of ALTQ's authors, which OpenBSD still had in 2019: whole segments, and one stays one.
+        // As in the BSD code of ALTQ's authors, which OpenBSD still had in 2019: whole segments, and one stays one.
         let segments = self.0.cwnd.min(cx.peer_window) / cx.mss();
         self.0.reduce_to((segments / 2 * cx.mss()).max(cx.least_after_mark()));
     }

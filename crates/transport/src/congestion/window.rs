@@ -3,7 +3,7 @@
 use super::Cx;
 use crate::profile::{ByteCounting, Profile};
 
-/// The two variables of the AIMD family and the moves its members share.
+/// The window and threshold of the AIMD family, and the updates its members share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The congestion window in bytes.
@@ -19,14 +19,16 @@ impl Window {
         Window { cwnd: p.initial_window_bytes(), ssthresh: p.initial_ssthresh.0 }
     }
 
-    /// Whether the window is below the threshold, or equal to it where the profile counts that as slow start.
+    /// Whether the window is below the threshold, or equal to it if the profile counts that as slow start.
     #[must_use]
     pub fn in_slow_start(&self, p: &Profile) -> bool {
         self.cwnd < self.ssthresh || (p.slow_start_when_equal && self.cwnd == self.ssthresh)
     }
 
-    /// New data was acknowledged, so many bytes of it: slow start adds a segment at most, congestion avoidance one segment per
-    /// window (RFC 5681 equations 2 and 3), and both what was acknowledged where the profile counts bytes (RFC 3465).
+    /// New data was acknowledged: slow start adds at most one segment, congestion avoidance one segment per window (RFC
+    /// 5681 equations 2 and 3), and both the acknowledged bytes if the profile counts bytes (RFC 3465). Without the
+    /// `mss / 8` that 4.4BSD-Lite added in avoidance, an error (RFC 2525 section 2.4) that FreeBSD had removed by
+    /// 2.2.8.
     ///
     /// Without the `mss / 8` that 4.4BSD-Lite added in avoidance, an error (RFC 2525 section 2.4) that
     /// FreeBSD had taken out by the time of 2.2.8.
@@ -41,52 +43,54 @@ impl Window {
         self.open(step, p);
     }
 
-    /// Slow-start growth, capped at ssthresh as in Linux: one ACK may cover a whole window, where a hole was filled after a timeout.
+    /// Slow-start growth, capped at ssthresh as in Linux: one ACK may cover a whole window if a hole was filled after a
+    /// timeout.
     pub(super) fn within_threshold(&self, bytes: u64, p: &Profile) -> u64 {
         bytes.min(self.ssthresh.saturating_sub(self.cwnd).max(p.mss.0))
     }
 
-    /// Opens by so many bytes.
+    /// Grows by this many bytes.
     pub(super) fn open(&mut self, bytes: u64, p: &Profile) {
         self.cwnd = (self.cwnd + bytes).min(p.cwnd_limit.0);
     }
 
-    /// Adds bytes, or takes them away, to a window of at least `least`; the fraction of a byte is kept in `rest`.
+    /// Adds or subtracts bytes, with a minimum window of `least`; `rest` keeps the fraction of a byte.
     pub(super) fn add(&mut self, bytes: f64, rest: &mut f64, least: u64, p: &Profile) {
         let exact = (self.cwnd as f64 + *rest + bytes).clamp(least as f64, p.cwnd_limit.0 as f64);
         self.cwnd = exact as u64;
         *rest = exact - self.cwnd as f64;
     }
 
-    /// RFC 5681 equation 4: half of what is in flight, two segments at least.
+    /// RFC 5681 equation 4: half of the data in flight, at least two segments.
     #[must_use]
     pub fn half(cx: &Cx<'_>) -> u64 {
         cx.whole(cx.flight / 2).max(2 * cx.mss())
     }
 
-    /// The threshold after a loss: [`half`](Self::half), where RACK finds losses of no more than the window, as Linux halves its window (which after a mark is
-    /// still coming down). What is in flight includes what was SACKed: where losses go on, a recovery begins as the last one ends, several windows are
-    /// above the oldest hole, and half of them would be more than there was.
+    /// The threshold after a loss: [`half`](Self::half), or with RACK at most half of the window, as in Linux (after a
+    /// mark the window may still be decreasing). The data in flight includes SACKed data: if losses continue, a
+    /// recovery begins as the previous one ends, with several windows above the oldest hole, and half of that would
+    /// exceed the window.
     #[must_use]
     pub fn half_at_loss(&self, cx: &Cx<'_>) -> u64 {
         let most = if cx.profile.uses_rack() { cx.reducing.unwrap_or(0).max(self.cwnd) } else { u64::MAX };
         Self::half(&Cx { flight: cx.flight.min(most), ..*cx })
     }
 
-    /// Fast recovery begins with this threshold: the three segments that the duplicate acknowledgements stand for
-    /// have left the network (RFC 5681 section 3.2 step 3), which with SACK is no news (RFC 6675 section 5 step 4.2).
+    /// Fast recovery begins with this threshold: the three segments behind the duplicate acknowledgements have left the
+    /// network (RFC 5681 section 3.2 step 3), which SACK already accounts for (RFC 6675 section 5 step 4.2).
     pub fn enter_recovery(&mut self, ssthresh: u64, cx: &Cx<'_>) {
         self.ssthresh = ssthresh;
         self.cwnd = ssthresh + if cx.sack { 0 } else { 3 * cx.mss() };
     }
 
-    /// A mark takes half of what is in flight. Less than the two segments of RFC 5681 may be left: RFC 3168 section 6.1.2 has them come
-    /// down to one.
+    /// A mark halves the data in flight. The result may be below RFC 5681's two segments: RFC 3168 section 6.1.2 allows
+    /// a window of one.
     pub fn halve_for_mark(&mut self, cx: &Cx<'_>) {
         self.reduce_to(cx.whole(cx.flight / 2).max(cx.least_after_mark()));
     }
 
-    /// The window comes down to this at once, without a loss.
+    /// Sets the window at once, without a loss.
     pub fn reduce_to(&mut self, ssthresh: u64) {
         self.ssthresh = ssthresh;
         self.cwnd = self.cwnd.min(ssthresh);
@@ -100,15 +104,15 @@ impl Window {
         self.cwnd = cx.mss();
     }
 
-    /// RFC 6582 section 3.2 step 3, partial acknowledgements: take out what has left the network, add back
-    /// the segment that this acknowledgement shows to have left it.
+    /// RFC 6582 section 3.2 step 3, partial acknowledgements: deflates by the acknowledged data, and adds back one
+    /// segment, which this acknowledgement shows to have left the network.
     pub fn deflate(&mut self, acked: u64, cx: &Cx<'_>) {
         let back = if acked >= cx.mss() { cx.mss() } else { 0 };
         self.cwnd = (self.cwnd.saturating_sub(acked) + back).max(cx.mss());
     }
 
-    /// RFC 6582 section 3.2 step 3, full acknowledgements, the first choice: no burst, however little is
-    /// left in flight. With SACK the pipe sees to that, and the window becomes the threshold.
+    /// RFC 6582 section 3.2 step 3, full acknowledgements, the first choice: avoids a burst, however little is left in
+    /// flight. With SACK the pipe prevents bursts, and the window becomes the threshold.
     pub fn recovered(&mut self, acked: u64, cx: &Cx<'_>) {
         if cx.sack {
             self.cwnd = self.ssthresh;
@@ -118,7 +122,7 @@ impl Window {
         self.cwnd = self.ssthresh.min(left.max(cx.mss()) + cx.mss());
     }
 
-    /// Not below what it was (Linux's `tcp_undo_cwnd_reduction`).
+    /// Never lowers the window (Linux's `tcp_undo_cwnd_reduction`).
     pub fn restore(&mut self, before: Window) {
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);

@@ -148,7 +148,7 @@ fn cubic_goes_on_after_a_needless_reduction() {
     assert!(run(true).abs_diff(run(false)) <= 1, "{} and {}", run(true), run(false));
 }
 
-/// An undo never lowers what the window has come to since.
+/// An undo never lowers a window that has grown since.
 #[test]
 fn an_undo_only_raises() {
     let before = Window { cwnd: 20 * MSS, ssthresh: 12 * MSS };

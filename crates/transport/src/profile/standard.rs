@@ -8,12 +8,12 @@ use super::{
 use crate::congestion::{Kind, cubic, dctcp, ledbat, prague};
 use crate::rate::{lda, scp, tfrc};
 
-/// More than any window that a test link fills.
+/// Larger than any window that a test link fills.
 const UNLIMITED: Bytes = Bytes(1 << 30);
 
 impl Profile {
-    /// The standards as they are today, with exact timers: RFC 5681, 6298, 6582 and 6928; no limit by the receiver (1 GiB, the
-    /// largest window that RFC 7323 can scale to, give or take a segment), acknowledgements delayed by 40 ms.
+    /// Current standards, with exact timers: RFC 5681, 6298, 6582 and 6928; no limit by the receiver (1 GiB, about the
+    /// largest window that RFC 7323 can scale to), acknowledgements delayed by 40 ms.
     #[must_use]
     pub fn rfc() -> Self {
         Profile {
@@ -79,9 +79,9 @@ impl Profile {
         }
     }
 
-    /// As the one-way TCP agents of ns-2 are usually set up, for comparisons: segments of 1000 bytes and
-    /// 40 of header (timestamps cost nothing there), every segment acknowledged, least timeout 200 ms, no
-    /// limit by the receiver.
+    /// The one-way TCP agents of ns-2 as they are usually configured, for comparisons: segments of 1000 bytes plus 40
+    /// of header (timestamps are free there), every segment acknowledged, a minimum timeout of 200 ms, no limit by the
+    /// receiver.
     #[must_use]
     pub fn ns2() -> Self {
         Profile {

@@ -11,20 +11,20 @@
 //! With `r` packets per second that arrive, and the smallest round trip `T` seen so far [parris01 II.2.3.1]:
 //!
 //! * *slow start*: one packet more for each acknowledgement, until `r` has grown by less than `growth` in a round trip;
-//! * *steady*: `W = r T + excess`, once in a round trip;
-//! * *congested*, from a loss until a packet that was sent after it is acknowledged: half the window, then steady.
+//! * *steady*: `W = r T + excess`, updated once per round trip;
+//! * *congested*, from a loss until a packet sent after it is acknowledged: half the window, then steady.
 //!
-//! A packet is lost when one that was sent three later is acknowledged, or when nothing is for a timeout; each timeout without an
-//! acknowledgement since the last one halves the window again and is twice as long.
+//! A packet is lost when one sent three later is acknowledged, or after a timeout without acknowledgements; each further timeout
+//! halves the window again and is twice as long.
 //!
-//! `r` is a running mean: of each round trip the packets that came, over the time from the first to the last, half of it new.
+//! `r` is a running mean of the arrival rate in each round trip, from the first to the last packet, with a weight of one half.
 //!
 //! ## Parameters
 //!
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
-//! | `scp.excess` | packets | 1 | how much larger the window is than what is in flight on an empty path; more and it takes from TCP and fills queues |
-//! | `scp.growth` | | 0.25 | growth of the arrival rate in a round trip below which it is constant |
+//! | `scp.excess` | packets | 1 | packets in the window beyond those that fit on the empty path; with more it takes from TCP and fills queues |
+//! | `scp.growth` | | 0.25 | relative growth of the arrival rate per round trip below which it counts as constant |
 //! | `mss`, `header`, `initial_window` | | of the profile | as for TCP |
 //! | `min_rto`, `initial_rto`, `max_rto` | time | of the profile | bounds of the timeout `srtt + 4 rttvar` (RFC 6298) |
 //!
@@ -33,7 +33,7 @@
 //! 1. parris01 describes SCP without numbers; of cen98 only the abstract was at hand, which has none either. `excess` is what TCP's window grows by in a round trip, so that both probe alike;
 //!    `growth` leaves room between doubling and nothing. Chosen once.
 //! 2. The receiver measures over the sender's round trip, which each packet tells it.
-//! 3. ECN marks say nothing to it, and data is ECN-capable only if the profile says so: leave `ecn` off.
+//! 3. It ignores ECN marks, and data is ECN-capable only if the profile says so: leave `ecn` off.
 //!
 //! ## Evidence
 //!
@@ -55,16 +55,16 @@ use super::{Cx, Data, Receiving, Report, Sending};
 use crate::profile::Profile;
 use aqmkit_base::param::{ParamError, require};
 
-/// A packet is lost when one that was sent so many later is acknowledged: TCP's three duplicates.
+/// A packet is lost when one sent this many packets later is acknowledged: TCP's three duplicates.
 const LATER: u64 = 3;
 
 /// The parameters of SCP.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Packets in the window beyond what is in flight on an empty path.
+    /// Packets in the window in addition to those that fit on the empty path.
     pub excess: f64,
-    /// Growth of the arrival rate in a round trip below which it is constant.
+    /// Relative growth of the arrival rate per round trip below which it counts as constant.
     pub growth: f64,
 }
 
@@ -85,11 +85,11 @@ impl Params {
 enum State {
     SlowStart,
     Steady,
-    /// Until a packet from this one on is acknowledged.
+    /// Until this packet or a later one is acknowledged.
     Congested(u64),
 }
 
-/// RFC 6298, in seconds.
+/// The estimator of RFC 6298, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct RoundTrip {
     least: f64,
@@ -105,7 +105,7 @@ pub struct Sender {
     window: f64,
     /// Numbers of the packets that are neither acknowledged nor lost.
     flying: VecDeque<u64>,
-    /// One above the last that was sent.
+    /// Next packet number to send.
     end: u64,
     /// The round ends when this packet is acknowledged; and the arrival rate at its start, in packets per second.
     round: u64,
@@ -157,7 +157,7 @@ impl Sender {
         self.state = State::Congested(self.end);
     }
 
-    /// A round trip is over: the arrival rate was measured anew.
+    /// Ends a round trip, whose arrival rate has been measured.
     fn end_round(&mut self, cx: &Cx<'_>) {
         let p = &cx.profile.scp;
         let constant = self.rate_before > 0.0 && self.arrival_rate < (1.0 + p.growth) * self.rate_before;
@@ -174,7 +174,8 @@ impl Sender {
         (self.round, self.rate_before) = (self.end, self.arrival_rate);
     }
 
-    /// Takes out what packet `acked` shows to have arrived or to be lost; whether a loss is news.
+    /// Removes the packets that the acknowledgement of `acked` shows as delivered or lost; returns whether a loss is
+    /// new.
     fn take_out(&mut self, acked: u64) -> bool {
         let before = match self.state {
             State::Congested(until) => until,
@@ -200,7 +201,7 @@ impl Sending for Sender {
         if let State::Congested(until) = self.state
             && report.seq >= until
         {
-            // A whole round trip goes by before the rate that arrives is that of the smaller window.
+            // It takes a full round trip until the arrival rate reflects the smaller window.
             self.state = State::Steady;
             self.begin_round();
         } else if report.seq >= self.round {
@@ -244,7 +245,7 @@ impl Sending for Sender {
 /// The receiving half: it acknowledges each packet.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
-    /// The first packet of the round trip that is being measured, and bytes since.
+    /// The first packet of the round trip being measured, and the bytes since.
     since: Option<Instant>,
     bytes: u64,
     /// Bytes per second.

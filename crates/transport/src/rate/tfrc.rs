@@ -9,18 +9,18 @@
 //! [rfc5348 3.1] `X_Bps = s / (R (sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2)))` bytes per second: segments of `s`, a round
 //! trip of `R = 0.9 R + 0.1 R_sample`, a loss event rate of `p`.
 //!
-//! Receiver. A packet is lost when three later ones have come [5.1]; losses (and marks) within a round trip are one event
+//! Receiver. A packet is lost when three later ones have arrived [5.1]; losses (and marks) within a round trip are one event
 //! [5.2]. `I_i` is the number of packets from the beginning of one event to that of the next, `I_0` that since the last
-//! [5.3]. `p = 1 / I_mean`, where `I_mean` is the greater of the weighted means of `I_1 ... I_k` and of `I_0 ... I_(k-1)`, weights
-//! 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2 [5.4]. While `I_0` is longer than twice the mean of the others, those count only
-//! `DF = max(2 I_mean / I_0, 1/4)` [5.5]. The interval before the first loss is `1 / p`, `p` from the equation at the largest rate
-//! that has come [6.3.1]. It reports `p` and the rate `X_recv` that comes in once in a round trip, and at once when `p` has risen [6.1, 6.2].
+//! [5.3]. `p = 1 / I_mean`, where `I_mean` is the greater of the weighted means of `I_1 ... I_k` and of `I_0 ... I_(k-1)`, with weights
+//! 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2 [5.4]. While `I_0` is longer than twice the mean of the others, those are discounted by
+//! `DF = max(2 I_mean / I_0, 1/4)` [5.5]. The interval before the first loss is `1 / p`, with `p` from the equation at the maximum rate
+//! received [6.3.1]. It reports `p` and the receive rate `X_recv` once per round trip, and at once when `p` has risen [6.1, 6.2].
 //!
-//! Sender [4.3]. `recv_limit` is twice the largest `X_recv` of the last two round trips. `p > 0`: `X = max(min(X_Bps, recv_limit), s / 64 s)`.
-//! `p = 0`: once in a round trip `X = max(min(2 X, recv_limit), W_init / R)`, `W_init = min(4 s, max(2 s, 4380))`. Before the
-//! first report one packet in a second [4.2]. After an interval without anything to send, `X_recv` does not limit a sender
-//! that loses nothing; one that does lose is held to 0.85 of it. No report for `max(4 R, 2 s / X)` (2 s before the first): half as
-//! fast, unless the sender was idle and slow already [4.4]. Packets leave `s / X` apart [4.6].
+//! Sender [4.3]. `recv_limit` is twice the maximum `X_recv` of the last two round trips. `p > 0`: `X = max(min(X_Bps, recv_limit), s / 64 s)`.
+//! `p = 0`: once per round trip `X = max(min(2 X, recv_limit), W_init / R)`, `W_init = min(4 s, max(2 s, 4380))`. Before the
+//! first report one packet per second [4.2]. After an interval without anything to send, `X_recv` does not limit a sender
+//! without losses; one with losses is limited to 0.85 of it. No report for `max(4 R, 2 s / X)` (2 s before the first): half as
+//! fast, unless the sender was idle and slow already [4.4]. Packets are spaced by `s / X` [4.6].
 //!
 //! With `oscillation_prevention` they leave at `X sqrt-mean(R) / sqrt(R_sample)`, slower when the last round trip was longer than
 //! usual [4.5].
@@ -29,24 +29,24 @@
 //!
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
-//! | `tfrc.intervals` | | 8 | how many loss intervals count, 2 to 32; fewer and the rate is less smooth, more and it follows late |
-//! | `tfrc.discounting` | | true | whether a long time without loss makes the past count less |
-//! | `tfrc.oscillation_prevention` | | false | whether the round trip of the moment changes the distance of packets |
+//! | `tfrc.intervals` | | 8 | number of loss intervals in the average, 2 to 32; fewer and the rate is less smooth, more and it follows late |
+//! | `tfrc.discounting` | | true | whether a long time without loss discounts earlier intervals |
+//! | `tfrc.oscillation_prevention` | | false | whether the latest round trip modulates the spacing of packets |
 //! | `tfrc.timeout` | time | 4 `R` | the retransmission timeout of the TCP in the equation; too long and TFRC gets less than TCP at high loss |
 //! | `mss`, `header` | size | of the profile | `s`, and the bytes of the headers of each packet |
 //! | `ecn` | | of the profile | whether data is ECN-capable; a mark counts as a loss |
-//! | `syn` | time | of the profile | how long to wait before a request is sent again |
+//! | `syn` | time | of the profile | how long to wait before a request is retransmitted |
 //!
 //! ## Deviations
 //!
-//! 1. `X_recv` of a report that comes less than a round trip after the last covers the time since the one before, one to two
-//!    round trips, where the RFC has the last one.
+//! 1. `X_recv` of a report less than a round trip after the last covers the time since the one before, one to two
+//!    round trips; in the RFC it covers the last one.
 //! 2. `I_mean` in the discount is the mean of the closed intervals, discounts included.
-//! 3. Packets lost before the first that came are taken to have been lost with it.
-//! 4. A mark counts when it comes, also where packets before it are missing.
+//! 3. Packets lost before the first arrival are assumed to have been lost with it.
+//! 4. A mark counts on arrival, even if packets before it are missing.
 //! 5. Reports and requests carry the profile's header and no ECN.
-//! 6. `tfrc.timeout` is for the sender of ns-2, which takes the timeout in steps of 100 ms: 300 ms for every round trip below 150. The interval
-//!    before the first loss is by 4 `R` in any case.
+//! 6. `tfrc.timeout` models the sender of ns-2, which uses timeouts in steps of 100 ms: 300 ms for every round trip below 150. The interval
+//!    before the first loss uses 4 `R` in any case.
 //!
 //! ## Evidence
 //!
@@ -74,26 +74,26 @@ mod receiver;
 pub use equation::{throughput, throughput_with_timeout};
 pub use receiver::Receiver;
 
-/// [rfc5348 4.3] The longest distance between packets, in seconds.
+/// [rfc5348 4.3] Maximum spacing of packets, in seconds.
 const T_MBI: f64 = 64.0;
-/// [rfc5348 4.2] How long to wait for the first report.
+/// [rfc5348 4.2] Time to wait for the first report.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
-/// [rfc5348 4.3, 4.5] The weight of the past in the means of the round trip.
+/// [rfc5348 4.3, 4.5] Weight of the previous value in the round-trip averages.
 const PAST: f64 = 0.9;
-/// [rfc5348 4.3] What losses leave of the receive rate of a sender that had nothing to send.
+/// [rfc5348 4.3] The factor by which losses reduce the receive rate of a data-limited sender.
 const LOSS_WHILE_LIMITED: f64 = 0.85;
 
 /// The parameters of TFRC.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many loss intervals count.
+    /// Number of loss intervals in the average.
     pub intervals: u8,
-    /// Whether a long time without loss makes the past count less.
+    /// Whether a long interval without loss discounts the earlier ones.
     pub discounting: bool,
-    /// Whether the round trip of the moment changes the distance of packets.
+    /// Whether the latest round-trip time modulates the spacing of packets.
     pub oscillation_prevention: bool,
-    /// The retransmission timeout of the TCP in the equation; four round trips where absent.
+    /// The retransmission timeout in the throughput equation; four round trips if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
 }
@@ -112,22 +112,22 @@ impl Params {
     }
 }
 
-/// Means over round trips, in seconds.
+/// Averages of the round-trip time, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct RoundTrip {
     mean: f64,
-    /// The mean of the square roots of round-trip times, and the root of the last one.
+    /// The average of the square roots of round-trip times, and the latest root.
     root_mean: f64,
     root: f64,
 }
 
-/// Whether there was always something to send (rfc5348 8.2.1).
+/// Whether the sender was never data-limited (rfc5348 8.2.1).
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
-    /// Two times at which there was more to send than was allowed: one in the interval that the next report covers, one after.
+    /// Two times at which there was more data than allowed: one in the interval of the next report, one after it.
     first: Option<Instant>,
     second: Option<Instant>,
-    /// The end of the interval that the last report covered, and when it came.
+    /// The end of the last report's interval, and when that report arrived.
     covered: Instant,
     reported: Instant,
 }
@@ -141,7 +141,7 @@ impl Busy {
         }
     }
 
-    /// A report covers the round trip until `end`. Was the sender short of data during all of it?
+    /// A report covers the round trip until `end`. Returns whether the sender was data-limited for all of it.
     fn was_limited(&mut self, end: Instant, rtt: Duration, now: Instant) -> bool {
         let start = Instant::ZERO + end.since(Instant::ZERO).saturating_sub(rtt);
         let within = |at: Option<Instant>| at.is_some_and(|at| start <= at && at <= end);
@@ -157,7 +157,7 @@ impl Busy {
 /// The sending half. Rates are in bytes per second, as in the RFC.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    /// The allowed rate, and the equation's.
+    /// The allowed rate, and the rate of the equation.
     x: f64,
     x_bps: f64,
     /// The loss event rate as it was last reported.
@@ -165,7 +165,7 @@ pub struct Sender {
     rtt: Option<RoundTrip>,
     /// Receive rates and when they were reported.
     x_recv: Vec<(Instant, f64)>,
-    /// When the rate was doubled last.
+    /// When the rate was last doubled.
     doubled: Instant,
     nofeedback: Instant,
     /// Whether anything was sent since the timer was set.
@@ -173,7 +173,7 @@ pub struct Sender {
     last: Option<Instant>,
     busy: Busy,
     oscillation_prevention: bool,
-    /// The RTO in the TCP equation, where it is not four round trips.
+    /// The RTO in the throughput equation, if not four round trips.
     timeout: Option<f64>,
 }
 
@@ -209,7 +209,7 @@ impl Sender {
         self.x_recv.iter().fold(0.0, |most: f64, (_, x)| most.max(*x))
     }
 
-    /// [rfc5348 4.3 step 4] Keeps what is at most two round trips old.
+    /// [rfc5348 4.3 step 4] Keeps values at most two round trips old.
     fn update_x_recv(&mut self, x: f64, rtt: f64, now: Instant) {
         let old = Duration::from_secs_f64(2.0 * rtt);
         self.x_recv.retain(|(at, _)| now.since(*at) <= old);
@@ -224,7 +224,7 @@ impl Sender {
         self.x_recv.push((now, most));
     }
 
-    /// [rfc5348 4.3 step 4] What the receive rate allows.
+    /// [rfc5348 4.3 step 4] The limit from the receive rates.
     fn receive_limit(&mut self, report: &Report, limited: bool, rtt: f64, now: Instant) -> f64 {
         if !limited {
             self.update_x_recv(report.rate, rtt, now);
@@ -267,7 +267,7 @@ impl Sender {
         self.set_rate(limit, cx);
     }
 
-    /// [rfc5348 4.3 steps 1, 2] Takes the round trip in; whether it is the first.
+    /// [rfc5348 4.3 steps 1, 2] Adds a round-trip sample; returns whether it is the first.
     fn measure(&mut self, sample: f64) -> bool {
         let root = sample.sqrt();
         let first = self.rtt.is_none();

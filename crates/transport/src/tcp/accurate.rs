@@ -1,13 +1,14 @@
 //! The option of accurate ECN: RFC 9768 section 3.2.3.
 //!
-//! Counts the bytes of data that come with each ECN field, and says so on acknowledgements after any count has grown ("recommended simple
-//! scheme" of section 3.2.3.3), with the fields that ever changed. Two SACK blocks go before it, more do not. With it the sender knows marked
-//! bytes exactly, whatever the size of segments and however many acknowledgements were lost; the three header bits, which count
-//! packets, then serve only until the first option has come. Data that comes marked after what was not is acknowledged at once, and
-//! so is the second mark since the last acknowledgement (section 3.2.2.5.1).
+//! Counts the bytes of data received with each ECN field, and reports them on acknowledgements after any count has
+//! grown ("recommended simple scheme" of section 3.2.3.3), with the fields that ever changed. At most two SACK blocks
+//! take precedence over it. With the option the sender knows marked bytes exactly, whatever the size of segments and
+//! however many acknowledgements were lost; the three header bits, which count packets, then serve only until the first
+//! option arrives. Marked data that follows unmarked data is acknowledged at once, and so is the second mark since the
+//! last acknowledgement (section 3.2.2.5.1).
 //!
-//! Left out: the option on SYN-ACKs, and with it the tests whether the path lets options through (section 3.2.3.2): the first
-//! option that comes shows that it does. A full segment with data has no room for it.
+//! Left out: the option on SYN-ACKs, and with it the tests whether the path lets options through (section 3.2.3.2); the
+//! first option that arrives shows that it does. A full segment with data has no room for the option.
 
 use super::Tcp;
 use crate::profile::Profile;
@@ -17,14 +18,14 @@ use aqmkit_base::Ecn;
 /// Counters have 24 bits on the wire.
 const MODULUS: u32 = 1 << 24;
 
-/// Bytes of options in a TCP header, and what timestamps take of them.
+/// Bytes of options in a TCP header, and those used by timestamps.
 const MOST_OPTIONS: u64 = 40;
 const TIMESTAMPS: u64 = 12;
 
-/// SACK blocks that go before the option.
+/// SACK blocks that take precedence over the option.
 const BLOCKS_FIRST: usize = 2;
 
-/// Marks since the last acknowledgement that call for one.
+/// Marks since the last acknowledgement that force one.
 const MARKS: u8 = 2;
 
 /// Both directions of the counters.
@@ -32,11 +33,11 @@ const MARKS: u8 = 2;
 pub(super) struct Counting {
     /// The receiver's byte counters: `r.e0b`, `r.ceb`, `r.e1b`.
     received: EcnCounters,
-    /// Which of them have changed: ECT(0), CE, ECT(1).
+    /// Which of them have ever changed: ECT(0), CE, ECT(1).
     changed: [bool; 3],
-    /// Whether one has since the last option.
+    /// Whether one has changed since the last option.
     fresh: bool,
-    /// Whether the last packet was marked, and how many were since the last acknowledgement.
+    /// Whether the last packet was marked, and the number of marks since the last acknowledgement.
     marked: bool,
     marks: u8,
     /// The peer's count of marked bytes, if it has sent the option (`s.ceb`).
@@ -49,7 +50,7 @@ impl Counting {
         Counting { received, changed: [false; 3], fresh: false, marked: false, marks: 0, heard: None }
     }
 
-    /// A packet with so many bytes of data. Returns whether it has to be acknowledged at once.
+    /// A packet with this many bytes of data has arrived. Returns whether to acknowledge it at once.
     fn count(&mut self, ecn: Ecn, len: u32) -> bool {
         let ce = ecn == Ecn::Ce;
         let (counter, changed) = match ecn {
@@ -70,7 +71,7 @@ impl Counting {
         len > 0 && ce && (first || self.marks >= MARKS)
     }
 
-    /// The option: up to the last field that ever changed, the one that comes first chosen by what has come.
+    /// The option, up to the last field that ever changed; the order depends on which ECT codepoint arrived first.
     fn option(&self) -> EcnCounters {
         let [ect0, ce, ect1] = self.changed;
         let ect1_first = ect1 && !ect0;
@@ -91,7 +92,7 @@ impl Tcp {
         self.outstanding.as_deref_mut().and_then(|o| o.counting.as_deref_mut())
     }
 
-    /// A segment has come.
+    /// A segment has arrived.
     #[inline(never)]
     pub(super) fn count_bytes(&mut self, seg: &Segment) {
         if self.counting().is_some_and(|counting| counting.count(seg.ecn, seg.len)) {
@@ -99,7 +100,7 @@ impl Tcp {
         }
     }
 
-    /// Puts the option on a segment that goes now, if it has news and there is room.
+    /// Adds the option to an outgoing segment if it has news and there is room.
     #[inline(never)]
     pub(super) fn add_counters(&mut self, options: &mut Options, len: u32, p: &Profile) {
         let room = MOST_OPTIONS - if self.timestamps { TIMESTAMPS } else { 0 };
@@ -139,15 +140,15 @@ mod tests {
 
     use super::*;
 
-    /// An acknowledgement of a peer that has counted so many marked bytes.
+    /// Takes the count of marked bytes from a peer's acknowledgement.
     fn counted(ce: u32) -> Segment {
         let mut seg = Segment::default();
         seg.options.set_ecn(EcnCounters { ce: ce % MODULUS, fields: 2, ..EcnCounters::default() });
         seg
     }
 
-    /// RFC 9768 section 3.2.3: of the rise of the count what was delivered at most, the rest later. The count wraps after 24 bits, and what is
-    /// not ahead by less than half of them is old.
+    /// RFC 9768 section 3.2.3: the rise of the count, at most the delivered bytes; the excess is carried over. The
+    /// count wraps after 24 bits; one that is not ahead by less than half of them is old.
     #[test]
     fn marked_bytes_are_the_rise_of_the_count() {
         let mut tcp = Tcp::new(&Profile::rfc(), Duration::ZERO);
@@ -172,7 +173,7 @@ mod tests {
         assert_eq!(tcp.marked_bytes(&Segment::default(), 1_000), Some(0), "no news");
     }
 
-    /// Whether the option goes with so many bytes of data beside so many SACK blocks, where a full segment has 1000 bytes or 5.
+    /// Whether the option is sent with this much data and this many SACK blocks, if a full segment has 1000 bytes or 5.
     fn goes(mss: u64, len: u32, blocks: u64) -> bool {
         let p = Profile { mss: aqmkit_base::Bytes(mss), ..Profile::rfc() };
         let mut tcp = Tcp::new(&p, Duration::ZERO);
@@ -222,7 +223,7 @@ mod tests {
     }
 
     /// RFC 9768 section 3.2.3: the fields are ECT(0), CE, ECT(1), or ECT(1), CE, ECT(0); those at the end that never changed are left
-    /// out. Chosen here: the order by what has come first of both, and the first field always.
+    /// out. Chosen here: the order by the codepoint that arrived first, and the first field always.
     #[test]
     fn the_option_ends_with_the_last_field_that_changed() {
         for (came, ect1_first, fields) in [

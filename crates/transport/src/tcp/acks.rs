@@ -31,7 +31,7 @@ macro_rules! control {
 pub(super) use control;
 
 impl Tcp {
-    /// Processes the acknowledgement of a segment. Returns whether more data may be sent.
+    /// Processes the acknowledgement in a segment. Returns whether more data may be sent.
     pub(super) fn on_ack(&mut self, seg: &Segment, call: &mut Call<'_, '_>) -> bool {
         if !seg.flags.has(Flags::ACK) || seg.ack > self.max {
             return false;
@@ -140,8 +140,8 @@ impl Tcp {
         }
     }
 
-    /// Measures the round trip that an acknowledgement ends: by the timestamp it echoes (RFC 7323 section
-    /// 4.1), or by the one segment being timed.
+    /// Measures the round trip completed by an acknowledgement: by the timestamp it echoes (RFC 7323 section 4.1), or
+    /// by the one segment being timed.
     pub(super) fn measure(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         if self.timestamps && seg.ts_ecr != 0 {
             let elapsed = self.clock.timestamp(call.p).wrapping_sub(seg.ts_ecr);
@@ -153,7 +153,7 @@ impl Tcp {
         }
     }
 
-    /// Returns whether more may be sent now.
+    /// Returns whether more data may be sent now.
     fn on_dup_ack(&mut self, call: &mut Call<'_, '_>) -> bool {
         self.dup_acks = self.dup_acks.saturating_add(1);
         self.stats.dup_acks += 1;
@@ -162,11 +162,11 @@ impl Tcp {
                 control!(self, call, on_dup_ack);
                 return true;
             }
-            // RFC 6582 section 3.2 step 2: these may be caused by the retransmissions of the timeout. Reno
-            // does not check this.
+            // RFC 6582 section 3.2 step 2: these may be caused by the retransmissions of the timeout. Reno does not
+            // check this.
             Recovery::Timeout { .. } if self.control.leaves_recovery() == Leaves::FullAck => {}
             _ if u32::from(self.dup_acks) == DUP_THRESHOLD => self.fast_retransmit(call),
-            // RFC 3042: one more for each of the first two.
+            // RFC 3042: one more segment for each of the first two.
             Recovery::None if u32::from(self.dup_acks) < DUP_THRESHOLD => return call.p.limited_transmit,
             _ => {}
         }

@@ -16,51 +16,51 @@ use aqmkit_base::{Duration, Instant};
 
 use crate::profile::Profile;
 
-/// The shortest segment whose arrival opens the window (`tcp_event_data_recv`).
+/// Minimum segment length that opens the window (`tcp_event_data_recv`).
 const LEAST: u32 = 128;
 
-/// Segments that are expected in the first round trip (`TCP_INIT_CWND`).
+/// Segments expected in the first round trip (`TCP_INIT_CWND`).
 const FIRST: u64 = 10;
 
 /// Segments of room beyond twice the data of a round trip.
 const CUSHION: u64 = 16;
 
-/// The window of a receiver, and the measurements that it follows.
+/// The receive window, and the measurements it follows.
 #[derive(Clone, Debug)]
 pub(super) struct Autotuning {
     /// The window offered (`rcv_ssthresh`).
     window: u32,
     /// The receive buffer (`sk_rcvbuf`).
     buffer: u64,
-    /// The window that it has room for (`window_clamp`).
+    /// The maximum window for this buffer (`window_clamp`).
     clamp: u32,
-    /// The timestamp that gave the last sample.
+    /// The timestamp of the last sample.
     last_echo: u32,
     /// The smoothed round-trip time (`rcv_rtt_est`); zero until it is known.
     rtt: Duration,
-    /// The sequence number at which one window will have arrived since `window_since`.
+    /// When this sequence number arrives, one window has arrived since `window_since`.
     window_until: u64,
     window_since: Instant,
-    /// The most that was read in a round trip (`rcvq_space.space`).
+    /// The maximum amount read in a round trip (`rcvq_space.space`).
     space: u64,
-    /// Where the present round trip began.
+    /// Where the current round trip began.
     from: u64,
     since: Instant,
 }
 
-/// A segment with data, as it bears on the window.
+/// The properties of a data segment that affect the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// Bytes of data.
     pub(super) len: u32,
-    /// The next sequence number in order, with the segment.
+    /// The next sequence number in order, after the segment.
     pub(super) next: u64,
-    /// The timestamp echoed and its age, if the segment is a full one.
+    /// The echoed timestamp and its age, if the segment is a full one.
     pub(super) echo: Option<(u32, Duration)>,
 }
 
 impl Autotuning {
-    /// Begins at `next`, the next sequence number in order.
+    /// Starts at `next`, the next sequence number in order.
     pub(super) fn new(p: &Profile, next: u64, now: Instant) -> Self {
         let first = p.first_receive_window();
         Autotuning {
@@ -82,7 +82,7 @@ impl Autotuning {
         self.window
     }
 
-    /// A segment with data has come. Returns whether the window has grown.
+    /// A segment with data has arrived. Returns whether the window has grown.
     pub(super) fn on_data(&mut self, p: &Profile, seen: &Seen, now: Instant) -> bool {
         self.measure(seen, now);
         let grows = seen.len >= LEAST && self.window < self.clamp;
@@ -94,7 +94,7 @@ impl Autotuning {
         grows
     }
 
-    /// Whether the window is the largest there will be.
+    /// Whether the window has reached its maximum.
     pub(super) fn is_done(&self, p: &Profile) -> bool {
         self.window >= self.clamp && self.buffer >= p.tcp_rmem[2].0
     }
@@ -112,7 +112,7 @@ impl Autotuning {
         }
     }
 
-    /// Linux's `tcp_rcv_space_adjust`: once in a round trip, grows the buffer if more was read than ever.
+    /// Linux's `tcp_rcv_space_adjust`: once per round trip, grows the buffer if more was read than ever before.
     fn adjust(&mut self, p: &Profile, next: u64, now: Instant) {
         if self.rtt.is_zero() || now.since(self.since) < self.rtt {
             return;

@@ -4,7 +4,7 @@ use aqmkit_base::{Duration, Instant};
 
 use crate::profile::{DelayedAck, Profile, Timer};
 
-/// A time to be called at, or none. One word: an alarm that is off rings later than anything happens.
+/// A time to be called at, or none. One word: a disabled alarm has a time later than any event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Alarm(Instant);
 
@@ -35,17 +35,16 @@ impl Alarm {
 
 /// Where a host is between two ticks of its timers.
 ///
-/// Ticks come at `phase`, `phase + tick`, … for the retransmission timer and for the delayed
-/// acknowledgements alike: 4.4BSD starts both clocks together. Nothing needs to run at a tick: which tick
-/// it is follows from the time, and is kept until the next one because a division at every segment would
-/// cost more than the rest of the clock.
+/// Ticks occur at `phase`, `phase + tick`, … for both the retransmission timer and delayed acknowledgements: 4.4BSD
+/// starts both clocks together. Nothing runs at a tick: the tick count follows from the time, and is cached until the
+/// next tick, because a division per segment would cost more than the rest of the clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    /// The next tick; now, where the timer is exact.
+    /// The next tick; now, if the timer is exact.
     next: Instant,
-    /// In nanoseconds. A longer one than 32 bits hold, of timers slower than any host's, counts as that.
+    /// In nanoseconds. A period too long for 32 bits, longer than any host's, saturates.
     phase: u32,
-    /// Ticks so far; unused where the timer is exact.
+    /// Ticks so far; unused if the timer is exact.
     ticks: u32,
 }
 
@@ -67,7 +66,7 @@ impl Clock {
         }
     }
 
-    /// Ticks so far; nanoseconds where the timer is exact.
+    /// Ticks so far; nanoseconds if the timer is exact.
     pub(super) fn number(&self, p: &Profile) -> u64 {
         match p.timer {
             Timer::Exact => self.next.as_nanos(),
@@ -75,7 +74,7 @@ impl Clock {
         }
     }
 
-    /// The time between two numbers.
+    /// The time between two counts.
     pub(super) fn length(p: &Profile, numbers: u64) -> Duration {
         match p.timer {
             Timer::Exact => Duration::from_nanos(numbers),
@@ -83,8 +82,7 @@ impl Clock {
         }
     }
 
-    /// The host's timestamp clock (RFC 7323 section 5.4). Never 0 in the first place, so that an echo of 0
-    /// is no echo.
+    /// The host's timestamp clock (RFC 7323 section 5.4). Starts above 0, so that an echo of 0 means no echo.
     pub(super) fn timestamp(&self, p: &Profile) -> u32 {
         let ticks = match p.timer {
             Timer::Exact => (self.next.as_nanos() / 1_000_000) as u32,
@@ -99,7 +97,7 @@ impl Clock {
         Self::between(p, timestamp, now).max(Self::between(p, now.wrapping_sub(1), now))
     }
 
-    /// The time from one timestamp to another; none where the second is the earlier one, as clocks of two hosts may have it.
+    /// The time from one timestamp to another; `None` if the second is earlier, as the clocks of two hosts may have it.
     pub(super) fn between(p: &Profile, from: u32, to: u32) -> Duration {
         let tick = match p.timer {
             Timer::Exact => Duration::from_millis(1),
@@ -108,8 +106,8 @@ impl Clock {
         tick * u64::from((to.wrapping_sub(from) as i32).max(0).unsigned_abs())
     }
 
-    /// The alarm that a timeout set `now` rings. A timer of n ticks is counted down at every tick, also at
-    /// the first, which may be near: it rings at the n-th.
+    /// The alarm for a timeout set `now`. A timer of n ticks is decremented at every tick, including the first, which
+    /// may be close: it fires at the n-th.
     pub(super) fn timeout(&self, p: &Profile, now: Instant, rto: Duration) -> Alarm {
         Alarm::at(match p.timer {
             Timer::Exact => now + rto,
@@ -117,12 +115,12 @@ impl Clock {
         })
     }
 
-    /// When to acknowledge data that has arrived `now`, if the acknowledgement before waited for `last`: a tick that
-    /// is still ahead is the next.
+    /// When to acknowledge data that has arrived `now`, if the previous acknowledgement was due at `last`: if that tick
+    /// is still ahead, it is the next.
     pub(super) fn delayed_ack(&self, p: &Profile, last: Instant, now: Instant) -> Instant {
         match p.delayed_ack {
             DelayedAck::None => now,
-            // The receiver keeps the adaptive delay.
+            // The receiver computes the adaptive delay.
             DelayedAck::Adaptive { least: delay, .. } | DelayedAck::After(delay) => now + delay,
             DelayedAck::Tick(_) if now < last => last,
             DelayedAck::Tick(tick) => tick_after(now, self.phase, tick).1,

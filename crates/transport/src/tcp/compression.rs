@@ -1,45 +1,48 @@
-//! Compressed acknowledgements: while data is missing, the acknowledgements that report what came above it wait for each other.
+//! Compressed acknowledgements: while data is missing, the acknowledgements that report data above the hole wait for
+//! each other.
 //!
-//! The first three of a hole go at once, so that the sender's fast retransmit is not late; the others wait a twentieth of the round trip, at
-//! most [`Profile::comp_sack_delay`], and one acknowledgement then reports all (`__tcp_ack_snd_check` in Linux's `net/ipv4/tcp_input.c`, since
-//! 4.18). At once goes also what advances by more than a segment or fills the last hole, the acknowledgement of the 45th segment that would wait, and one
-//! for a segment that neither begins nor extends one of the two blocks reported last (`tcp_sack_new_ofo_skb`). Linux sends in the latter case
-//! what was held, without that segment, and the next later; here the segment is in it.
+//! The first three for a hole are sent at once, so that the sender's fast retransmit is not delayed; the others wait a
+//! twentieth of the round trip, at most [`Profile::comp_sack_delay`], and one acknowledgement then reports everything
+//! (`__tcp_ack_snd_check` in Linux's `net/ipv4/tcp_input.c`, since 4.18). Also sent at once are an acknowledgement that
+//! advances by more than a segment or fills the last hole, that of the 45th waiting segment, and that of a segment that
+//! neither begins nor extends one of the two blocks reported last (`tcp_sack_new_ofo_skb`). In the latter case Linux
+//! sends the held acknowledgement without that segment, and another later; here the segment is included.
 
 use aqmkit_base::Duration;
 
 use crate::profile::Profile;
 
-/// Acknowledgements of a hole that go at once (`TCP_FASTRETRANS_THRESH`).
+/// Acknowledgements for a hole that are sent at once (`TCP_FASTRETRANS_THRESH`).
 const AT_ONCE: u8 = 3;
 
-/// The most that wait for each other (`tcp_comp_sack_nr`).
+/// Maximum number that wait for each other (`tcp_comp_sack_nr`).
 const MOST: u8 = 44;
 
-/// The blocks reported first that may grow while an acknowledgement waits (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Number of first-reported blocks that may grow while an acknowledgement waits (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS: u8 = 2;
 
-/// The wait in round trips: a twentieth.
+/// The delay in round trips: a twentieth.
 const SHARE: u64 = 20;
 
-/// Slack of the timer, which an idle host uses up (`tcp_comp_sack_slack_ns`).
+/// Slack of the timer; an idle host uses all of it (`tcp_comp_sack_slack_ns`).
 const SLACK: Duration = Duration::from_micros(100);
 
-/// The acknowledgements of the present hole.
+/// The acknowledgements for the current hole.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Compression {
-    /// Where the hole begins.
+    /// Start of the hole.
     hole: u64,
-    /// Acknowledgements of it that went at once.
+    /// Acknowledgements for it that were sent at once.
     gone: u8,
     /// Acknowledgements that wait.
     pub(super) held: u8,
-    /// The place, among the blocks as reported before, of the block that the last segment extended; their number if it began one.
+    /// Index, among the blocks as last reported, of the block that the last segment extended; their number if it began
+    /// a new one.
     pub(super) place: u8,
 }
 
 impl Compression {
-    /// Whether the acknowledgement of a segment above the hole at `next` waits.
+    /// Whether the acknowledgement of a segment above the hole at `next` should wait.
     pub(super) fn holds(&mut self, next: u64) -> bool {
         if self.hole != next {
             (self.hole, self.gone) = (next, 0);
@@ -54,7 +57,7 @@ impl Compression {
     }
 }
 
-/// How long acknowledgements wait for each other.
+/// How long the acknowledgements wait.
 pub(super) fn wait(p: &Profile, rtt: Option<Duration>) -> Duration {
     (rtt.unwrap_or_default() / SHARE).min(p.comp_sack_delay) + SLACK
 }

@@ -1,9 +1,8 @@
 //! Linux's response to a mark, its state `TCP_CA_CWR`, for profiles with `cwr_state`.
 //!
-//! The window comes down over the round trip after the mark, in proportion to what is delivered, and grows
-//! again when something is acknowledged that was sent after it. A loss in that time belongs to the same
-//! congestion: it is repaired without another reduction, unless the control responds to marks in proportion
-//! and to losses by halving, which are two reductions.
+//! The window decreases over the round trip after the mark, in proportion to deliveries, and grows again when data sent
+//! after the mark is acknowledged. A loss in that time belongs to the same congestion: it is repaired without another
+//! reduction, unless the control responds to marks in proportion and to losses by halving, which are two reductions.
 
 use super::Tcp;
 use super::prr::Prr;

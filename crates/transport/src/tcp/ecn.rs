@@ -25,7 +25,8 @@ use crate::segment::{Flags, Segment};
 /// The flags of a SYN that requests ECN (RFC 3168 section 6.1.1).
 const CLASSIC_SETUP: Flags = Flags::ECE.and(Flags::CWR);
 
-/// Counters of marked packets start here (RFC 9768 section 3.2.1), so that a field of zeros shows a middlebox.
+/// Counters of marked packets start at this value (RFC 9768 section 3.2.1), so that a field of zeros reveals a
+/// middlebox.
 const COUNT_FROM: u8 = 5;
 
 /// The counter has three bits.
@@ -34,20 +35,20 @@ const ACE_MODULUS: u64 = 8;
 /// ECN at one end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EcnEnd {
-    /// The feedback that was agreed on; none where ECN is off.
+    /// The negotiated feedback; `None` if ECN is off.
     feedback: Option<EcnFeedback>,
-    /// Classic: CE has been seen, and no CWR since. DCTCP: the last data had CE.
+    /// Classic: CE was received, and no CWR since. DCTCP: the last data had CE.
     echo: bool,
-    /// The window was reduced, and the peer does not know yet.
+    /// The window was reduced, and CWR has not been sent yet.
     cwr: bool,
-    /// Accurate: packets that came with CE, and what the peer last said of ours.
+    /// Accurate: the number of packets received with CE, and the peer's last count of ours.
     counted: u8,
     heard: u8,
-    /// Accurate: what the acknowledgement of the peer's SYN or SYN-ACK says of its ECN field, until it is sent.
+    /// Accurate: the handshake encoding of the ECN field of the peer's SYN or SYN-ACK, until it is sent.
     greeting: u8,
     /// Segments above the cumulative acknowledgement that duplicate acknowledgements have reported.
     beyond: u16,
-    /// Echoes for data below this were already handled.
+    /// Echoes for data below this have already been handled.
     answered: u64,
 }
 
@@ -60,7 +61,7 @@ pub(super) fn request(p: &Profile) -> Flags {
     }
 }
 
-/// RFC 9768 tables 2 and 3: the ECN field of a SYN or SYN-ACK, said by the flags of its acknowledgement.
+/// RFC 9768 tables 2 and 3: the flags with which a SYN or SYN-ACK is acknowledged, by its ECN field.
 const fn greeting(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -86,7 +87,7 @@ impl EcnEnd {
         self.feedback.is_some()
     }
 
-    /// Whether the feedback has the amount of marked data.
+    /// Whether the feedback tells the amount of marked data.
     pub(super) fn counts_marks(&self) -> bool {
         matches!(self.feedback, Some(EcnFeedback::Dctcp | EcnFeedback::Accurate))
     }
@@ -95,7 +96,7 @@ impl EcnEnd {
         self.feedback == Some(EcnFeedback::Accurate)
     }
 
-    /// A passive open: what the SYN asks for (RFC 9768 section 3.1.1, table 2).
+    /// Passive open: the feedback that the SYN asks for (RFC 9768 section 3.1.1, table 2).
     pub(super) fn on_syn(&mut self, seg: &Segment, p: &Profile) {
         self.feedback = match (p.ecn, p.ecn_feedback) {
             (true, EcnFeedback::Accurate) if seg.flags.has(Flags::ACE) => Some(EcnFeedback::Accurate),
@@ -115,7 +116,7 @@ impl EcnEnd {
         }
     }
 
-    /// An active open: what the SYN-ACK agrees to (RFC 9768 table 2; RFC 3168 section 6.1.1).
+    /// Active open: the feedback that the SYN-ACK agrees to (RFC 9768 table 2; RFC 3168 section 6.1.1).
     pub(super) fn on_syn_ack(&mut self, seg: &Segment, p: &Profile) {
         self.feedback = match (p.ecn, p.ecn_feedback, seg.flags.ace()) {
             (true, EcnFeedback::Accurate, 0b010 | 0b011 | 0b100 | 0b110) => Some(EcnFeedback::Accurate),
@@ -143,7 +144,7 @@ impl EcnEnd {
         }
     }
 
-    /// From now on the field is the counter.
+    /// From now on the field carries the counter.
     pub(super) fn end_handshake(&mut self) {
         self.greeting = 0;
     }
@@ -154,7 +155,7 @@ impl EcnEnd {
         (self.answered, self.cwr) = (max, true);
     }
 
-    /// Whether something is acknowledged that was sent after the last reduction.
+    /// Whether data sent after the last reduction is acknowledged.
     pub(super) fn is_past_reduction(&self, ack: u64) -> bool {
         ack > self.answered
     }
@@ -164,9 +165,9 @@ impl EcnEnd {
         self.cwr = false;
     }
 
-    /// The ECN field of a segment, and its flags. RFC 3168 section 6.1: new data is ECN-capable; retransmissions,
-    /// SYNs and pure acknowledgements are not, unless the profile says so. The first new data after a reduction says
-    /// so (CWR). Feedback is on everything but SYNs.
+    /// The ECN field of a segment, and its flags. RFC 3168 section 6.1: new data is ECN-capable; retransmissions, SYNs
+    /// and pure acknowledgements are not, unless the profile says so. The first new data after a reduction carries CWR.
+    /// Feedback is on everything but SYNs.
     pub(super) fn stamp(&mut self, len: u32, flags: Flags, again: bool, p: &Profile) -> (Ecn, Flags) {
         let syn = flags.has(Flags::SYN);
         if !self.is_on() && !syn {
@@ -299,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Each rise of the counter is a packet, and packets are segments at most: not more is marked than has come.
+    /// Each increment of the counter is a packet of at most one segment, so no more than the delivered data is marked.
     #[test]
     fn not_more_is_marked_than_was_delivered() {
         for (ace, heard) in (0..8).flat_map(|ace| (0..8).map(move |heard| (ace, heard))) {

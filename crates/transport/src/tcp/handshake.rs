@@ -1,4 +1,4 @@
-//! How a connection opens, and what arrives when it is not open.
+//! Opens connections, and handles segments that arrive while the connection is not open.
 
 use super::acks::control;
 use super::{Call, Event, Sent, State, Tcp, ecn};
@@ -29,7 +29,7 @@ impl Tcp {
             State::SynSent => self.on_answer(seg, call),
             State::SynReceived => self.on_answer_to_syn_ack(seg, call),
             State::Open => {}
-            // Our last acknowledgement was lost, and the peer sends its FIN again (TIME-WAIT).
+            // Our last acknowledgement was lost, and the peer retransmits its FIN (TIME-WAIT).
             State::Done => {
                 if seg.sequence_len() > 0 && self.max > 0 {
                     self.receiver.ack_at_once();
@@ -78,8 +78,8 @@ impl Tcp {
         self.negotiate(seg, call);
         self.ecn.on_syn_ack(seg, call.p);
         self.establish(seg, call);
-        // The acknowledgement goes by itself: the application has to hear of the connection before it
-        // writes, as behind a real connect().
+        // The acknowledgement is sent separately: the application learns of the connection before it can write, as with
+        // a real connect().
         self.emit(self.max, 0, Flags::ACK, false, call);
         self.ecn.end_handshake();
         self.output(call);
@@ -93,7 +93,7 @@ impl Tcp {
             self.on_segment_open(seg, call);
             self.output(call);
         } else if seg.flags.has(Flags::SYN) {
-            // The SYN-ACK was lost, or is late. The timer continues as before.
+            // The SYN-ACK was lost or delayed. The timer continues as before.
             self.send_syn(true, call);
         }
     }
@@ -115,8 +115,8 @@ impl Tcp {
             self.rtt.after_handshake_timeout(call.p, waited);
         }
         if self.state == State::SynReceived && call.p.syn_opens_window {
-            // Whatever the control counts, the SYN is no data: BSD opened the window by a segment for any acknowledgement
-            // of something new.
+            // The SYN does not count as data, whatever the control counts: BSD opened the window by a segment for any
+            // acknowledgement of something new.
             self.control.window_mut().grow(call.p.mss.0, call.p);
         }
         self.una = self.max;

@@ -19,7 +19,8 @@ impl Tcp {
         }
         let in_cwnd = self.control.cwnd().saturating_sub(self.pipe(p));
         let in_window = (self.una + u64::from(self.peer_window)).saturating_sub(self.nxt);
-        // A sender that waits for room for a super-packet waits for the smaller of the two (`is_rwnd_limited` of `tcp_tso_should_defer`).
+        // A sender that waits for room for a super-packet is limited by the smaller of the two (`is_rwnd_limited` of
+        // `tcp_tso_should_defer`).
         let lacks_window = in_window < next.max(self.burst(p) * p.mss.0) && in_window < in_cwnd;
         Some(match lacks_window {
             true if u64::from(self.peer_window) < p.tcp_wmem[2].0 => SendLimit::ReceiveWindow,
@@ -49,7 +50,7 @@ impl Tcp {
             && self.cwnd() < self.ssthresh()
     }
 
-    /// Takes the window of a segment. Returns whether it has changed.
+    /// Updates the peer's window from a segment. Returns whether it has changed.
     pub(super) fn note_window(&mut self, seg: &Segment, p: &Profile) -> bool {
         let window = seg.window.min(p.tcp_wmem[2].0 as u32);
         let changed = window != self.peer_window;

@@ -22,15 +22,15 @@ const AVOIDANCE_GAIN: f64 = 1.2;
 /// A sender uses a part of its window that is at least this share, however small (Linux's `tcp_tso_win_divisor`).
 const WINDOW_SHARE: u64 = 3;
 
-/// A sender that has sent nothing for this long does not wait for more (`tcp_tso_should_defer`).
+/// A sender that has sent nothing for this long does not wait (`tcp_tso_should_defer`).
 const RECENT: Duration = Duration::from_millis(1);
 
-/// Nor one that expects the next acknowledgement later than this, or than half a round trip (Linux 6.19 and the kernels of before that have
-/// its correction; half a round trip alone in others).
+/// Nor does a sender whose next acknowledgement is expected later than this, or than half a round trip (in Linux 6.19
+/// and the stable kernels with its correction; only half a round trip in others).
 const NEAR: Duration = Duration::from_millis(1);
 
 impl Tcp {
-    /// How many segments go at once.
+    /// How many segments are sent at once.
     #[inline]
     pub(super) fn burst(&self, p: &Profile) -> u64 {
         if p.gso_max_size.0 == 0 { 1 } else { self.super_packet(p) }
@@ -44,7 +44,7 @@ impl Tcp {
         (bytes.min(p.gso_max_size.0) / p.mss.0).max(least)
     }
 
-    /// In bytes per second; none before there is a round trip.
+    /// In bytes per second; `None` before the first round-trip sample.
     fn pacing_rate(&self, p: &Profile) -> Option<f64> {
         let paced = self.control.pacer().and_then(Pacer::rate).map(BitRate::bytes_per_sec);
         paced.or_else(|| {
@@ -55,7 +55,8 @@ impl Tcp {
         })
     }
 
-    /// Whether new data waits for room for a whole super-packet of `burst` segments; now there is room up to `edge`.
+    /// Whether new data waits for room for a whole super-packet of `burst` segments; currently there is room up to
+    /// `edge`.
     pub(super) fn defers(&self, edge: u64, burst: u64, call: &mut Call<'_, '_>) -> bool {
         let waits = self.waits_for_room(edge, burst, call);
         call.deferred |= waits && edge < self.una + u64::from(self.peer_window);
@@ -76,7 +77,7 @@ impl Tcp {
         if p.idle_since != IdleSince::Sent || silence > RECENT {
             return false;
         }
-        // Nor does one whose next acknowledgement is far away, so that acknowledgements keep clocking out segments.
+        // Nor does a sender whose next acknowledgement is far off, so that acknowledgements keep clocking out segments.
         let oldest = self.outstanding.as_deref().and_then(|o| o.sent.as_deref()).and_then(Sent::oldest);
         let rtt = self.rtt.smoothed(p).unwrap_or_default();
         oldest.is_some_and(|sent| sent + rtt <= call.now + (rtt / 2).min(NEAR))
@@ -92,7 +93,8 @@ mod tests {
     use crate::tcp::Output;
     use crate::tcp::ranges::Range;
 
-    /// Linux's `tcp_update_pacing_rate`: twice the window in a round trip while that is below half of the threshold, then 1.2 times.
+    /// Linux's `tcp_update_pacing_rate`: two windows per round trip while the window is below half of the threshold,
+    /// then 1.2.
     #[test]
     fn the_pacing_rate_is_a_multiple_of_the_window() {
         let p = Profile { mss: Bytes(1000), ..Profile::linux_6() };
@@ -121,7 +123,7 @@ mod tests {
 
     const NOW: Instant = Instant::from_nanos(1_000_000_000);
 
-    /// The oldest segment in flight was sent so many microseconds ago.
+    /// The oldest segment in flight was sent this many microseconds ago.
     fn sent(tcp: &mut Tcp, micros: u64) {
         let at = NOW - Duration::from_micros(micros);
         let mut sent = Sent::new(true, false, at);

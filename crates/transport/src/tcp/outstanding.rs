@@ -25,34 +25,34 @@ pub(super) enum WaitsFor {
     Reordering,
 }
 
-/// A tail loss probe that is not answered yet (RFC 8985 section 7.3).
+/// A tail loss probe without an answer yet (RFC 8985 section 7.3).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    /// The acknowledgement of this answers it (`TLP.end_seq`).
+    /// Answered when this is acknowledged (`TLP.end_seq`).
     pub(super) end: u64,
-    /// Whether it repeated data (`TLP.is_retrans`).
+    /// Whether the probe was a retransmission (`TLP.is_retrans`).
     pub(super) resent: bool,
 }
 
-/// Allocated when SACK first has something to say, at the start where segments are recorded, so that an
-/// endpoint that needs none of it stays small.
+/// Allocated when SACK first reports anything, or at the start if segments are recorded, so that an endpoint that needs
+/// neither stays small.
 #[derive(Clone, Debug)]
 pub(super) struct Outstanding {
     /// Ranges SACKed above the cumulative ACK.
     pub(super) sacked: Ranges,
-    /// Above what this recovery has sent again (`HighRxt`).
+    /// Above the data retransmitted in this recovery (`HighRxt`).
     pub(super) high_rxt: u64,
-    /// Above this, a rescue retransmission is not due (`RescueRxt`).
+    /// No rescue retransmission until this is acknowledged (`RescueRxt`).
     pub(super) rescue_rxt: u64,
     pub(super) prr: Prr,
-    /// Whether `prr` answers a mark, and nothing is known to be lost.
+    /// Whether `prr` responds to a mark, with no known losses.
     pub(super) cwr: bool,
     pub(super) rack: Rack,
     pub(super) probe: Option<Probe>,
     pub(super) waits_for: WaitsFor,
     /// When the retransmission timer expires, whatever else the alarm is set for.
     pub(super) expires: Alarm,
-    /// The segments in flight, where the profile or the congestion control asks for the record.
+    /// The segments in flight, if the profile or the congestion control needs the record.
     pub(super) sent: Option<Box<Sent>>,
     /// The state to restore if the last reduction proves spurious.
     pub(super) undo: Option<Box<Undo>>,
@@ -60,9 +60,9 @@ pub(super) struct Outstanding {
     pub(super) counting: Option<Box<Counting>>,
     /// How much of the window is used.
     pub(super) usage: Usage,
-    /// Above the last segment that was not full (Linux's `snd_sml`).
+    /// End of the last segment that was not full (Linux's `snd_sml`).
     pub(super) short_end: u64,
-    /// How often a reduction was taken back.
+    /// Number of reductions undone.
     pub(super) undone: u32,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Brought {
 }
 
 impl Outstanding {
-    /// `Update` of RFC 6675: reads an acknowledgement that is not old. `max` is above what was sent.
+    /// `Update` of RFC 6675: processes an acknowledgement that is not old. `max` is above the data sent.
     pub(super) fn update(&mut self, seg: &Segment, una: u64, max: u64, now: Instant) -> Brought {
         let mut brought = Brought { sacked: 0, delivered: seg.ack - una - self.sacked.within(una, seg.ack) };
         self.sacked.remove_below(seg.ack);
@@ -123,7 +123,7 @@ impl Outstanding {
         if new == 0 {
             return 0;
         }
-        // Only what is new is looked for in the record: a block grows by a segment at a time.
+        // Only new parts are looked up in the record: a block grows by a segment at a time.
         if let Some(sent) = &mut self.sent {
             let mut gap = self.sacked.gap(block.start);
             while gap.start < block.end {
@@ -137,8 +137,8 @@ impl Outstanding {
         new
     }
 
-    /// `IsLost` of RFC 6675 is true of everything below this that is not SACKed: it holds for all that lies
-    /// under a sequence number for which it holds.
+    /// `IsLost` of RFC 6675 holds for everything below this that is not SACKed: if it holds for a sequence number, it
+    /// holds for all below.
     pub(super) fn lost_below(&self, p: &Profile) -> u64 {
         let (mut pieces, mut bytes, mut below) = (0, 0, 0);
         for range in self.sacked.as_slice().iter().rev() {
@@ -155,7 +155,7 @@ impl Outstanding {
         below
     }
 
-    /// `SetPipe` of RFC 6675: what is neither lost nor SACKed, and what was sent again.
+    /// `SetPipe` of RFC 6675: data neither lost nor SACKed, and retransmitted data.
     pub(super) fn pipe(&self, una: u64, max: u64, p: &Profile) -> u64 {
         let lost = self.lost_below(p).clamp(una, max);
         let again = self.high_rxt.clamp(una, max);

@@ -1,8 +1,8 @@
-//! Proportional rate reduction: RFC 6937, and RFC 9937 in its place.
+//! Proportional rate reduction: RFC 6937, and its successor RFC 9937.
 
 use crate::profile::RateReduction;
 
-/// The state of one recovery. All in bytes.
+/// The state of one recovery, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
     /// Bytes in flight at the start of recovery (`RecoverFS`); 0 when PRR is not used.
@@ -11,9 +11,9 @@ pub(super) struct Prr {
     delivered: u64,
     /// Sent since (`prr_out`).
     out: u64,
-    /// How far the last acknowledgement lets what is in the network grow.
+    /// How much the last acknowledgement lets the data in the network grow.
     window: u64,
-    /// Bytes in the network, if no more was lost since the last acknowledgement.
+    /// Bytes in the network, if nothing more was lost since the last acknowledgement.
     pipe: u64,
     how: RateReduction,
 }
@@ -21,16 +21,16 @@ pub(super) struct Prr {
 /// The input of PRR from one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
-    /// So much has arrived.
+    /// Bytes delivered.
     pub(super) delivered: u64,
-    /// Some of it in order.
+    /// Whether some of them are in order.
     pub(super) advances: bool,
-    /// So much is left in the network.
+    /// Bytes left in the network.
     pub(super) pipe: u64,
 }
 
 impl Prr {
-    /// Recovery begins with so much in flight.
+    /// Begins recovery with this many bytes in flight.
     pub(super) fn begin(flight: u64, how: RateReduction) -> Self {
         let flight = if how == RateReduction::No { 0 } else { flight };
         Prr { flight, how, ..Prr::default() }
@@ -46,8 +46,8 @@ impl Prr {
         self.pipe += bytes;
     }
 
-    /// RFC 6937 section 3, with the slow-start reduction bound; RFC 9937 section 6.2. Of what it lets go, `begun_with` has been sent
-    /// already, and is not in `pipe`: the retransmission with which recovery begins.
+    /// RFC 6937 section 3, with the slow-start reduction bound; RFC 9937 section 6.2. `begun_with` bytes have already
+    /// been sent and are not in `pipe`: the retransmission that begins recovery.
     pub(super) fn on_ack(&mut self, news: Delivery, begun_with: u64, ssthresh: u64, mss: u64) {
         if self.flight == 0 {
             return;
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(prr.window(), Some(10), "not beyond the threshold");
     }
 
-    /// RFC 9937: what was delivered, and one more only where data in order arrives and nothing else is lost.
+    /// RFC 9937: the delivered amount, plus one segment only if in-order data arrives and nothing else is lost.
     #[test]
     fn while_losses_go_on_it_sends_what_was_delivered() {
         let mut prr = Prr::begin(20, RateReduction::Rfc9937);

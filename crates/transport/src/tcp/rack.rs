@@ -18,44 +18,45 @@ use super::{Call, Recovery, Tcp};
 use crate::congestion::Cx;
 use crate::segment::Segment;
 
-/// The longest that a receiver is expected to delay an acknowledgement (`TLP.max_ack_delay`).
+/// Maximum delay of acknowledgements expected from a receiver (`TLP.max_ack_delay`).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 
-/// The probe's timeout where nothing was measured.
+/// The probe timeout without any measurement.
 const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
 
-/// The least timeout of a probe: two of Linux's clock ticks at 1 kHz.
+/// Minimum probe timeout: two of Linux's clock ticks at 1 kHz.
 const MIN_PROBE: Duration = Duration::from_millis(2);
 
-/// Recoveries without a D-SACK after which the reordering window is a quarter again (`RACK.reo_wnd_persist`).
+/// Recoveries without a D-SACK after which the reordering window returns to a quarter (`RACK.reo_wnd_persist`).
 const PERSISTS: u8 = 16;
 
 /// RACK's state (RFC 8985 section 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
-    /// The last transmission of those delivered (`RACK.xmit_ts` and `RACK.end_seq`).
+    /// The most recent transmission that was delivered (`RACK.xmit_ts` and `RACK.end_seq`).
     newest: u64,
     /// Its round trip (`RACK.rtt`).
     rtt: Duration,
     /// The shortest round trip (`RACK.min_RTT`).
     min_rtt: Option<Duration>,
-    /// The end of the highest delivered (`RACK.fack`).
+    /// End of the highest delivered segment (`RACK.fack`).
     fack: u64,
-    /// Whether anything has come out of order (`RACK.reordering_seen`).
+    /// Whether anything arrived out of order (`RACK.reordering_seen`).
     reordering: bool,
-    /// The round trip of the oldest segment that the last acknowledgement covers, if it was sent once.
+    /// The round trip of the oldest segment that the last acknowledgement covers, if it was sent only once.
     measured: Option<Duration>,
-    /// Where the round trip ends in which a D-SACK has come (`RACK.dsack_round`).
+    /// End of the round trip in which a D-SACK arrived (`RACK.dsack_round`).
     twice_until: u64,
-    /// Quarters of the shortest round trip added to the first (`RACK.reo_wnd_mult` less one), and for how many recoveries they stay.
+    /// Quarters of the minimum round trip added to the first (`RACK.reo_wnd_mult` less one), and the number of
+    /// recoveries for which they remain.
     more: u32,
     persists: u8,
-    /// Whether a probe has gone since the last measurement of a round trip.
+    /// Whether a probe was sent since the last round-trip sample.
     probed: bool,
 }
 
 impl Rack {
-    /// RFC 8985 section 6.2 step 4: a D-SACK has come; once in a round trip it widens the reordering window.
+    /// RFC 8985 section 6.2 step 4: a D-SACK has arrived; once per round trip it widens the reordering window.
     pub(super) fn on_duplicate(&mut self, una: u64, max: u64) {
         if una >= self.twice_until {
             self.twice_until = max;
@@ -81,7 +82,7 @@ impl Rack {
             self.reordering = true;
         }
         if entry.resent {
-            // The copy that has come may be an earlier one.
+            // The delivered copy may be an earlier one.
             if self.min_rtt.is_some_and(|min| rtt < min) {
                 return;
             }
@@ -95,12 +96,12 @@ impl Rack {
         self.newest = self.newest.max(entry.number);
     }
 
-    /// Another probe may go once a round trip has been measured.
+    /// Allows another probe after a round-trip sample.
     fn note_measurement(&mut self, call: &Call<'_, '_>) {
         self.probed &= call.sample().is_none();
     }
 
-    /// The round trip that this acknowledgement ends, once.
+    /// The round trip measured by this acknowledgement; it can be taken once.
     pub(super) fn take_measured(&mut self) -> Option<Duration> {
         self.measured.take()
     }
@@ -116,7 +117,7 @@ impl Rack {
 }
 
 impl Tcp {
-    /// How long a segment may be in flight while later ones come.
+    /// How long a segment may be in flight while later ones are delivered.
     fn patience(&self, call: &Call<'_, '_>) -> Duration {
         let Some(o) = &self.outstanding else { return Duration::ZERO };
         let sacked = o.sent.as_deref().map_or(0, Sent::sacked);
@@ -124,7 +125,7 @@ impl Tcp {
         o.rack.rtt + o.rack.window(recovering, sacked, self.rtt.smoothed(call.p))
     }
 
-    /// RFC 8985 section 6.2 step 5: finds what is lost, and when to look again.
+    /// RFC 8985 section 6.2 step 5: detects losses, and returns when to check again.
     pub(super) fn find_late(&mut self, call: &Call<'_, '_>) {
         let patience = self.patience(call);
         let Some(o) = self.outstanding.as_deref_mut() else { return };
@@ -143,14 +144,14 @@ impl Tcp {
         self.tell_losses(call);
     }
 
-    /// Controls that look at each lost segment hear of those that were just found.
+    /// Reports new losses to controls that examine each of them.
     fn tell_losses(&mut self, call: &Call<'_, '_>) {
         if self.outstanding.as_deref().and_then(|o| o.sent.as_deref()).is_some_and(|s| !s.losses().is_empty()) {
             control!(self, call, on_losses);
         }
     }
 
-    /// RFC 8985 section 6.3: what is late is lost, and the first goes again whatever the window.
+    /// RFC 8985 section 6.3: overdue segments are lost, and the first is retransmitted whatever the window.
     pub(super) fn resend_after_timeout(&mut self, call: &mut Call<'_, '_>) {
         let patience = self.patience(call);
         let Some(sent) = self.sent_mut() else { return };
@@ -162,7 +163,7 @@ impl Tcp {
         }
     }
 
-    /// The reordering window has ended.
+    /// The reordering timer has expired.
     pub(super) fn on_reordering_timeout(&mut self, call: &mut Call<'_, '_>) {
         if let Some(o) = self.outstanding.as_deref_mut() {
             (self.alarm, o.waits_for) = (o.expires, WaitsFor::Retransmission);
@@ -176,9 +177,10 @@ impl Tcp {
         self.output(call);
     }
 
-    /// `TLP_calc_PTO` of section 7.2: sets the alarm for a probe, if one may be sent: nothing is out of
-    /// order or being mended, no probe is under way, and a round trip was measured since the last (section 7.3: else probes, which end no
-    /// measurement, would keep the sender from learning that the path has become longer). For profiles with probes.
+    /// `TLP_calc_PTO` of section 7.2: sets the probe timer if a probe may be sent: nothing is out of order or being
+    /// repaired, no probe is outstanding, and a round trip was measured since the last one (section 7.3: otherwise
+    /// probes, which give no sample, would keep the sender from learning that the path has become longer). For profiles
+    /// with probes.
     #[inline(never)]
     pub(super) fn await_probe(&mut self, call: &Call<'_, '_>) {
         if !self.sack || self.recovery != Recovery::None || self.una == self.max {
@@ -197,7 +199,7 @@ impl Tcp {
         }
     }
 
-    /// Section 7.3: new data if there is any, or the last segment again; then the retransmission timer.
+    /// Section 7.3: sends new data if there is any, or the last segment again; then arms the retransmission timer.
     pub(super) fn send_probe(&mut self, call: &mut Call<'_, '_>) {
         let mss = call.p.mss.0;
         let room = (self.una + u64::from(self.peer_window)).min(self.end).saturating_sub(self.nxt);
@@ -207,7 +209,7 @@ impl Tcp {
             let last = self.sent_mut().and_then(|s| s.last()).map(|e| Range { start: e.seq, end: e.end() });
             let cut = self.cut_of(last.unwrap_or(whole));
             self.build(cut, true, call);
-            // Karn: nobody can tell which copy is answered.
+            // Karn: it is unknown which copy is acknowledged.
             self.timed = None;
         } else {
             let (seq, len) = (self.nxt, room.min(mss));
@@ -220,8 +222,8 @@ impl Tcp {
         self.arm(call);
     }
 
-    /// Section 7.4: whether an acknowledgement answers the probe, and with it shows that one segment was
-    /// lost that the probe has mended: then the window is reduced.
+    /// Section 7.4: whether an acknowledgement answers the probe and shows that one segment was lost and repaired by
+    /// the probe: then the window is reduced.
     pub(super) fn answer_probe(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         let Some(o) = self.outstanding.as_deref_mut() else { return };
         let Some(probe) = o.probe.filter(|p| seg.ack >= p.end) else { return };

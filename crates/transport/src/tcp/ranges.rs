@@ -1,4 +1,4 @@
-//! Pieces of the sequence space: what has come above a hole, and what the peer says has.
+//! Ranges of the sequence space: data received above a hole, and data that the peer reports as received.
 
 /// Sequence numbers from `start` to before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ impl Range {
     }
 }
 
-/// Disjoint ranges, ascending, none touching the next. Allocates with the first.
+/// Disjoint ranges, ascending, none adjacent to the next. Allocates with the first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges(Vec<Range>);
 
@@ -26,7 +26,7 @@ impl Ranges {
         &self.0
     }
 
-    /// Joins a range with those it overlaps or touches, and returns what it has become part of.
+    /// Inserts a range, merging it with those it overlaps or touches; returns the merged range.
     pub(super) fn insert(&mut self, new: Range) -> Range {
         let from = self.0.partition_point(|r| r.end < new.start);
         let to = self.0.partition_point(|r| r.start <= new.end);
@@ -40,7 +40,7 @@ impl Ranges {
         joined
     }
 
-    /// Takes out everything below `seq`.
+    /// Removes everything below `seq`.
     pub(super) fn remove_below(&mut self, seq: u64) {
         let gone = self.0.partition_point(|r| r.end <= seq);
         self.0.drain(..gone);

@@ -1,4 +1,4 @@
-//! The receiving half: what has come, what has to be acknowledged, and when.
+//! The receiving half: which data has arrived, what to acknowledge, and when.
 
 use std::num::NonZeroU64;
 
@@ -23,20 +23,20 @@ enum Owed {
 /// The effect of one segment at the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// There is more data in order than before.
+    /// There is new in-order data.
     pub(super) delivered: bool,
     /// The peer's FIN is now in order.
     pub(super) finished: bool,
 }
 
-/// Data above the in-order data, the peer's FIN, and autotuning.
+/// The data above the in-order data, the peer's FIN, and autotuning.
 #[derive(Clone, Debug, Default)]
 struct Above {
     ranges: Ranges,
-    /// Where the FIN is, once it has been seen.
+    /// Sequence number of the FIN, once received.
     fin: Option<NonZeroU64>,
-    /// A sequence number in each of the ranges that were last added to, the latest first: what SACK reports
-    /// (RFC 2018 section 4). 0 is none.
+    /// A sequence number in each of the most recently extended ranges, latest first: the order in which SACK reports
+    /// them (RFC 2018 section 4). 0: none.
     recent: [u64; Options::MOST],
     /// The duplicate part of the last segment, until D-SACK reports it (RFC 2883).
     duplicate: Option<Range>,
@@ -56,12 +56,12 @@ impl Above {
         self.recent = recent;
     }
 
-    /// The ranges last added to, the latest first.
+    /// The most recently extended ranges, latest first.
     fn reported(&self) -> impl Iterator<Item = Range> + '_ {
         self.recent.iter().take_while(|&&s| s != 0).filter_map(|&s| self.ranges.at(s))
     }
 
-    /// The first piece of a segment that is here already: below `next` everything is (RFC 2883 section 4).
+    /// The first part of a segment that was received before: everything below `next` was (RFC 2883 section 4).
     fn first_duplicate(&self, next: u64, seg: Range) -> Option<Range> {
         if seg.start < next {
             return Some(Range { start: seg.start, end: seg.end.min(next) });
@@ -73,7 +73,7 @@ impl Above {
 
     fn remove_below(&mut self, seq: u64) {
         self.ranges.remove_below(seq);
-        // In place: what stays keeps its order.
+        // In place: the others keep their order.
         let mut kept = 0;
         for i in 0..self.recent.len() {
             let s = std::mem::take(&mut self.recent[i]);
@@ -89,19 +89,19 @@ impl Above {
 pub(super) struct Receiver {
     /// The next sequence number in order.
     next: u64,
-    /// Allocated when a hole or the FIN appears, and gone with the hole; where the window is autotuned, with the first full segment, and then it stays. Of
-    /// many connections most have none, and where this lay would be one more wait for memory with every segment.
+    /// Allocated when a hole or the FIN appears, and freed with the hole; with an autotuned window, allocated at the
+    /// first full segment and kept. Most connections have none, and would pay with a cache miss per segment for it.
     above: Option<Box<Above>>,
-    /// When an acknowledgement goes that is owed later; when the last one was due, if none is.
+    /// When a delayed acknowledgement is due; when the last one was due, if none is.
     due: Instant,
-    /// Sequence numbers in order since the last acknowledgement: no window is larger than 32 bits say.
+    /// Sequence numbers in order since the last acknowledgement: no window exceeds 32 bits.
     fresh: u32,
     /// The peer's timestamp to echo.
     ts_recent: u32,
     owed: Owed,
-    /// Acknowledgements of data that were not delayed at the start ([`Profile::quick_acks`]).
+    /// Number of data acknowledgements sent without delay at the start ([`Profile::quick_acks`]).
     quick: u8,
-    /// When data came last and how long to wait for more, in ms: for [`DelayedAck::Adaptive`].
+    /// When data last arrived and how long to wait for more, in ms: for [`DelayedAck::Adaptive`].
     last: u32,
     patience: u16,
 }
@@ -139,14 +139,14 @@ impl Receiver {
         self.next.saturating_sub(1 + u64::from(self.has_finished()))
     }
 
-    /// Bytes that have come, each once, in order or above a hole.
+    /// Bytes received, each counted once, in order or above a hole.
     #[inline]
     pub(super) fn arrived(&self) -> u64 {
         let held = |above: &Above| above.ranges.as_slice().iter().map(|range| range.len()).sum::<u64>();
         self.delivered() + self.above.as_deref().map_or(0, held)
     }
 
-    /// Whether everything up to the peer's FIN has come.
+    /// Whether everything up to the peer's FIN has arrived.
     pub(super) fn has_finished(&self) -> bool {
         self.fin().is_some_and(|fin| self.next > fin.get())
     }
@@ -179,7 +179,7 @@ impl Receiver {
         self.owed = Owed::AtOnce;
     }
 
-    /// A segment is being sent, and acknowledges everything.
+    /// A segment is being sent, and acknowledges everything received.
     pub(super) fn on_sent(&mut self) {
         self.fresh = 0;
         self.owe_nothing();
@@ -203,8 +203,8 @@ impl Receiver {
         self.owed = Owed::AtOnce;
     }
 
-    /// RFC 7323 section 4.3: echo the timestamp of the segment that the next acknowledgement is for, or of
-    /// the first of several. Sequence numbers do not wrap here, so there is nothing to protect against.
+    /// RFC 7323 section 4.3: echoes the timestamp of the segment that the next acknowledgement is for, or of the first
+    /// of several. Sequence numbers do not wrap here, so there is nothing to protect against.
     pub(super) fn note_timestamp(&mut self, seg: &Segment) {
         if seg.seq + u64::from(self.fresh) <= self.next && seg.ts_val.wrapping_sub(self.ts_recent) < 1 << 31 {
             self.ts_recent = seg.ts_val;
@@ -224,13 +224,13 @@ impl Receiver {
         self.on_other_data(p, seg, end)
     }
 
-    /// Everything below `next` has come.
+    /// Everything below `next` has arrived.
     fn advance(&mut self, next: u64) {
         self.fresh += (next - self.next) as u32;
         self.next = next;
     }
 
-    /// In order, and nothing else in sight: acknowledge now or later.
+    /// In order, without a hole or FIN: acknowledge now or later.
     fn owe(&mut self, p: &Profile, clock: &Clock, now: Instant) {
         // 4.4BSD updates the window when the application has read two segments or half the buffer; that,
         // not a counter, makes it acknowledge every second segment (volume 2, section 26.5).
@@ -248,8 +248,7 @@ impl Receiver {
         }
     }
 
-    /// Linux's `tcp_event_data_recv`: the delay that is good for data which comes as this does, or none where it
-    /// does not adapt.
+    /// Linux's `tcp_event_data_recv`: the delay suited to the arrival pattern; `None` if it is not adaptive.
     fn adapt(&mut self, p: &Profile, now: Instant) -> Option<Duration> {
         let DelayedAck::Adaptive { least, most } = p.delayed_ack else { return None };
         let (now, least_ms) = (now.as_nanos() / 1_000_000, least.as_nanos() / 1_000_000);
@@ -265,7 +264,7 @@ impl Receiver {
         Some(Duration::from_millis(patience).clamp(least, most))
     }
 
-    /// Old data, data beyond a hole, data that fills one, a FIN.
+    /// Old data, data above a hole, data that fills one, a FIN.
     fn on_other_data(&mut self, p: &Profile, seg: &Segment, end: u64) -> Arrival {
         let (had, had_finished) = (self.next, self.has_finished());
         let window_end = had + u64::from(self.window(p));
@@ -294,7 +293,8 @@ impl Receiver {
         Arrival { delivered, finished: self.has_finished() && !had_finished }
     }
 
-    /// Data has come above a hole: decides whether its acknowledgement waits for others. `rtt` is the round trip as this end knows it.
+    /// Data has arrived above a hole: decides whether its acknowledgement waits for others. `rtt` is the round trip as
+    /// seen by this end.
     pub(super) fn compress(&mut self, p: &Profile, rtt: Option<Duration>, now: Instant) {
         let Some(above) = self.above.as_deref_mut() else { return };
         if self.quick < p.quick_acks {
@@ -307,7 +307,7 @@ impl Receiver {
         }
     }
 
-    /// Data has come: lets the window follow. `timestamps` says whether segments carry them.
+    /// Data has arrived: updates the window. `timestamps`: whether segments carry them.
     #[inline]
     pub(super) fn autotune(&mut self, p: &Profile, seg: &Segment, timestamps: bool, clock: &Clock, now: Instant) {
         if p.tcp_moderate_rcvbuf {
@@ -339,8 +339,8 @@ impl Receiver {
         self.above.as_ref().is_none_or(|a| a.ranges.is_empty() && a.fin.is_none())
     }
 
-    /// The SACK option of an acknowledgement that goes now: as many blocks as fit, the one that was last
-    /// added to first (RFC 2018 section 4).
+    /// The SACK option of an outgoing acknowledgement: as many blocks as fit, the most recently extended first (RFC
+    /// 2018 section 4).
     pub(super) fn sack_blocks(&mut self, timestamps: bool) -> Options {
         let mut blocks = Options::default();
         let most = Options::MOST - usize::from(timestamps);
@@ -360,20 +360,20 @@ impl Receiver {
         (usize::from(twice) + self.reported().count()).min(Options::MOST - usize::from(timestamps))
     }
 
-    /// The ranges that SACK reports, the latest first.
+    /// The ranges that SACK reports, latest first.
     fn reported(&self) -> impl Iterator<Item = Range> + '_ {
         let above = self.above.as_deref().filter(|a| !a.ranges.is_empty());
         above.map(Above::reported).into_iter().flatten()
     }
 
-    /// Gives the record of holes back once it says nothing.
+    /// Frees the record of holes once it is empty.
     fn release(&mut self) {
         if self.is_plain() {
             self.above = self.above.take().filter(|a| a.duplicate.is_some() || a.tuning.is_some());
         }
     }
 
-    /// The connection is over: all that may still be asked for is the FIN.
+    /// The connection is over: only the FIN may still be queried.
     pub(super) fn free(&mut self) {
         self.above = self.above.take().filter(|a| a.fin.is_some());
         if let Some(above) = &mut self.above {

@@ -30,13 +30,13 @@ pub struct Route {
 }
 
 impl Route {
-    /// The slow-start threshold that connections begin with, in bytes of packets; 0: none is kept.
+    /// The slow-start threshold for new connections, in bytes of packets; 0: none is kept.
     #[must_use]
     pub fn ssthresh(&self) -> u64 {
         self.ssthresh
     }
 
-    /// The round-trip time that connections begin with; zero: none is kept.
+    /// The round-trip time for new connections; zero: none is kept.
     #[must_use]
     pub fn rtt(&self) -> Duration {
         self.rtt
@@ -44,7 +44,7 @@ impl Route {
 }
 
 impl Tcp {
-    /// A new connection begins with what the route has kept (`tcp_mss`).
+    /// Initialises a new connection with the cached metrics (`tcp_mss`).
     pub fn begin_with(&mut self, p: &Profile, route: &Route) {
         if let Timer::Tick(tick) = p.timer
             && !route.rtt.is_zero()
@@ -56,7 +56,7 @@ impl Tcp {
         }
     }
 
-    /// A connection that has ended leaves its estimates with the route (`tcp_close`).
+    /// Saves the estimates of an ended connection (`tcp_close`).
     pub fn leave_with(&self, p: &Profile, route: &mut Route) {
         let Timer::Tick(tick) = p.timer else { return };
         if self.rtt.samples() < ENOUGH_SAMPLES {
@@ -66,7 +66,7 @@ impl Tcp {
         route.rtt = half_way(route.rtt, rtt);
         route.variation = half_way(route.variation, variation);
         let ssthresh = self.control.ssthresh();
-        // Bad news comes first; from then on, good news as well.
+        // Only a low threshold creates the entry; from then on every one updates it.
         if route.ssthresh > 0 || ssthresh < p.route_pipe.0 / 2 {
             let segments = ((ssthresh + p.mss.0 / 2) / p.mss.0).max(2);
             let now = segments * (p.mss.0 + HEADERS);
@@ -75,7 +75,7 @@ impl Tcp {
     }
 }
 
-/// Half of the old value and half of the new one, if there are both.
+/// The mean of the old and the new value, if there are both.
 fn half_way(old: Duration, new: Duration) -> Duration {
     if old.is_zero() || new.is_zero() { new } else { (old + new) / 2 }
 }

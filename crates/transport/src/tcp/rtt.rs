@@ -5,17 +5,17 @@ use aqmkit_base::Duration;
 use super::clock::Clock;
 use crate::profile::{Profile, Timer};
 
-/// The estimator of the round-trip time, and the timeout that follows from it.
+/// The round-trip estimator, and the timeout that follows from it.
 ///
-/// The profile's timer says in what the estimate is: nanoseconds (RFC 6298), or timer ticks in fixed point,
-/// the mean times 32 and the mean deviation times 16 (4.4BSD).
+/// The unit depends on the profile's timer: nanoseconds (RFC 6298), or timer ticks in fixed point, the mean times 32
+/// and the mean deviation times 16 (4.4BSD).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rtt {
     srtt: i64,
     rttvar: i64,
     /// The timeout from SRTT and RTTVAR, before backoff.
     base: Duration,
-    /// The least timeout, in ticks, that the last measurement allows.
+    /// The minimum timeout, in ticks, after the last measurement.
     least: u32,
     /// Whether there is an estimate.
     known: bool,
@@ -25,16 +25,16 @@ pub(crate) struct Rtt {
     samples: u8,
 }
 
-/// More doublings than this make no difference: the largest timeout was reached long before.
+/// More doublings make no difference: the maximum timeout was reached long before.
 const MAX_SHIFT: u8 = 16;
 
-/// After more timeouts than this the estimate is taken to be wrong, and the next measurement starts afresh
-/// (4.4BSD: a quarter of the retransmissions allowed; RFC 6298 section 5).
+/// After more timeouts than this the estimate is considered wrong, and the next measurement replaces it (4.4BSD: a
+/// quarter of the retransmissions allowed; RFC 6298 section 5).
 const FORGET_AFTER: u8 = 3;
 
-/// Ticks from a measurement to the timeout that it allows at least: the one that the timer may be short of,
-/// the one that the measurement may be, and 4.4BSD counts from one (`rtt + 2` in FreeBSD 2.2's
-/// `tcp_xmit_timer`). So the timeout is three ticks at least, whatever the minimum.
+/// Ticks from a measurement to the minimum timeout: one by which the timer may be early, one by which the measurement
+/// may be short, and one because 4.4BSD counts from one (`rtt + 2` in FreeBSD 2.2's `tcp_xmit_timer`). So the timeout
+/// is at least three ticks, whatever the minimum.
 const LEAST_ABOVE_MEASUREMENT: u32 = 3;
 
 /// The clock granularity of RFC 6298 where timestamps of 1 ms measure.
@@ -45,7 +45,7 @@ impl Rtt {
         Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, least: 0, known: false, shift: 0, samples: 0 }
     }
 
-    /// A round trip took so many ticks, or nanoseconds where the timer is exact. Returns how long that is.
+    /// Adds a round-trip sample in ticks, or nanoseconds if the timer is exact. Returns it as a time.
     pub(crate) fn sample(&mut self, p: &Profile, number: u64) -> Duration {
         // No round trip is longer than a century; fixed point has room for that.
         let number = number.min(1 << 55) as i64;
@@ -62,7 +62,7 @@ impl Rtt {
         Clock::length(p, number.unsigned_abs())
     }
 
-    /// A round trip took so many ticks of the timestamp clock. Returns how long that is.
+    /// Adds a round-trip sample in ticks of the timestamp clock. Returns it as a time.
     pub(super) fn sample_timestamp(&mut self, p: &Profile, elapsed: u32) -> Duration {
         let number = match p.timer {
             Timer::Tick(_) => u64::from(elapsed),
@@ -117,8 +117,8 @@ impl Rtt {
         }
     }
 
-    /// The handshake timed out, last after waiting for `waited`, and gave no measurement. 4.4BSD continues
-    /// with the timeout it was at; RFC 6298 (5.7) asks for 3 s.
+    /// The handshake timed out, the last time after `waited`, without a measurement. 4.4BSD keeps the current timeout;
+    /// RFC 6298 (5.7) asks for 3 s.
     pub(super) fn after_handshake_timeout(&mut self, p: &Profile, waited: Duration) {
         self.base = match p.timer {
             Timer::Tick(_) => waited,
@@ -131,13 +131,14 @@ impl Rtt {
         self.samples
     }
 
-    /// The estimate and its mean deviation, where the timer ticks.
+    /// The estimate and its mean deviation, if the timer ticks.
     pub(super) fn estimate(&self, tick: Duration) -> (Duration, Duration) {
         (tick * self.srtt.unsigned_abs() / 32, tick * self.rttvar.unsigned_abs() / 16)
     }
 
-    /// Begins with the estimate of earlier connections, where the timer ticks. The first timeout has the shifts of FreeBSD 2.2's
-    /// `tcp_mss`, which are those of a coarser fixed point: it is four times the estimate and eight times the deviation.
+    /// Starts with the estimate of earlier connections, if the timer ticks. The first timeout has the shifts of FreeBSD
+    /// 2.2's `tcp_mss`, which belong to a coarser fixed point: it is four times the estimate plus eight times the
+    /// deviation.
     pub(super) fn begin(&mut self, tick: Duration, rtt: Duration, variation: Duration) {
         let scaled =
             |time: Duration, scale: u64| i64::try_from((time * scale).as_nanos() / tick.as_nanos()).unwrap_or(i64::MAX);

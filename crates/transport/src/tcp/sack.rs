@@ -13,20 +13,20 @@ use crate::segment::Segment;
 /// The answer of `NextSeg` (RFC 6675).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// Something that was never sent.
+    /// New data.
     New {
         cut: Cut,
-        /// Up to where the windows have room.
+        /// The limit set by the windows.
         edge: u64,
     },
-    /// Something that is (or may be) lost.
+    /// Data that is (or may be) lost.
     Again(Range),
-    /// The end of what is in flight, once in a recovery.
+    /// The last segment in flight, once per recovery.
     Rescue(Range),
 }
 
 impl Tcp {
-    /// An acknowledgement on a connection with SACK. Returns whether more may be sent now than before.
+    /// Processes an acknowledgement on a connection with SACK. Returns whether more may be sent than before.
     #[inline(never)]
     pub(super) fn on_ack_with_sack(&mut self, seg: &Segment, marked: u64, call: &mut Call<'_, '_>) -> bool {
         if let Some((start, end)) = seg.options.duplicate(seg.ack) {
@@ -45,7 +45,7 @@ impl Tcp {
             }
         };
         self.answer_probe(seg, call);
-        // Only acknowledgements of new data are evidence: data of the peer and window updates are not.
+        // Only acknowledgements of new data are evidence, not the peer's data or window updates.
         if self.recovery != Recovery::None && self.may_be_undone() && (acked > 0 || brought.sacked > 0) {
             let until = self.recovery_end();
             let sacked = brought.sacked > 0 && seg.options.held(seg.ack).next().is_some_and(|(start, _)| start < until);
@@ -55,7 +55,8 @@ impl Tcp {
             self.measure_with_record(seg, call);
             self.retries = 0;
             self.dup_acks = 0;
-            // Where bytes count, what was SACKed before has been counted: a hole that is filled may cover a whole window.
+            // With byte counting, SACKed data has been counted already: an acknowledgement that fills a hole may cover
+            // a whole window.
             let counts = call.p.byte_counting != ByteCounting::Never;
             let acked = if counts { acked.min(brought.delivered) } else { acked };
             if self.ecn.is_past_reduction(seg.ack) {
@@ -123,15 +124,15 @@ impl Tcp {
         match measured {
             Some(rtt) if call.p.timer == Timer::Exact => {
                 call.sample = self.rtt.sample(call.p, rtt.as_nanos());
-                // RTT samples whose data this acknowledges are dropped: a later acknowledgement would measure too much.
+                // RTT samples of acknowledged data are dropped: a later acknowledgement would measure too long.
                 self.timed = self.timed.filter(|timed| seg.ack < timed.until.get());
             }
             _ => self.measure(seg, call),
         }
     }
 
-    /// RFC 6675 section 5 steps 1, 2 and 4, or what RACK has found. Not while a timeout is being mended
-    /// (section 5.1). Returns how many bytes it has sent again, if recovery begins.
+    /// RFC 6675 section 5 steps 1, 2 and 4, or RACK's losses. Not while repairing a timeout (section 5.1). Returns the
+    /// bytes retransmitted, if recovery begins.
     pub(super) fn enter_recovery_if_lost(&mut self, call: &mut Call<'_, '_>) -> u64 {
         if self.recovery != Recovery::None || self.una == self.max {
             return 0;
@@ -145,8 +146,7 @@ impl Tcp {
         if lost { self.enter_recovery(call) } else { 0 }
     }
 
-    /// Duplicates that mean a loss: fewer than three where three cannot come (RFC 5827 section 3.2, by
-    /// segments).
+    /// Duplicates that indicate a loss: fewer than three if three cannot arrive (RFC 5827 section 3.2, by segments).
     fn dup_threshold(&self, p: &Profile) -> u32 {
         let segments = self.flight().div_ceil(p.mss.0);
         let more = self.end > self.nxt && self.flight() < u64::from(self.peer_window);
@@ -157,7 +157,7 @@ impl Tcp {
         }
     }
 
-    /// RFC 6675 section 5 step 4. Returns how many bytes are sent again.
+    /// RFC 6675 section 5 step 4. Returns the bytes retransmitted.
     fn enter_recovery(&mut self, call: &mut Call<'_, '_>) -> u64 {
         self.stats.fast_retransmits += 1;
         let answered = self.loss_was_answered();
@@ -200,11 +200,11 @@ impl Tcp {
         }
     }
 
-    /// Bytes thought to be in the network (`pipe` of RFC 6675).
+    /// Bytes presumed to be in the network (`pipe` of RFC 6675).
     pub(super) fn in_network(&self, p: &Profile) -> u64 {
         let Some(o) = self.outstanding.as_deref().filter(|_| self.sack) else { return self.flight() };
         match (&o.sent, self.recovery) {
-            // With limited transmit, what has come above leaves room for more.
+            // With limited transmit, SACKed data leaves room for more.
             (_, Recovery::None) if !p.limited_transmit => self.flight(),
             (Some(sent), _) if p.uses_rack() => sent.in_flight(),
             (_, Recovery::Fast { .. }) => o.pipe(self.una, self.max, p),
@@ -212,7 +212,7 @@ impl Tcp {
         }
     }
 
-    /// Whether the pipe, not the highest acknowledgement, says what may go.
+    /// Whether the pipe, not the highest acknowledgement, limits sending.
     pub(super) fn sends_by_pipe(&self, p: &Profile) -> bool {
         self.sack
             && self.outstanding.as_deref().is_some_and(|o| {
@@ -259,7 +259,7 @@ impl Tcp {
         }
     }
 
-    /// Sends a piece again. Returns where it ends.
+    /// Retransmits a range. Returns its end.
     pub(super) fn send_again(&mut self, range: Range, call: &mut Call<'_, '_>) -> u64 {
         let cut = self.cut_of(range);
         self.build(cut, true, call);
@@ -278,7 +278,7 @@ impl Tcp {
         let pipe = self.in_network(p);
         let fast = matches!(self.recovery, Recovery::Fast { .. });
         let reduced = self.outstanding.as_deref().and_then(|o| match o.prr.window() {
-            // Nothing may have been in flight when the window came down, as applications go: a segment always may.
+            // If nothing was in flight when the window was reduced, one segment may always be sent.
             Some(window) if o.cwr => Some(window.max(p.mss.0)),
             window => window.filter(|_| fast),
         });
@@ -317,7 +317,7 @@ impl Tcp {
         rescue.flatten().map(Next::Rescue)
     }
 
-    /// After a timeout, what is sent anew passes over what has come (RFC 6675 section 5.1).
+    /// After a timeout, retransmission skips data already received (RFC 6675 section 5.1).
     fn skip_sacked(&mut self) {
         if let Some(o) = self.outstanding.as_deref().filter(|_| self.nxt < self.max) {
             self.nxt = o.sacked.gap(self.nxt).start.min(self.max);
@@ -326,7 +326,7 @@ impl Tcp {
 }
 
 impl Outstanding {
-    /// The record, where RACK detects losses with it.
+    /// The record, if RACK uses it to detect losses.
     fn rack_record(&mut self, p: &Profile) -> Option<&mut Sent> {
         self.sent.as_deref_mut().filter(|_| p.uses_rack())
     }

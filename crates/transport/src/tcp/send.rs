@@ -1,4 +1,4 @@
-//! Which segment may go now, and how it is built.
+//! Decides which segment may be sent now, and builds it.
 
 use super::acks::control;
 use super::clock::{Alarm, Clock};
@@ -25,7 +25,7 @@ impl Cut {
 }
 
 impl Tcp {
-    /// Sends all that may go now, and at least the acknowledgement that is owed at once.
+    /// Sends everything allowed now, and at least any acknowledgement due at once.
     pub(super) fn output(&mut self, call: &mut Call<'_, '_>) {
         if self.state == State::Open {
             // As in 4.4BSD, idle means at the start: what one call sends does not hold back its own tail.
@@ -48,13 +48,13 @@ impl Tcp {
             }
         }
         if self.receiver.owes_ack_at_once() {
-            // It carries the highest sequence number: one from the past would look old.
+            // It carries the highest sequence number: a lower one would look old.
             self.emit(self.max, 0, Flags::ACK, false, call);
         }
     }
 
     fn output_by_window(&mut self, idle: bool, call: &mut Call<'_, '_>) {
-        // An end that only receives needs no window.
+        // A pure receiver needs no window.
         if self.nxt >= self.end && !self.closing {
             return;
         }
@@ -73,7 +73,7 @@ impl Tcp {
         }
     }
 
-    /// Whether pacing lets nothing go now.
+    /// Whether pacing delays everything now.
     pub(super) fn is_held(&mut self, call: &Call<'_, '_>) -> bool {
         self.control.pacer_mut().is_some_and(|pacer| pacer.holds(call.now))
     }
@@ -85,16 +85,16 @@ impl Tcp {
         }
     }
 
-    /// 4.4BSD's decision (`tcp_output`; TCP/IP Illustrated volume 2, section 26.3): what of the stream goes
-    /// now, if the windows end at `edge`. A full segment always goes. Less goes if it is the last there is
-    /// and nothing is in flight that it has to wait for (RFC 896, Nagle), if it is half of the largest window that the peer has
-    /// offered (RFC 1122 section 4.2.3.4, silly windows), or if it went before.
+    /// 4.4BSD's decision (`tcp_output`; TCP/IP Illustrated volume 2, section 26.3): which part of the stream to send
+    /// now, if the windows end at `edge`. A full segment is always sent. A partial one is sent if it is the last and
+    /// nothing in flight holds it back (RFC 896, Nagle), if it is half of the largest window that the peer has offered
+    /// (RFC 1122 section 4.2.3.4, silly windows), or if it was sent before.
     pub(super) fn next_cut(&self, p: &Profile, edge: u64, idle: bool) -> Option<Cut> {
         let available = self.end.min(edge).saturating_sub(self.nxt);
         let full = if self.sack { self.full_segment(p) } else { p.mss.0 };
         let len = available.min(full);
         let last = self.nxt + len == self.end;
-        // The FIN needs no window. It was sent before if `nxt` is beyond it.
+        // The FIN needs no window. If `nxt` is beyond it, it was sent before.
         let fin = self.closing && last;
         let cut = Cut { seq: self.nxt, len, fin };
         if fin {
@@ -110,13 +110,14 @@ impl Tcp {
         go.then_some(cut)
     }
 
-    /// Minshall's variant of Nagle's rule, Linux's `tcp_minshall_check`: full segments do not hold back what follows them.
+    /// Minshall's variant of Nagle's rule, Linux's `tcp_minshall_check`: full segments do not hold back the data after
+    /// them.
     fn has_no_short_in_flight(&self, p: &Profile) -> bool {
         p.minshall && self.outstanding.as_deref().is_some_and(|o| o.short_end <= self.una)
     }
 
-    /// Bytes of data in a full segment that goes now: SACK blocks take their part, and after a timeout a piece
-    /// ends where what was SACKed begins.
+    /// Bytes of data in a full segment sent now: SACK blocks reduce it, and after a timeout a segment ends where SACKed
+    /// data begins.
     #[inline(never)]
     fn full_segment(&self, p: &Profile) -> u64 {
         let blocks = Options::sack_len_of(self.receiver.sack_block_count(self.timestamps));
@@ -140,7 +141,7 @@ impl Tcp {
         Cut { seq: range.start, len: end.saturating_sub(range.start), fin }
     }
 
-    /// Rates measured from now on tell of the application, if there was less to send than might have gone
+    /// Marks rate samples as application-limited from now on, if there was less to send than allowed
     /// (draft-cheng-iccrg-delivery-rate-estimation-02 section 3.4).
     #[inline(never)]
     fn note_app_limited(&mut self, p: &Profile) {
@@ -163,7 +164,7 @@ impl Tcp {
         self.build(cut, again, call);
         self.nxt = cut.end();
         if self.nxt > self.max {
-            // Karn: what was sent before is not timed.
+            // Karn: retransmissions are not timed.
             if !again {
                 self.start_timing(cut.seq, call.p);
             }
@@ -181,7 +182,7 @@ impl Tcp {
         }
     }
 
-    /// Sends the oldest unacknowledged segment again, whatever the congestion window.
+    /// Retransmits the oldest unacknowledged segment, whatever the congestion window.
     pub(super) fn resend_first(&mut self, call: &mut Call<'_, '_>) {
         let len = self.end.saturating_sub(self.una).min(call.p.mss.0).min(u64::from(self.peer_window));
         let fin = self.closing && self.una + len == self.end;
@@ -191,7 +192,7 @@ impl Tcp {
         self.arm_if_off(call);
     }
 
-    /// Puts the flags on a piece of the stream.
+    /// Sets the flags of a segment.
     pub(super) fn build(&mut self, cut: Cut, again: bool, call: &mut Call<'_, '_>) {
         if again {
             self.note_resent(cut.end(), call);
@@ -207,7 +208,7 @@ impl Tcp {
         self.emit(cut.seq, cut.len as u32, flags, again, call);
     }
 
-    /// Sends a segment. Everything that is sent acknowledges.
+    /// Sends a segment. Every segment acknowledges.
     pub(super) fn emit(&mut self, seq: u64, len: u32, flags: Flags, again: bool, call: &mut Call<'_, '_>) {
         let (ecn, flags) = self.ecn.stamp(len, flags, again, call.p);
         let optional = self.sack || flags.has(Flags::SYN) || self.ecn.is_accurate();
@@ -247,7 +248,7 @@ impl Tcp {
             return if offers { Options::sack_permitted() } else { Options::default() };
         }
         let mut options = if self.sack { self.receiver.sack_blocks(self.timestamps) } else { Options::default() };
-        // Only what was cut before has less room.
+        // Only a shortened segment has less room.
         while len > 0 && u64::from(len) + options.wire_len() > p.mss.0 && options.block_count() > 0 {
             options.pop_block();
         }
@@ -257,7 +258,7 @@ impl Tcp {
         options
     }
 
-    /// Writes into the record what is sent, where one is kept.
+    /// Records a transmission, if there is a record.
     #[inline(never)]
     fn record(&mut self, seq: u64, len: u64, call: &Call<'_, '_>) {
         if let Some(sent) = self.sent_mut()
@@ -267,7 +268,7 @@ impl Tcp {
         }
     }
 
-    /// Starts the retransmission timer anew.
+    /// Restarts the retransmission timer.
     pub(super) fn arm(&mut self, call: &Call<'_, '_>) {
         self.set_alarm(self.clock.timeout(call.p, call.now, self.rtt.rto(call.p)));
         if call.p.tail_loss_probe {

@@ -1,8 +1,8 @@
-//! Per-segment state of the data in flight: for loss detection by time (RFC 8985) and for controls that
-//! measure the rate of delivery (draft-cheng-iccrg-delivery-rate-estimation-02).
+//! Per-segment state of the data in flight: for time-based loss detection (RFC 8985) and for controls that measure the
+//! delivery rate (draft-cheng-iccrg-delivery-rate-estimation-02).
 //!
-//! Kept only where one of the two asks for it. Every operation costs constant time for each segment sent,
-//! acknowledged or lost, besides a binary search for each SACK block.
+//! Kept only if one of the two needs it. Every operation takes constant time per segment sent, acknowledged or lost,
+//! plus a binary search per SACK block.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use aqmkit_base::{Duration, Instant};
 
 use super::ranges::Range;
 
-/// Where a segment is thought to be.
+/// The presumed fate of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     InFlight,
@@ -18,20 +18,20 @@ enum Place {
     Sacked,
 }
 
-/// A segment that is not acknowledged, as it was sent last.
+/// An unacknowledged segment, as it was last sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     /// Its first sequence number.
     pub(crate) seq: u64,
-    /// Its length in sequence numbers: a FIN counts.
+    /// Its length in sequence numbers, including a FIN.
     pub(crate) len: u32,
     place: Place,
     /// Whether it was sent more than once.
     pub(crate) resent: bool,
     /// Whether there was nothing more to send when it was sent (`P.is_app_limited`).
     pub(crate) app_limited: bool,
-    /// Which transmission of the connection that was. It tells what was sent after what (`RACK_sent_after` of RFC
-    /// 8985), also of segments sent at one time.
+    /// The serial number of this transmission on the connection. It orders transmissions (`RACK_sent_after` of RFC
+    /// 8985), even those sent at the same time.
     pub(crate) number: u64,
     /// When it was sent last (`P.sent_time`).
     pub(crate) sent: Instant,
@@ -68,14 +68,14 @@ pub(crate) struct Loss {
     pub(crate) since: u64,
 }
 
-/// The connection's counters of delivery.
+/// The connection's delivery counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     /// Sequence numbers acknowledged or SACKed so far (`C.delivered`).
     pub(crate) delivered: u64,
-    /// When that last grew, or when sending began after silence (`C.delivered_time`).
+    /// When that last grew, or when sending resumed after an idle period (`C.delivered_time`).
     pub(crate) delivered_at: Instant,
-    /// When the segment was sent that was last delivered, or when sending began after silence
+    /// When the most recently delivered segment was sent, or when sending resumed after an idle period
     /// (`C.first_sent_time`).
     pub(crate) first_sent: Instant,
     /// Samples are app-limited until this much is delivered (`C.app_limited`); 0 if they are not.
@@ -98,17 +98,17 @@ pub(crate) struct News {
 /// The record.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
-    /// In the order of sequence, without gaps.
+    /// In sequence order, without gaps.
     entries: VecDeque<Entry>,
-    /// How many entries have left at the front: entry `i` has the serial number `gone + i`.
+    /// How many entries have been removed at the front: entry `i` has the serial number `gone + i`.
     gone: u64,
-    /// Transmissions in their order, as serial number of the entry and number of the transmission. Those that have been overtaken (sent
-    /// again, lost, delivered) are passed over when they come to the front. Empty without RACK.
+    /// Transmissions in order: serial number of the entry, and number of the transmission. Stale ones (retransmitted,
+    /// lost, delivered) are skipped when they reach the front. Empty without RACK.
     order: VecDeque<(u64, u64)>,
     keeps_order: bool,
     /// How many transmissions there were.
     transmissions: u64,
-    /// Serial numbers of what was lost, in the order found; those mended or delivered since are passed over.
+    /// Serial numbers of lost segments, in the order detected; those since repaired or delivered are skipped.
     lost: VecDeque<u64>,
     in_flight: u64,
     /// How many entries are SACKed.
@@ -142,7 +142,7 @@ impl Sent {
         self.in_flight
     }
 
-    /// When the first segment that is not acknowledged was sent last.
+    /// When the first unacknowledged segment was last sent.
     pub(super) fn oldest(&self) -> Option<Instant> {
         self.entries.front().map(|entry| entry.sent)
     }
@@ -161,7 +161,7 @@ impl Sent {
         &self.news
     }
 
-    /// The segments that the last look for losses has found, in the order found.
+    /// The segments found by the last loss detection, in the order found.
     pub(crate) fn losses(&self) -> &[Loss] {
         self.losses.as_deref().unwrap_or_default()
     }
@@ -173,17 +173,17 @@ impl Sent {
         }
     }
 
-    /// Another acknowledgement is being read.
+    /// Begins to process another acknowledgement.
     pub(crate) fn begin_ack(&mut self) {
         self.news = News::default();
     }
 
-    /// There was less to send than might have been sent.
+    /// There was less to send than allowed.
     pub(crate) fn note_app_limited(&mut self) {
         self.rate.app_limited = (self.rate.delivered + self.in_flight).max(1);
     }
 
-    /// A piece of the stream is sent: new, again, or both.
+    /// A range of the stream is sent: new, retransmitted, or both.
     pub(crate) fn on_sent(&mut self, piece: Range, now: Instant) {
         if self.in_flight == 0 {
             (self.rate.first_sent, self.rate.delivered_at) = (now, now);
@@ -258,7 +258,7 @@ impl Sent {
         }
     }
 
-    /// The peer has this. Calls `each` for every segment that lies in it and was not SACKed before.
+    /// The peer reports this range as received. Calls `each` for every segment in it that was not SACKed before.
     pub(crate) fn on_sacked(&mut self, range: Range, now: Instant, mut each: impl FnMut(&Entry)) {
         let mut i = self.entries.partition_point(|e| e.seq < range.start);
         while let Some(entry) = self.entries.get_mut(i).filter(|e| e.end() <= range.end) {
@@ -273,7 +273,7 @@ impl Sent {
         }
     }
 
-    /// `UpdateRateSample` of the draft, as far as the record goes.
+    /// `UpdateRateSample` of the draft, as far as it concerns the record.
     fn deliver(&mut self, entry: &Entry, now: Instant) {
         let len = u64::from(entry.len);
         if entry.place == Place::InFlight {
@@ -291,8 +291,8 @@ impl Sent {
         }
     }
 
-    /// RFC 8985 section 6.2 step 5: of what was sent before the transmission `newest`, everything is lost that has
-    /// been in flight for `patience`. Returns how much longer to wait for the next, if there is one.
+    /// RFC 8985 section 6.2 step 5: marks as lost everything sent before the transmission `newest` that has been in
+    /// flight for `patience`. Returns how long until the next is due, if there is one.
     pub(crate) fn lose_before(&mut self, newest: u64, patience: Duration, now: Instant) -> Option<Duration> {
         self.begin_losses();
         while let Some(&(serial, number)) = self.order.front() {
@@ -318,7 +318,7 @@ impl Sent {
     /// `patience`.
     pub(crate) fn lose_after_timeout(&mut self, patience: Duration, now: Instant) {
         self.begin_losses();
-        // Those lost before go again as well, in the order of sequence.
+        // Those lost before are retransmitted too, in sequence order.
         self.lost.clear();
         for i in 0..self.entries.len() {
             let entry = &self.entries[i];
@@ -344,7 +344,7 @@ impl Sent {
         }
     }
 
-    /// Nothing was lost: what was taken for it is in flight.
+    /// Nothing was lost: segments marked as lost are in flight.
     pub(super) fn find_all(&mut self) {
         for entry in self.entries.iter_mut().filter(|e| e.place == Place::Lost) {
             entry.place = Place::InFlight;
@@ -358,7 +358,7 @@ impl Sent {
         }
     }
 
-    /// The next segment to mend: lost, and not sent again since.
+    /// The next segment to repair: lost, and not retransmitted since.
     pub(crate) fn next_lost(&mut self) -> Option<Range> {
         while let Some(&serial) = self.lost.front() {
             let i = serial.checked_sub(self.gone).map(|i| i as usize);
@@ -432,7 +432,7 @@ mod tests {
     fn the_older_are_lost_when_patience_ends() {
         let mut sent = sent(5);
         sent.on_sacked(piece(3), ms(10), |_| ());
-        // 0 has waited for 10 ms, 1 for 9; 4 was sent after 3.
+        // Segment 0 has waited for 10 ms, 1 for 9 ms; 4 was sent after 3.
         assert_eq!(sent.lose_before(4, Duration::from_millis(10), ms(10)), Some(Duration::from_millis(1)));
         assert_eq!((sent.in_flight(), sent.next_lost()), (300, Some(piece(0))));
         assert_eq!(sent.lose_before(4, Duration::from_millis(10), ms(12)), None);
@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(sent.next_lost(), None);
     }
 
-    /// A retransmission may be cut otherwise than what it repeats.
+    /// A retransmission may have other boundaries than the original.
     #[test]
     fn pieces_may_be_cut_anew() {
         let mut sent = sent(2);

@@ -19,18 +19,18 @@ use crate::congestion::{Cx, Window};
 use crate::profile::Profile;
 use crate::segment::Segment;
 
-/// The most that F-RTO leaves of the window when the timeout was right, in segments (RFC 5682 section 2.1 step 3a).
+/// Maximum window, in segments, that F-RTO leaves after a genuine timeout (RFC 5682 section 2.1 step 3a).
 const AFTER_LOSS: u64 = 3;
 
 /// New segments that F-RTO sends to learn whether the old ones still arrive.
 const NEW_SEGMENTS: u64 = 2;
 
-/// How far F-RTO has come.
+/// The progress of F-RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frto {
     /// Not tried, or ended.
     Off,
-    /// The first segment was sent again (step 1).
+    /// The first segment was retransmitted (step 1).
     Resent,
     /// New segments were sent (step 2b).
     SentNew,
@@ -42,17 +42,17 @@ pub(super) struct Undo {
     before: Window,
     /// The oldest unacknowledged byte at the reduction (`undo_marker`).
     from: u64,
-    /// Segments sent again that no D-SACK has shown to be needless (`undo_retrans`).
+    /// Retransmitted segments that no D-SACK has shown to be needless (`undo_retrans`).
     resent: u32,
-    /// Above all that was sent again.
+    /// End of the highest retransmission.
     top: u64,
-    /// The timestamp of the first that was.
+    /// The timestamp of the first retransmission.
     stamp: Option<u32>,
     frto: Frto,
 }
 
 impl Tcp {
-    /// A recovery, or the mending of a timeout, is about to begin.
+    /// A recovery, or the repair of a timeout, is about to begin.
     pub(super) fn remember_window(&mut self, timeout: bool, call: &Call<'_, '_>) {
         let tries_frto = timeout && call.p.frto;
         if !tries_frto && !call.p.undo {
@@ -65,7 +65,7 @@ impl Tcp {
         self.outstanding.get_or_insert_default().undo = Some(Box::new(undo));
     }
 
-    /// The timer has expired once more: back to step 1, with what the first timeout reduced.
+    /// The timer has expired again: back to step 1, with the state saved by the first timeout.
     pub(super) fn try_frto_again(&mut self, p: &Profile) {
         if p.frto && self.retries > 1 {
             self.set_frto(Frto::Resent);
@@ -81,7 +81,7 @@ impl Tcp {
         self.outstanding.as_deref().is_some_and(|o| o.undo.is_some())
     }
 
-    /// Something is sent again.
+    /// A segment is retransmitted.
     #[inline(never)]
     pub(super) fn note_resent(&mut self, end: u64, call: &Call<'_, '_>) {
         let stamp = self.clock.timestamp(call.p);
@@ -92,13 +92,13 @@ impl Tcp {
         }
     }
 
-    /// The peer says that it has got this twice.
+    /// The peer reports that it received this twice.
     #[inline(never)]
     pub(super) fn on_duplicate(&mut self, twice: Range, call: &Call<'_, '_>) {
         let (una, max, mss) = (self.una, self.max, call.p.mss.0);
         let Some(o) = self.outstanding.as_deref_mut().filter(|_| call.p.dsack) else { return };
         o.rack.on_duplicate(una, max);
-        // RFC 8985 section 7.4.2: both copies of the probe have come, and none was lost.
+        // RFC 8985 section 7.4.2: both copies of the probe have arrived, and none was lost.
         o.probe = o.probe.filter(|probe| !probe.resent || twice.end < probe.end);
         let Some(undo) = o.undo.as_deref_mut().filter(|undo| twice.end > undo.from) else { return };
         undo.resent = undo.resent.saturating_sub(twice.len().div_ceil(mss) as u32);
@@ -107,8 +107,8 @@ impl Tcp {
         }
     }
 
-    /// Judges a recovery by an acknowledgement. `acked` bytes are new; `sacked` is whether it SACKs for the first time bytes that were in flight when
-    /// the timer expired. Returns whether F-RTO gives up, so that old data is retransmitted.
+    /// Judges a recovery by an acknowledgement. `acked` bytes are new; `sacked`: whether it newly SACKs bytes that were
+    /// in flight when the timer expired. Returns whether F-RTO gives up, so that old data is retransmitted.
     #[inline(never)]
     pub(super) fn judge_recovery(&mut self, seg: &Segment, acked: u64, sacked: bool, call: &mut Call<'_, '_>) -> bool {
         let Some(&mut undo) = self.undo_mut() else { return false };
@@ -131,14 +131,15 @@ impl Tcp {
                 self.go_back(call);
                 return true;
             }
-            // With SACK duplicates before the retransmission is acknowledged are waited out (RFC 5682 section 3.1 step 2).
+            // With SACK, duplicates before the acknowledgement of the retransmission are ignored (RFC 5682 section 3.1
+            // step 2).
             Frto::Resent if self.sack && acked == 0 => {}
             Frto::Resent => self.set_frto(Frto::Off),
         }
         false
     }
 
-    /// Whether nothing goes until an acknowledgement has come, because F-RTO waits for it.
+    /// Whether F-RTO holds back all data until an acknowledgement arrives.
     pub(super) fn awaits_verdict(&self) -> bool {
         let Recovery::Timeout { .. } = self.recovery else { return false };
         let undo = self.outstanding.as_deref().and_then(|o| o.undo.as_deref());
@@ -165,17 +166,17 @@ impl Tcp {
         any
     }
 
-    /// The timeout was right: everything is sent again from the first byte on.
+    /// The timeout was genuine: everything is retransmitted from the first byte on.
     fn go_back(&mut self, call: &Call<'_, '_>) {
         self.set_frto(Frto::Off);
-        // The new segments may go a second time as well, and their duplicate acknowledgements mean nothing (RFC 6582).
+        // The new segments may be sent a second time too, and their duplicate acknowledgements mean nothing (RFC 6582).
         self.recovery = Recovery::Timeout { until: self.max };
         if !(self.sack && call.p.uses_rack()) {
             self.nxt = self.una;
         }
     }
 
-    /// The reduction was needless.
+    /// The reduction was spurious.
     fn take_back(&mut self, call: &Call<'_, '_>) {
         let Some(o) = self.outstanding.as_deref_mut() else { return };
         let Some(undo) = o.undo.take() else { return };

@@ -7,16 +7,16 @@ use crate::profile::Profile;
 /// How much of the window was in flight in the last round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// The most that was (`max_packets_out`).
+    /// The maximum in flight (`max_packets_out`).
     most: u64,
-    /// Above what was sent when this was noted: acknowledged, it is of the past (`cwnd_usage_seq`).
+    /// Above the data sent when this was recorded: once acknowledged, the record is out of date (`cwnd_usage_seq`).
     end: u64,
     /// Whether the window was full (`is_cwnd_limited`).
     full: bool,
 }
 
 impl Tcp {
-    /// Something new was sent, or waits for room in the congestion window for more segments at once.
+    /// New data was sent, or waits for room in the congestion window for a whole super-packet.
     #[inline(never)]
     pub(super) fn note_usage(&mut self, p: &Profile, deferred: bool) {
         let (una, nxt, flight) = (self.una, self.nxt, self.flight());
@@ -28,7 +28,7 @@ impl Tcp {
         }
     }
 
-    /// Whether the window may grow for what is acknowledged.
+    /// Whether the window may grow for acknowledged data.
     pub(super) fn uses_window(&self, p: &Profile) -> bool {
         // Pacing delays data although the window has room.
         if !p.cwnd_validation || self.control.pacer().is_some() {

@@ -31,7 +31,7 @@ fn mark_data(pair: &mut Pair, which: &'static [u32]) {
     });
 }
 
-/// A change of state acknowledges what came before with the old echo, and what has come with the new one; within
+/// When the CE state changes, earlier data is acknowledged with the old echo, and the new packet with the new one; within
 /// a state every second segment is acknowledged.
 #[test]
 fn dctcp_echoes_exactly_what_was_marked() {
@@ -304,7 +304,7 @@ fn an_old_acknowledgement_takes_no_count_back() {
     assert_eq!((pair.ends[A].acked(), pair.ends[A].stats().ecn_reductions), (8_000, 1));
 }
 
-/// Data of B says that a mark has come above a hole of A's, and acknowledges nothing. What acknowledges the hole says so again, and then
+/// Data from B reports a mark above a hole in A's data, and acknowledges nothing. The acknowledgement of the hole repeats the report, and then
 /// the mark counts.
 #[test]
 fn data_that_acknowledges_nothing_hides_no_marks() {

@@ -283,7 +283,7 @@ fn listening(more: &str) -> Pair {
     Pair::connected(&profile(&json), 100)
 }
 
-/// Without SACK each duplicate acknowledgement of the oldest segment says that one more has come. Of four segments the first is late by 30 ms.
+/// Without SACK each duplicate acknowledgement of the oldest segment shows that one more has arrived. Of four segments the first is late by 30 ms.
 #[test]
 fn feedback_tells_of_each_delivery_once() {
     let mut pair = listening(r#", "initial_window": 4"#);

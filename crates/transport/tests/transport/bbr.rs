@@ -53,7 +53,7 @@ fn delivered(pair: &mut Pair, until: Instant) -> u64 {
     pair.ends[A].acked() - before
 }
 
-/// A path that is longer by a fifth from two seconds on brings no shorter round trip, and `ProbeRTT` comes after ten seconds. Its 200 ms are
+/// On a path that becomes a fifth longer after two seconds there is no shorter round trip, so `ProbeRTT` begins after ten seconds. Its 200 ms are
 /// more than ten round trips of four segments, and say nothing of the rate: afterwards the flow is as fast as before.
 #[test]
 fn the_rate_outlasts_probe_rtt() {

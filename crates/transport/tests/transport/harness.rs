@@ -64,7 +64,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Both ends with one profile and timers that tick at 0, with a round trip of so many ms.
+    /// Both ends with one profile and timers that tick at 0, with a round trip of `rtt_ms` ms.
     pub(crate) fn new(profile: &Profile, rtt_ms: u64) -> Self {
         Self::with_phases(profile, rtt_ms, [Duration::ZERO; 2])
     }

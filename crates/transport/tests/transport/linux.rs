@@ -11,7 +11,7 @@ fn linux() -> Profile {
     Profile { mss: Bytes(1000), ..Profile::linux_6() }
 }
 
-/// Writes so many bytes every 10 ms, so many times.
+/// Writes this many bytes every 10 ms, this many times.
 fn drip(pair: &mut Pair, bytes: u64, times: u64) {
     let start = pair.now;
     for n in 1..=times {
@@ -30,7 +30,7 @@ fn a_window_that_is_not_used_does_not_grow() {
     }
 }
 
-/// Thirty of forty are in flight: slow start goes on until half of the window is not used.
+/// Thirty of forty are in flight: slow start continues until half of the window is unused.
 #[test]
 fn in_slow_start_half_of_the_window_is_enough() {
     let mut pair = Pair::connected(&Profile { initial_window: 40, ..linux() }, 100);
@@ -69,7 +69,7 @@ fn a_window_that_is_full_grows_as_ever() {
     assert_eq!(of(true), of(false));
 }
 
-/// RFC 9438 section 4.2: time in which the window was not used does not count, so that it goes on from where it was.
+/// RFC 9438 section 4.2: time in which the window was not used does not count, so growth resumes where it stopped.
 #[test]
 fn cubic_s_time_stands_still_while_the_window_is_not_used() {
     let mut pair = Pair::connected(&Profile { slow_start_after_idle: false, ..linux() }, 20);
@@ -100,7 +100,7 @@ fn what_is_received_does_not_end_idle_time() {
     }
 }
 
-/// A byte now and then is data as well: the connection is not idle, and the window stays. Silence as long brings it back to the initial one.
+/// A byte now and then is data as well: the connection is not idle, and the window stays. An equally long silence resets it to the initial one.
 #[test]
 fn single_bytes_keep_a_connection_from_being_idle() {
     for (every, window) in [(100, 20_000), (5_000, 10_000)] {
@@ -189,7 +189,7 @@ fn a_timeout_ends_a_probe() {
     assert_eq!(pair.ends[A].ssthresh(), ssthresh);
 }
 
-/// One acknowledgement for a whole window after a timeout brings slow start to the threshold and no further, with `HyStart` too.
+/// One acknowledgement for a whole window after a timeout takes slow start to the threshold and no further, with `HyStart` too.
 #[test]
 fn slow_start_ends_at_the_threshold() {
     for congestion in [Kind::Cubic, Kind::Prague] {
@@ -219,7 +219,7 @@ fn slow_start_ends_at_the_threshold() {
     }
 }
 
-/// RFC 5682 section 3.1: what brings nothing (the peer's own data) does not decide whether a timeout was needless.
+/// RFC 5682 section 3.1: segments that acknowledge nothing (the peer's own data) do not decide whether a timeout was spurious.
 #[test]
 fn the_peer_s_data_does_not_settle_a_timeout() {
     let p = Profile { undo: false, dsack: false, tail_loss_probe: false, timestamps: false, ..linux() };
@@ -244,7 +244,7 @@ fn bursts(pair: &Pair, from: Instant) -> Vec<usize> {
     data.chunk_by(|a, b| a == b).map(<[Instant]>::len).collect()
 }
 
-/// An endless transfer with a window of so many segments that does not grow, over a path of 20 ms with an acknowledgement for each segment.
+/// An endless transfer with a constant window of this many segments, over a path of 20 ms with an acknowledgement for each segment.
 fn steady(profile: Profile, window: u32) -> Vec<usize> {
     let profile = Profile {
         initial_window: window,

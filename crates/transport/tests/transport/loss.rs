@@ -5,7 +5,7 @@ use aqmkit_transport::{DelayedAck, Flags, Kind, Profile, Segment};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 
-/// Segments of 1000 bytes, every one acknowledged, timers of 4.4BSD; a first flight of so many segments.
+/// Segments of 1000 bytes, every one acknowledged, timers of 4.4BSD; a first flight of this many segments.
 /// The standard's rule for a window that is equal to the threshold, except for Reno.
 fn profile(congestion: Kind, flight: u32) -> Profile {
     Profile {

@@ -68,7 +68,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// A wire that misbehaves for its first so many segments.
+/// A wire that misbehaves for its first segments, this many.
 fn script(case: &Case, segments: u32) -> crate::harness::Script {
     let mut rng = Rng::stream(case.seed, "wire");
     let case = case.clone();

@@ -23,7 +23,7 @@ fn profile(congestion: Kind) -> Profile {
     Profile { congestion, mss: Bytes(1000), header: Bytes(40), ..Profile::ns2() }
 }
 
-/// Packets of data wait for their turn, at most so many of them.
+/// Data packets queue for transmission, at most this many.
 #[derive(Clone, Copy)]
 struct Bottleneck {
     bytes_per_second: f64,
@@ -55,14 +55,14 @@ struct Net {
     keep: bool,
     sent: Vec<Sent>,
     events: Vec<(Instant, usize, Event)>,
-    /// How often each end was told that something has come.
+    /// How often each end was notified of an arrival.
     news: [u64; 2],
     wire: BinaryHeap<Reverse<Arrival>>,
     slots: Vec<Packet>,
 }
 
 impl Net {
-    /// So many connections, with a round trip of so many ms; nothing is lost.
+    /// This many connections, with a round trip of `rtt_ms` ms and no loss.
     fn new(profile: &Profile, flows: usize, rtt_ms: u64) -> Self {
         let kind = profile.congestion.rate_based().expect("a rate-based transport");
         Net {

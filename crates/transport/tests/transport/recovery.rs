@@ -82,14 +82,14 @@ fn scattered_losses_are_mended_in_a_round_trip() {
 }
 
 /// `NextSeg` rules 3 and 4: ten segments and no more data. 0 and 9 are lost; nothing comes from above 9, so that
-/// only the rescue retransmission finds it, when the acknowledgement of 0 has come.
+/// only the rescue retransmission finds it, when the acknowledgement of 0 has arrived.
 #[test]
 fn the_end_of_a_flight_is_rescued() {
     let mut pair = run(&profile(Kind::Sack, 10), 10_000, [0, 9]);
     pair.run();
     assert_eq!(again(&pair), [(250, 0), (350, 9)]);
     assert_eq!(pair.ends[A].stats().timeouts, 0);
-    // 8 has come, 7 not: rule 3 sends it although only one segment came from above. The acknowledgement of 0 is
+    // 8 has arrived, 7 has not: rule 3 sends it although only one segment came from above. The acknowledgement of 0 is
     // just ahead of the one of 7, and rule 4 does not ask whether 7 was sent again.
     pair = run(&profile(Kind::Sack, 9), 9_000, [0, 7]);
     pair.run();
@@ -233,7 +233,7 @@ fn a_lost_tail_is_found_by_a_probe() {
     }
 }
 
-/// Three of the tail are lost: the probe brings back the last, and that shows RACK the other two.
+/// Three segments of the tail are lost: the probe repairs the last, which lets RACK detect the other two.
 #[test]
 fn a_probe_shows_the_rest_of_a_lost_tail() {
     let p = Profile { tail_loss_probe: true, ..rack(10) };

@@ -71,7 +71,7 @@ pub(crate) struct Step {
 pub(crate) enum Act {
     /// The application opens the connection.
     Connect,
-    /// The application writes so many bytes.
+    /// The application writes this many bytes.
     Write(u64),
     /// The application closes its direction.
     Close,

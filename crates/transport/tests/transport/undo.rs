@@ -17,7 +17,7 @@ fn profile(flight: u32) -> Profile {
     }
 }
 
-/// Delays some of A's new data, counted from 0, by so many ms.
+/// Delays some of A's new segments, counted from 0, by this many ms.
 fn delay_data(pair: &mut Pair, late: impl Fn(u64) -> Option<u64> + 'static) {
     let mut n = 0;
     pair.script = Box::new(move |from, seg| {
@@ -82,13 +82,13 @@ fn one_real_loss_is_enough() {
     });
     pair.write(A, 10_000);
     pair.run();
-    // When the first is acknowledged, the second goes once more: RFC 6675's rescue.
+    // When the first is acknowledged, the second is retransmitted: RFC 6675's rescue.
     assert_eq!(again(&pair), [(250, 0), (250, 2), (330, 2)]);
     assert_eq!(twice(&pair), [(300, 0, 1), (380, 2, 3)]);
     assert_eq!((pair.ends[A].ssthresh(), pair.ends[A].undone()), (5_000, 0));
 }
 
-/// RFC 3522: with timestamps the original's acknowledgement tells at 330, before the copy has come.
+/// RFC 3522: with timestamps the original's acknowledgement shows it at 330, before the copy arrives.
 #[test]
 fn a_timestamp_tells_which_copy_has_come() {
     let p = Profile { undo: true, ..profile(10) };

@@ -243,7 +243,7 @@ fn a_pause_shorter_than_the_timeout_keeps_the_window() {
     assert_eq!(pair.data(A).len(), 8);
 }
 
-/// On a path of 5 segments in 50 ms that loses nothing and holds all, slow start goes on; a control that starts up by other rules is never in it.
+/// On a path of 5 segments in 50 ms that loses nothing and holds all, slow start continues; a control with another startup is never in it.
 #[test]
 fn the_first_slow_start_ends_with_the_first_loss() {
     for entry in congestion::ALL {

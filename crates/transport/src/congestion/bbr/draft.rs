@@ -1,5 +1,6 @@
-//! A second reading of draft-cardwell-iccrg-bbr-congestion-control-00: its pseudo-code procedure by procedure, under its names, with the
-//! choices that the page of `bbr` lists. Random histories must leave both at the same.
+//! A second implementation of draft-cardwell-iccrg-bbr-congestion-control-00: its pseudo-code, procedure by procedure
+//! and under its names, with the choices listed on the page of `bbr`. Random histories must lead both implementations
+//! to the same state.
 
 use aqmkit_base::BitRate;
 
@@ -162,7 +163,7 @@ impl Draft {
         }
     }
 
-    /// Where in the cycle it begins is drawn: anywhere but where the queue is drained.
+    /// The initial phase of the cycle is random: any but the one that drains the queue.
     fn enter_probe_bw(&mut self, now: Instant) {
         let Mode::ProbeBw { phase, since } = Bbr::probe_bw(now) else { panic!("another mode") };
         assert!(phase != 1 && phase < 8 && since == now);
@@ -323,7 +324,7 @@ impl Both for Readings {
                 bbr.on_spurious(before, cx);
                 draft.undo();
             }
-            // Marks say nothing to it.
+            // BBR ignores marks.
             Event::Feedback(delivered, marked) => bbr.on_feedback(delivered, marked, cx),
             Event::Echo => bbr.on_ecn(cx),
             Event::Sample => {

@@ -1,4 +1,4 @@
-//! `ProbeBW`: when to probe for bandwidth, and what the probe does to the bounds.
+//! `ProbeBW`: when to probe for bandwidth, and how the probe changes the bounds.
 
 use aqmkit_base::rng::derive_seed;
 use aqmkit_base::{Duration, Instant};
@@ -7,10 +7,10 @@ use super::{Bbr3, LEAST_SEGMENTS, State};
 use crate::congestion::Cx;
 use crate::congestion::delivery::Sample;
 
-/// The least time from one probe to the next, and by how much it varies.
+/// Minimum time between probes, and the range of the random addition.
 const WAIT: Duration = Duration::from_secs(2);
 const WAIT_VARIES: Duration = Duration::from_secs(1);
-/// Round trips from one probe to the next, at most.
+/// Maximum number of round trips between probes.
 const MOST_ROUNDS: u64 = 63;
 /// The maximum number of doublings of the bound's growth.
 const MOST_DOUBLINGS: u32 = 30;
@@ -74,7 +74,7 @@ impl Cycle {
     }
 }
 
-/// How many round trips and how much time the next probe is nearer or farther: the round trips that count as past already, and the least wait.
+/// Draws when to probe next: the round trips counted as already past (0 or 1), and the minimum wait.
 pub(super) fn draw_wait(delivered: u64, now: Instant) -> (u64, Duration) {
     let bits = derive_seed(now.as_nanos() ^ delivered.rotate_left(32), "bbr3");
     let share = (bits >> 11) as f64 / (1_u64 << 53) as f64;
@@ -132,7 +132,7 @@ impl Bbr3 {
         self.cycle.raise_slope(self.window.cwnd, cx.mss());
     }
 
-    /// `IsTimeToProbeBW`: by the clock, or when Reno would.
+    /// `IsTimeToProbeBW`: by the clock, or when Reno would have regained its window.
     fn is_time_to_probe(&self, cx: &Cx<'_>) -> bool {
         let reno = (self.target_inflight(cx) / cx.mss()).min(MOST_ROUNDS);
         cx.now > self.cycle.start + self.cycle.wait || self.cycle.rounds_since_up >= reno
@@ -151,7 +151,7 @@ impl Bbr3 {
             return true;
         }
         if self.is_cwnd_limited() && self.window.cwnd >= self.bounds.inflight_long {
-            // The bound holds the rate back, not the path.
+            // The bound limits the rate, not the path.
             self.full.reset(sample.rate.unwrap_or(0.0));
             return false;
         }
@@ -179,7 +179,7 @@ impl Bbr3 {
         false
     }
 
-    /// `AdvanceMaxBwFilter`. A cycle without a sample forgets nothing.
+    /// `AdvanceMaxBwFilter`. A cycle without samples keeps the old ones.
     fn advance_max_bw(&mut self) {
         if std::mem::take(&mut self.sampled) {
             self.cycle.count += 1;

@@ -1,5 +1,6 @@
-//! A second reading of draft-ietf-ccwg-bbr: its pseudo-code procedure by procedure, under its names, with the choices that
-//! the page of `bbr3` lists. Histories of acknowledgements and losses must leave both at the same (`histories.rs`).
+//! A second implementation of draft-ietf-ccwg-bbr: its pseudo-code, procedure by procedure and under its names, with
+//! the choices listed on the page of `bbr3`. Histories of acknowledgements and losses must lead both to the same state
+//! (`histories.rs`).
 
 mod losses;
 mod probe_rtt;
@@ -34,7 +35,7 @@ fn gains(phase: Phase) -> (f64, f64) {
     }
 }
 
-/// Where nothing bounds what may be in flight.
+/// No bound on the data in flight.
 const INFINITY: u64 = u64::MAX;
 
 /// Constants of a connection.
@@ -44,7 +45,7 @@ pub(super) struct Setting {
     pub(super) header: u64,
     pub(super) initial_cwnd: u64,
     pub(super) cwnd_limit: u64,
-    /// Whether every lost segment is heard of.
+    /// Whether every lost segment is reported.
     pub(super) sees_losses: bool,
     /// Whether the feedback counts marks.
     pub(super) counts_marks: bool,
@@ -339,7 +340,7 @@ impl Draft {
         self.extra_acked_delivered += rs.acked;
         let extra = (self.extra_acked_delivered as f64 - expected).min(self.cwnd as f64);
         let rounds = if self.full_bw_reached { 10 } else { 1 };
-        // The length matters when a round begins: what is forgotten then does not come back.
+        // The filter length matters when a round begins: a sample that expires then does not return.
         if self.round_start {
             self.extra_acked_samples.retain(|(round, _)| round + rounds > self.round_count);
         }
@@ -422,7 +423,7 @@ impl Draft {
     fn start_probe_bw_down(&mut self, now: Instant) {
         (self.loss_in_round, self.bw_latest, self.inflight_latest) = (false, 0.0, 0);
         self.probe_up_per_inc = INFINITY;
-        // Drawn from the time and what was delivered, as the page says.
+        // Derived from the time and the delivered bytes, as described on the page.
         (self.rounds_since_probe_up, self.bw_probe_wait) = draw_wait(self.delivered, now);
         self.cycle_stamp = now;
         self.probe_stopping = true;

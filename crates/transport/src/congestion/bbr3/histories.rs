@@ -1,4 +1,4 @@
-//! `bbr3` and the second reading of its draft (`draft.rs`), event by event.
+//! Compares `bbr3` with the second implementation of its draft (`draft.rs`), event by event.
 
 use super::draft::{Draft, Phase, Setting};
 use super::*;

@@ -1,4 +1,4 @@
-//! The response of the bounds to losses and marks, and its undo.
+//! How the bounds respond to losses and marks, and how a response is undone.
 
 use aqmkit_base::Duration;
 
@@ -12,10 +12,10 @@ use crate::tcp::{Loss, Sent};
 const LOSS_THRESHOLD: f64 = 0.02;
 /// `BBRStartupFullLossCnt`.
 const STARTUP_PIECES: u32 = 6;
-/// Linux: marks indicate a short queue where round trips are no longer than this.
+/// Linux: marks indicate a short queue if round trips are no longer than this.
 const ECN_MOST_RTT: Duration = Duration::from_millis(5);
-/// Linux: the weight of a round trip in the share of marks, what the share takes off, the share that is too much, and the round trips of it
-/// that end Startup.
+/// Linux's constants for the share of marked data: the weight of a new round trip, the reduction per share, the share
+/// that counts as excessive, and the number of excessive round trips that end Startup.
 const ECN_GAIN: f64 = 1.0 / 16.0;
 const ECN_FACTOR: f64 = 1.0 / 3.0;
 const ECN_THRESHOLD: f64 = 0.5;
@@ -24,10 +24,10 @@ const ECN_ROUNDS: u32 = 2;
 /// The state before a loss (`BBR.undo_state` and related).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// The state that a loss has ended.
+    /// The state that a loss ended.
     state: Option<State>,
     bounds: Option<Bounds>,
-    /// How much was delivered when it was saved.
+    /// Bytes delivered when it was saved.
     at: Option<u64>,
 }
 
@@ -38,15 +38,15 @@ impl Undo {
     }
 }
 
-/// The share of marks.
+/// The averaged share of marked data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     pub(super) alpha: f64,
     delivered: u64,
     marked: u64,
-    /// Whether an echo came in this round trip that says no more than that.
+    /// Whether there was an echo in this round trip that does not count marks.
     echo: bool,
-    /// Round trips in a row that were too much for Startup.
+    /// Consecutive round trips with too many marks; enough of them end Startup.
     rounds: u32,
 }
 
@@ -60,7 +60,7 @@ impl Marks {
         self.marked += marked;
     }
 
-    /// A round trip has ended. Returns the share that was marked in it.
+    /// A round trip has ended. Returns the share of its data that was marked.
     fn end_round(&mut self, weighed: bool) -> f64 {
         let share = if self.delivered > 0 { self.marked as f64 / self.delivered as f64 } else { 0.0 };
         if weighed && self.delivered > 0 {
@@ -84,8 +84,8 @@ impl Bbr3 {
         lost as f64 > LOSS_THRESHOLD * tx_in_flight as f64
     }
 
-    /// `NoteLoss`, and `SaveStateUponLoss` with the first loss of a round trip. The loss that ends a probe and the recovery that begins
-    /// with it are one.
+    /// `NoteLoss`, and `SaveStateUponLoss` at the first loss of a round trip. The loss that ends a probe also begins a
+    /// recovery; both share the saved state.
     pub(super) fn note_loss(&mut self, cx: &Cx<'_>) {
         if std::mem::replace(&mut self.latest.loss, true) {
             return;
@@ -110,7 +110,7 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleInflightTooHigh`, if what is heard tells of a probe.
+    /// `HandleInflightTooHigh`, if the loss or mark belongs to a probe.
     pub(super) fn end_probe_too_high(&mut self, inflight: u64, app_limited: bool, cx: &Cx<'_>) {
         if !std::mem::take(&mut self.cycle.sample) {
             return;
@@ -126,7 +126,7 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateCongestionSignals`, the part that comes once in a round trip: `AdaptLowerBoundsFromCongestion`.
+    /// `UpdateCongestionSignals`, the part done once per round trip: `AdaptLowerBoundsFromCongestion`.
     pub(super) fn adapt_to_congestion(&mut self, sample: &Sample, cx: &Cx<'_>) {
         let (low, share) = if self.rounds.started { self.read_marks(sample, cx) } else { (u64::MAX, 0.0) };
         if self.latest.round_start {
@@ -140,7 +140,7 @@ impl Bbr3 {
         }
     }
 
-    /// Linux: the share of marks of the round trip that has ended, and what it leaves of the short-term bound.
+    /// Linux: averages the share of marks of the round trip that ended, and reduces the short-term bound by it.
     fn read_marks(&mut self, sample: &Sample, cx: &Cx<'_>) -> (u64, f64) {
         let share = self.marks.end_round(self.weighs_marks(cx));
         if !self.weighs_marks(cx) {
@@ -153,12 +153,12 @@ impl Bbr3 {
         ((rest * self.bounds.short_or(self.window.cwnd) as f64) as u64, share)
     }
 
-    /// Whether the share of marks counts, and not only that there is one.
+    /// Whether marks are counted, and not only their presence reported.
     fn weighs_marks(&self, cx: &Cx<'_>) -> bool {
         cx.counts_marks && self.min_rtt().is_some_and(|rtt| rtt <= ECN_MOST_RTT)
     }
 
-    /// A mark where the share does not count is a loss.
+    /// A mark is treated as a loss if marks are not counted.
     pub(super) fn on_echo(&mut self, cx: &Cx<'_>) {
         if !self.weighs_marks(cx) {
             self.marks.echo = true;
@@ -220,7 +220,8 @@ fn delivered(cx: &Cx<'_>) -> u64 {
     cx.sent.map_or(0, |sent| sent.rate().delivered)
 }
 
-/// `InflightAtLoss`: of what was in flight with a lost segment, itself included, the part up to where losses passed the threshold.
+/// `InflightAtLoss`: the data in flight with a lost segment, itself included, up to the point at which losses exceeded
+/// the threshold.
 pub(super) fn inflight_at_loss(size: u64, tx_in_flight: u64, lost: u64) -> u64 {
     let (before, lost) = (tx_in_flight.saturating_sub(size), lost.saturating_sub(size));
     let prefix = (LOSS_THRESHOLD * before as f64 - lost as f64) / (1.0 - LOSS_THRESHOLD);

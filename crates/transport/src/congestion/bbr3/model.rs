@@ -1,5 +1,4 @@
-//! The estimates of the path: what was delivered lately, how much may be in flight, whether the pipe is full, how much comes in
-//! lumps.
+//! Estimates of the path: recent delivery, bounds on the data in flight, whether the pipe is full, and ACK aggregation.
 
 use aqmkit_base::Instant;
 
@@ -9,7 +8,7 @@ use crate::congestion::delivery::{MaxFilter, Sample};
 pub(super) const MAX_BW_CYCLES: usize = 2;
 /// `BBR.ExtraAckedFilterLen`, in round trips.
 const EXTRA_ACKED_ROUNDS: usize = 10;
-/// The pipe is full when this growth has failed to come in so many round trips.
+/// The pipe is full after this many round trips without growth by this factor.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// `BBR.Headroom`.
@@ -43,7 +42,7 @@ impl Bounds {
         self.inflight_short = latest.inflight.max((BETA * inflight as f64) as u64);
     }
 
-    /// `BBR.inflight_shortterm`, or the window where there is none.
+    /// `BBR.inflight_shortterm`, or the window if there is none.
     pub(super) fn short_or(&self, cwnd: u64) -> u64 {
         if self.inflight_short == u64::MAX { cwnd } else { self.inflight_short }
     }
@@ -57,7 +56,7 @@ impl Bounds {
         self.inflight_long.saturating_sub(headroom)
     }
 
-    /// Not below what they were.
+    /// Keeps the bounds from falling below their previous values.
     pub(super) fn restore(&mut self, before: &Bounds) {
         self.bw_short = self.bw_short.max(before.bw_short);
         self.inflight_short = self.inflight_short.max(before.inflight_short);
@@ -76,7 +75,7 @@ pub(super) struct Latest {
     pub(super) round_start: bool,
     /// `BBR.is_loss_in_round`.
     pub(super) loss: bool,
-    /// Separate pieces of the stream lost in this round trip, and where the last of them ends.
+    /// Number of separate pieces of the stream lost in this round trip, and the end of the last one.
     pub(super) pieces: u32,
     pub(super) piece_end: u64,
 }
@@ -112,7 +111,7 @@ impl Latest {
     }
 }
 
-/// Whether a rate that was to grow has stopped to.
+/// Whether a rate that was expected to grow has stopped growing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     /// `BBR.full_bw` and `BBR.full_bw_count`.
@@ -125,7 +124,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// `ResetFullBW`, with this rate to beat.
+    /// `ResetFullBW`, with this rate as the new baseline.
     pub(super) fn reset(&mut self, bw: f64) {
         (self.bw, self.count, self.now) = (bw, 0, false);
     }
@@ -143,7 +142,7 @@ impl FullPipe {
     }
 }
 
-/// How much more is acknowledged at once than the rate says (`BBR.extra_acked`).
+/// How much more data is acknowledged at once than the rate predicts (`BBR.extra_acked`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aggregation {
     since: Instant,
@@ -160,7 +159,7 @@ impl Aggregation {
         (self.since, self.acked) = (now, 0);
     }
 
-    /// `UpdateACKAggregation`. `round` is whether a round trip began with this acknowledgement, and its number.
+    /// `UpdateACKAggregation`. `round`: whether a round trip began with this acknowledgement, and its number.
     pub(super) fn update(
         &mut self,
         acked: u64,

@@ -1,4 +1,4 @@
-//! The shortest round trip, and the visits to less than the product that let it be seen.
+//! The minimum round-trip time, and `ProbeRTT`, which drains the queue so that it can be measured.
 
 use aqmkit_base::{Duration, Instant};
 

@@ -38,7 +38,7 @@ impl Flow {
         Flow { bbr: Bbr3::new(&profile), profile, rtt, now: Instant::ZERO, delivered: 0, counts_marks: false }
     }
 
-    /// In some state of a path that is known, with a window of twice the product.
+    /// A control that already knows its path, in some state, with a window of twice the product.
     fn in_state(state: State) -> Self {
         let mut flow = Flow::new();
         flow.now = Instant::ZERO + Duration::from_secs(1);
@@ -73,7 +73,7 @@ impl Flow {
         f(&mut self.bbr, &cx)
     }
 
-    /// An acknowledgement of a segment that was sent a product ago, at this rate, with so much left in flight.
+    /// An acknowledgement of a segment sent one product earlier, at this delivery rate, with `in_flight` left.
     fn sample(&self, rate: f64, in_flight: u64) -> Sample {
         Sample {
             rate: Some(rate),
@@ -102,7 +102,7 @@ impl Flow {
         self.ack(sample);
     }
 
-    /// A segment was lost that was sent with so much in flight; so much was lost since, itself included.
+    /// A loss of a segment, with the data in flight when it was sent and the data lost since, itself included.
     fn lose(&mut self, tx_in_flight: u64, since: u64) {
         let sample = Sample { tx_in_flight, lost_since: since, ..self.sample(RATE, PRODUCT) };
         let app_limited = sample.app_limited;
@@ -115,8 +115,8 @@ impl Flow {
     }
 }
 
-/// "Exiting STARTUP on Bandwidth Plateau": 1.24 times is no growth, and the third such round trip ends it. Rates that tell of the
-/// application do not count.
+/// "Exiting STARTUP on Bandwidth Plateau": a factor of 1.24 does not count as growth, and the third such round trip
+/// ends Startup. App-limited samples do not count.
 #[test]
 fn startup_ends_after_three_round_trips_without_growth() {
     let mut flow = Flow::new();
@@ -329,7 +329,7 @@ fn the_next_probe_is_cautious() {
 }
 
 /// "Increasing Bandwidth 10x": at the bound, 1, 2, 4, … segments in a round trip; the bound and not the path holds the
-/// rate back, so Up goes on.
+/// rate back, so Up continues.
 #[test]
 fn the_bound_grows_faster_in_each_round_trip() {
     let mut flow = Flow::in_state(State::Refill);
@@ -463,7 +463,7 @@ fn a_needless_recovery_is_taken_back() {
     flow.with(|bbr, _| bbr.take_back(1_000_000));
     assert_eq!((flow.bbr.state, flow.bbr.bounds.inflight_long), (State::Refill, 150_000));
     assert_eq!(flow.bbr.window.cwnd, 2 * PRODUCT);
-    // Startup that losses have ended goes on.
+    // Startup, which the losses had ended, continues.
     flow = Flow::in_state(State::Drain { since: 0 });
     flow.with(Bbr3::on_loss);
     flow.bbr.undo.end_startup();

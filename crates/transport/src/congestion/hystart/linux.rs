@@ -1,37 +1,40 @@
-//! Linux's `HyStart` (`net/ipv4/tcp_cubic.c`, from 5.6 on; S. Ha, I. Rhee, Taming the Elephants: New TCP Slow Start, 2011).
+//! Linux's `HyStart` (`net/ipv4/tcp_cubic.c`, from 5.6 on; S. Ha, I. Rhee, Taming the Elephants: New TCP Slow Start,
+//! 2011).
 //!
-//! Slow start ends when a round's acknowledgements come in one train for half of the least round trip, which says that the
-//! path is full, or when the least of eight round trips is longer by an eighth (4 to 16 ms) than the least ever.
+//! Slow start ends when the acknowledgements of a round arrive as one train lasting half of the minimum round trip,
+//! which shows that the path is full, or when the minimum of eight round trips exceeds the minimum so far by an eighth
+//! (4 to 16 ms).
 //!
-//! Rounds are counted from the first segment on, whatever the window. Kernels from 5.16 on began to count at a window of 16 segments, in the
-//! middle of a train, and so left slow start a round trip late; 6.14 and the stable kernels of early 2025 have the correction.
+//! Rounds are counted from the first segment on, whatever the window. Kernels since 5.16 began to count at a window of
+//! 16 segments, in the middle of a train, and so left slow start a round trip late; 6.14 and the stable kernels of early
+//! 2025 have the correction.
 
 use aqmkit_base::{Duration, Instant};
 
 use super::Step;
 use crate::congestion::Cx;
 
-/// The window in segments from which on slow start may end (`hystart_low_window`).
+/// The window in segments at which slow start may end (`hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
-/// Acknowledgements that are further apart are not of one train (`hystart_ack_delta_us`).
+/// Acknowledgements further apart do not belong to one train (`hystart_ack_delta_us`).
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// Round trips before the least of them is judged (`HYSTART_MIN_SAMPLES`).
+/// Samples of the round trip before their minimum is compared (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
-/// Bounds of what a round trip must be longer by (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+/// Bounds of the increase that ends slow start (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const DELAY_MIN: Duration = Duration::from_millis(4);
 const DELAY_MAX: Duration = Duration::from_millis(16);
-/// A train may be longer by what offload may hold back: four of its largest packets, a millisecond at most.
+/// A train may be longer by the delay that offload can add: four of its largest packets, at most a millisecond.
 const HELD_BYTES: u64 = 4 << 16;
 const HELD_MOST: Duration = Duration::from_millis(1);
 
 /// The state of slow start.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::congestion) struct Linux {
-    /// Bytes until the round has ended.
+    /// The round ends when this byte is acknowledged.
     left: u64,
     round_start: Instant,
     last_ack: Instant,
-    /// The least round trip of this round, and ever.
+    /// The minimum round trip of this round, and overall.
     this_round: Option<Duration>,
     least: Option<Duration>,
     samples: u32,
@@ -58,7 +61,7 @@ impl Linux {
         if found { Step::End } else { Step::Grow(acked) }
     }
 
-    /// A round ends with what is in flight when it begins.
+    /// A round ends when the data in flight at its start is acknowledged.
     fn count(&mut self, acked: u64, cx: &Cx<'_>) {
         if acked > self.left {
             self.left = cx.flight.saturating_sub(acked);

@@ -1,7 +1,8 @@
-//! `HyStart++` (RFC 9406): leaves slow start when round trips grow longer, before anything is lost.
+//! `HyStart++` (RFC 9406): leaves slow start when round trips get longer, before anything is lost.
 //!
-//! A round trip longer by an eighth (4 to 16 ms) than that of the round before begins conservative slow start, a
-//! quarter as fast. Five rounds of it end slow start; a shorter round trip shows that it was a false alarm.
+//! If a round's minimum round trip exceeds the previous round's by an eighth (4 to 16 ms), conservative slow start
+//! begins, which is a quarter as fast. After five rounds of it slow start ends; a shorter round trip meanwhile shows a
+//! false alarm.
 
 use aqmkit_base::Duration;
 
@@ -15,18 +16,18 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
-/// The most segments that one acknowledgement adds, where segments are not paced.
+/// Maximum segments that one acknowledgement adds, without pacing.
 const L: u64 = 8;
 
 /// The state of slow start.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::congestion) struct PlusPlus {
-    /// Bytes until the round has ended.
+    /// The round ends when this byte is acknowledged.
     left: u64,
     last_round: Option<Duration>,
     this_round: Option<Duration>,
     samples: u32,
-    /// Conservative slow start: the round trip at which it began, and how many of its rounds have ended.
+    /// Conservative slow start: the round trip at which it began, and the number of its rounds that have ended.
     conservative: Option<(Duration, u32)>,
 }
 
@@ -50,7 +51,7 @@ impl PlusPlus {
         Step::Grow(if self.conservative.is_some() { growth / CSS_GROWTH_DIVISOR } else { growth })
     }
 
-    /// A round begins with what is in flight; the one before has ended. Returns whether slow start has.
+    /// Begins a round with the data in flight; the previous one has ended. Returns whether slow start has.
     fn end_round(&mut self, acked: u64, cx: &Cx<'_>) -> bool {
         self.left = cx.flight.max(acked);
         self.last_round = self.this_round.take().or(self.last_round);

@@ -44,7 +44,7 @@ fn it_grows_below_the_target_and_shrinks_above() {
     p.ledbat.current_filter = 1;
     assert_eq!(window_after(&p, &[30]), 10_100, "an empty queue: a segment in a round trip, 1000 * 1000 / 10000");
     assert_eq!(window_after(&p, &[30, 130]), 10_100, "at the target it stays");
-    // 1000 * 1000 / 10100 = 99.0: half the target away brings half of that, and twice the target takes it off.
+    // 1000 * 1000 / 10100 = 99.0: half the target away adds half of that, and twice the target subtracts it.
     assert_eq!(window_after(&p, &[30, 80]), 10_149);
     assert_eq!(window_after(&p, &[30, 230]), 10_000);
     p.ledbat.gain = 0.5;

@@ -40,7 +40,8 @@ fn the_rate_follows_the_reports() {
     near(sender.rate(&at(20_000)), 15_406.25);
     sender.on_report(&report(25_000, 0.0, 0.0), &at(25_000));
     near(sender.rate(&at(25_000)), 16_656.25);
-    // No lower than it began, however much is lost; four intervals without a report halve it in the same way.
+    // Never lower than the initial rate, however much is lost; four intervals without a report halve it with the same
+    // floor.
     sender.on_report(&report(30_000, 0.9, 0.0), &at(30_000));
     near(sender.rate(&at(30_000)), 12_500.0);
     sender.rate = 30_000.0;
@@ -49,7 +50,7 @@ fn the_rate_follows_the_reports() {
     assert_eq!(sender.timer(), Some(ms(70_000)));
     sender.on_timer(&at(70_000));
     near(sender.rate(&at(70_000)), 12_500.0);
-    // A rate below the first stays.
+    // A rate below the initial one stays.
     sender.rate = 10_000.0;
     sender.on_timer(&at(90_000));
     near(sender.rate(&at(90_000)), 10_000.0);
@@ -145,7 +146,7 @@ fn the_bottleneck_is_the_median_of_pairs() {
         end.on_data(&data(second, now + gap, true), 1000, false, &at(now + gap));
         now += 100;
     };
-    // 1000 bytes in so many ms.
+    // 1000 bytes in this many ms.
     pair(&mut receiver, 14, 15, 5);
     near(receiver.capacity(), 200_000.0);
     pair(&mut receiver, 30, 31, 20);

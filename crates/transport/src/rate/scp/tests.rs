@@ -46,7 +46,7 @@ impl Flow {
         }
     }
 
-    /// Packet `seq`, sent at `echo`, is acknowledged, with so many packets per second that arrive.
+    /// Packet `seq`, sent at `echo`, is acknowledged, with this arrival rate in packets per second.
     fn ack(&mut self, now: Instant, echo: Instant, seq: u64, rate: f64) {
         let report = Report { echo, seq, rate: rate * 1000.0, ..Report::default() };
         self.with(now, |sender, cx| sender.on_report(&report, cx));
@@ -211,7 +211,7 @@ fn slow_start_ends_where_the_rate_stops_to_grow() {
 }
 
 /// By hand: 1000 bytes each, a round trip of 100 ms. The bytes after the first packet over the time since it; then half of that and
-/// half of what the next round trip brings.
+/// half of the next round trip's rate.
 #[test]
 fn the_arrival_rate_is_a_running_mean_over_round_trips() {
     let profile = profile();

@@ -1,24 +1,24 @@
-//! The throughput of TCP, as a function and the other way round.
+//! The TCP throughput equation and its inverse.
 
-/// [rfc5348 3.1] with b = 1 and a timeout of four round trips: bytes per second of a TCP with segments of `s` bytes and a
-/// round trip of `r` seconds, where a share `p` of packets begins a loss event.
+/// [rfc5348 3.1] with b = 1 and a timeout of four round trips: bytes per second of a TCP with segments of `s` bytes, a
+/// round trip of `r` seconds and a loss event rate of `p`.
 #[must_use]
 pub fn throughput(s: f64, r: f64, p: f64) -> f64 {
     throughput_with_timeout(s, r, 4.0 * r, p)
 }
 
-/// [rfc5348 3.1] The same of a TCP whose retransmission timeout is `t_rto` seconds.
+/// [rfc5348 3.1] The same for a TCP whose retransmission timeout is `t_rto` seconds.
 #[must_use]
 pub fn throughput_with_timeout(s: f64, r: f64, t_rto: f64, p: f64) -> f64 {
     let timeouts = 3.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p);
     s / (r * ((2.0 * p / 3.0).sqrt() + t_rto / r * timeouts))
 }
 
-/// The loss event rate at which [`throughput`] is `x`: nothing else falls from infinity to its least value at 1.
+/// The loss event rate at which [`throughput`] is `x`. The function decreases from infinity to its minimum at 1.
 #[must_use]
 pub(super) fn loss_rate(s: f64, r: f64, x: f64) -> f64 {
     let (mut low, mut high) = (1e-10, 1.0);
-    // By halves of the logarithm: 60 steps give more digits than there are.
+    // Bisection of the logarithm: 60 steps give more digits than a float has.
     for _ in 0..60 {
         let middle = f64::sqrt(low * high);
         if throughput(s, r, middle) > x { low = middle } else { high = middle }

@@ -1,22 +1,22 @@
 //! Loss intervals and the loss event rate (RFC 5348 sections 5.3 to 5.5).
 
-/// The least that a discount makes of the past.
+/// The minimum discount factor.
 const DISCOUNT_FLOOR: f64 = 0.25;
 
 /// The lengths of the last loss intervals, in packets.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
-    /// How many closed ones count.
+    /// Maximum number of closed intervals.
     most: usize,
     discounting: bool,
-    /// The closed ones, the newest first, each with its discount.
+    /// Closed intervals, newest first, each with its discount.
     closed: Vec<(f64, f64)>,
-    /// The number of the packet that began the open one, once there was a loss.
+    /// The packet that began the open interval; `None` before the first loss.
     start: Option<u64>,
 }
 
 impl Intervals {
-    /// No loss yet; `most` closed intervals will count.
+    /// Starts without a loss; up to `most` closed intervals count.
     #[must_use]
     pub(super) fn new(most: u8, discounting: bool) -> Self {
         Intervals {
@@ -39,14 +39,15 @@ impl Intervals {
         if 2 * i < self.most { 1.0 } else { 2.0 * (n - i as f64) / (n + 2.0) }
     }
 
-    /// The first loss event begins with packet `seq`. What was before counts as `length` packets (section 6.3.1).
+    /// The first loss event begins with packet `seq`. The packets before it count as an interval of `length` (section
+    /// 6.3.1).
     pub(super) fn first(&mut self, seq: u64, length: f64) {
         self.start = Some(seq);
         self.closed.push((length.max(1.0), 1.0));
     }
 
-    /// Another loss event begins with packet `seq`: the open interval is closed [section 5.3], and the discount that its
-    /// length was worth stays with those before it [section 5.5].
+    /// Another loss event begins with packet `seq`: closes the open interval [section 5.3], and applies the discount
+    /// due to its length to the earlier ones for good [section 5.5].
     pub(super) fn next(&mut self, seq: u64) {
         let Some(start) = self.start else { return };
         let length = seq.saturating_sub(start).max(1) as f64;
@@ -57,8 +58,7 @@ impl Intervals {
         self.start = Some(seq);
     }
 
-    /// Sums over the newest `count` closed intervals of weight times length, and of weight, if their weights begin with that
-    /// at `shift`.
+    /// Sums over the newest `count` closed intervals: weight times length, and weight; weights start at index `shift`.
     fn sums(&self, count: usize, shift: usize, discount: f64) -> (f64, f64) {
         self.closed.iter().take(count).enumerate().fold((0.0, 0.0), |(total, weights), (i, (length, d))| {
             let weight = self.weight(i + shift) * d * discount;
@@ -66,7 +66,7 @@ impl Intervals {
         })
     }
 
-    /// [section 5.5] How much less the closed intervals count while the open one has this length.
+    /// [section 5.5] The discount of the closed intervals while the open one has this length.
     fn discount(&self, open: f64) -> f64 {
         let (total, weights) = self.sums(self.closed.len(), 0, 1.0);
         if !self.discounting || weights == 0.0 || open <= 2.0 * total / weights {
@@ -75,8 +75,8 @@ impl Intervals {
         (2.0 * total / weights / open).max(DISCOUNT_FLOOR)
     }
 
-    /// [sections 5.4, 5.5] The loss event rate when `highest` is the highest number that has come; zero before the first
-    /// loss. The open interval takes the oldest one's place where that lowers the rate.
+    /// [sections 5.4, 5.5] The loss event rate if `highest` is the highest number received; zero before the first loss.
+    /// The open interval replaces the oldest one if that lowers the rate.
     #[must_use]
     pub(super) fn loss_event_rate(&self, highest: u64) -> f64 {
         let Some(start) = self.start else { return 0.0 };

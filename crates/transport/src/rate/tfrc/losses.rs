@@ -2,26 +2,26 @@
 
 use aqmkit_base::Instant;
 
-/// As many later packets have to come before one that is missing counts as lost.
+/// A missing packet counts as lost after this many later packets.
 const NDUPACK: u8 = 3;
 
-/// A packet that has come.
+/// A received packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Arrival {
     seq: u64,
     at: Instant,
 }
 
-/// Packets in a row that have not come, between two that have.
+/// Consecutive missing packets, between two received ones.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     before: Arrival,
     after: Arrival,
-    /// Packets from above it that have come.
+    /// Packets received after the gap.
     later: u8,
 }
 
-/// Finds losses in the order of numbers.
+/// Detects losses in the order of packet numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses {
     highest: Option<Arrival>,
@@ -29,14 +29,14 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// The highest number that has come.
+    /// The highest number received.
     #[must_use]
     pub(super) fn highest(&self) -> Option<u64> {
         self.highest.map(|h| h.seq)
     }
 
-    /// The packet `seq` has come. `lost` is told of each packet that counts as lost from now on, in order, and when it would
-    /// have come: interpolated between its neighbours [section 5.2].
+    /// Packet `seq` has arrived. Calls `lost` for each packet that now counts as lost, in order, with the time at which
+    /// it would have arrived, interpolated between its neighbours [section 5.2].
     pub(super) fn on_packet(&mut self, seq: u64, at: Instant, mut lost: impl FnMut(u64, Instant)) {
         let arrival = Arrival { seq, at };
         let highest = match self.highest {
@@ -65,7 +65,7 @@ impl Losses {
         });
     }
 
-    /// A late packet makes its gap shorter, or two of it.
+    /// A late packet shortens its gap, or splits it in two.
     fn fill(&mut self, arrival: Arrival) {
         let within = |g: &Gap| g.before.seq < arrival.seq && arrival.seq < g.after.seq;
         let Some(i) = self.gaps.iter().position(within) else { return };

@@ -8,7 +8,7 @@ use super::losses::Losses;
 use crate::profile::Profile;
 use crate::rate::{Cx, Data, Receiving, Report};
 
-/// Bytes that came, and since when they are counted.
+/// Bytes received, and since when they are counted.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     since: Instant,
@@ -22,7 +22,7 @@ pub struct Receiver {
     intervals: Intervals,
     /// When the last loss event began.
     event: Option<Instant>,
-    /// The loss event rate as it was reported last.
+    /// The loss event rate in the last report.
     reported: f64,
     /// The sender's round trip; zero while it has none.
     rtt: Duration,
@@ -36,7 +36,7 @@ pub struct Receiver {
     /// The largest rate reported before any loss.
     fastest: f64,
     timer: Option<Instant>,
-    /// The timer has expired and there was nothing to report.
+    /// The timer expired with nothing to report.
     owes: bool,
 }
 
@@ -61,8 +61,8 @@ impl Receiver {
         }
     }
 
-    /// [section 6.2] Bytes per second since the last report; since the one before it, where that was less than a round trip
-    /// ago.
+    /// [section 6.2] Bytes per second since the last report, or since the one before it if that was less than a round
+    /// trip ago.
     fn rate(&self, now: Instant) -> f64 {
         let short = now.since(self.now.since) < self.rtt;
         let (since, bytes) = match self.before.filter(|_| short) {
@@ -89,8 +89,8 @@ impl Receiver {
         Some(Report { echo: data.sent, held, seq: data.seq, rate, loss: self.reported, capacity: 0.0 })
     }
 
-    /// A packet was lost, or marked, at this time. It begins a loss event unless it belongs to the last, which lasts a round
-    /// trip [section 5.2].
+    /// A packet was lost, or marked, at this time. It begins a loss event unless it belongs to the last one, which
+    /// covers a round trip [section 5.2].
     fn on_loss(&mut self, seq: u64, at: Instant, now: Instant) {
         if self.event.is_some_and(|began| at <= began + self.rtt) {
             return;
@@ -98,8 +98,8 @@ impl Receiver {
         if self.event.replace(at).is_some() {
             return self.intervals.next(seq);
         }
-        // [section 6.3.1] The equation's loss rate for what has come so far; for half a packet in a round trip where
-        // nothing has.
+        // [section 6.3.1] The equation's loss rate for the rate received so far; for half a packet per round trip if
+        // nothing was received.
         let (s, r) = (f64::from(self.segment.max(1)), self.rtt.as_secs_f64());
         let target = self.fastest.max(self.rate(now));
         let length = match (r > 0.0, target > 0.0) {
@@ -119,7 +119,7 @@ impl Receiving for Receiver {
             self.now.bytes += u64::from(len);
         }
         if self.rtt.is_zero() && !data.rtt.is_zero() {
-            // Regular reports begin here, and what they count.
+            // Regular reports and their counts begin here.
             (self.now, self.before) = (Span { since: cx.now, bytes: 0 }, None);
         }
         self.rtt = data.rtt;
@@ -134,7 +134,7 @@ impl Receiving for Receiver {
             self.on_loss(data.seq, cx.now, cx.now);
         }
         if first {
-            // [section 6.3] A rate of zero: one packet has none.
+            // [section 6.3] A rate of zero: a single packet has none.
             self.now.since = cx.now;
         }
         let rate = self.intervals.loss_event_rate(self.losses.highest().unwrap_or(data.seq));

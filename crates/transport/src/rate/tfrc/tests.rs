@@ -1,4 +1,4 @@
-//! The sender against a second reading of RFC 5348 sections 4.3, 4.4 and 8.2.1, and single rules by hand.
+//! The sender against a second implementation of RFC 5348 sections 4.3, 4.4 and 8.2.1, and single rules by hand.
 
 use aqmkit_base::{Bytes, Rng};
 
@@ -227,7 +227,7 @@ fn the_rate_is_the_rfcs() {
     assert!(counts.iter().all(|&count| count > 300), "{counts:?}");
 }
 
-/// Section 6.2: the timer reports what has come since the last report, were it a byte. After silence there is no timer, and the next packet is
+/// Section 6.2: the timer reports the data since the last report, even a single byte. After silence there is no timer, and the next packet is
 /// reported at once.
 #[test]
 fn the_timer_reports_what_has_come() {

@@ -77,7 +77,7 @@ impl Model {
         self.segments[at].tx_in_flight = self.in_flight();
     }
 
-    /// This segment, or part of one, has come.
+    /// This segment, or part of it, has arrived.
     fn deliver(&mut self, segment: Segment, now: Instant) {
         let len = segment.end - segment.seq;
         self.counters.delivered += len;

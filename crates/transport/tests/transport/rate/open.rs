@@ -141,7 +141,7 @@ fn an_answer_begins_the_waits_anew() {
     assert_eq!(net.flows[0][B].delivered(), 1_000);
 }
 
-/// A request of several packets goes one by one, each when the one before is acknowledged, and no more once all are: by answers or by data.
+/// The packets of a request are sent one by one, each when the previous one is acknowledged, and none once all are, by answers or by data.
 #[test]
 fn a_long_request_goes_in_pieces() {
     for loses in [false, true] {
