@@ -39,7 +39,7 @@
 //! | `red-base-probability` * | average, min, max, `max_p`, \[gentle = false\] | share | 3.1 |
 //! | `red-probability` * | average, min, max, `max_p`, count | share | 3.2 |
 //! | `red-guaranteed-gap` * | `max_p` | packets | III 3.2.1: `1 / max_p - 1` |
-//! | `ewma` * | start, sample, weight, \[samples = 1\] | packets | fig 3.7: the average after so many equal samples |
+//! | `ewma` * | start, sample, weight, \[samples = 1\] | packets | fig 3.7: the average after `samples` equal samples |
 //! | `ewma-sample-weight` * | weight, \[later = 0\] | share | `w (1 - w)^later`: what a sample counts after `later` more |
 //! | `red-idle-average` * | average, weight, idle, rate, packet | packets | fig 3.7 |
 //! | `red-burst-average` * | burst, weight | packets | B.2 |

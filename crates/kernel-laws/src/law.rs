@@ -201,7 +201,7 @@ pub trait Law: Sized {
 
     /// Whether the law uses the flow of an arrival. If not, the flow is not computed and is 0.
     const FLOWS: bool = false;
-    /// Whether the law uses the class of an arrival; likewise.
+    /// Whether the law uses the class of an arrival; the caller then looks it up.
     const CLASSES: bool = false;
 
     /// The queue limit.

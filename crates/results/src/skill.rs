@@ -122,7 +122,7 @@ pub struct Overall {
     pub constant_meets: usize,
     /// Mean rank correlation, weighted by the number of cells; `None` if no table has one.
     pub rank_correlation: Option<f64>,
-    /// Mean noise ceiling, weighted likewise; `None` if the spread of a table is unknown.
+    /// Mean noise ceiling, with the same weights; `None` if the spread of a table is unknown.
     pub ceiling: Option<f64>,
 }
 

@@ -5,7 +5,7 @@
 //! cargo run --release -p aqmkit-sim --example dumbbell -- short 200 newreno
 //! ```
 //!
-//! Over 100 Mbit/s with RED, for so many seconds with each congestion control: fifty connections that always send, or 940 short transfers
+//! Over 100 Mbit/s with RED, for a number of seconds with each congestion control: fifty connections that always send, or 940 short transfers
 //! in a second with a connection each. Nearly the scenarios S1 and S3 of `aqmkit bench`; the crate has no experiment files.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it is a command")]

@@ -115,7 +115,7 @@ fn peak_rss() -> u64 {
     proc("status", |line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok()) * 1024
 }
 
-/// Prints what a run with so many users costs.
+/// Prints the cost of a run with this many users.
 fn measure(users: u64) {
     let began = cpu_ns();
     let (mut opened, mut ended) = (None, (Instant::ZERO, began));

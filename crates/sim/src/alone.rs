@@ -1,7 +1,7 @@
-//! A discipline alone, without a network around it: what benchmarks of its time per packet run.
+//! A single discipline without a network around it: the workload of the per-packet benchmarks.
 //!
-//! It is here, and not with the command that prints the times, so that it runs what the simulator runs: the discipline as
-//! compiled for the simulator's packets, for speed.
+//! It is here, and not with the command that prints the times, so that it runs the same code as the simulator: the
+//! discipline as compiled for the simulator's packets, optimised for speed.
 
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Cx, Dequeued, Discard, Ends, ParamError, Qdisc};
@@ -18,8 +18,8 @@ const LEN: u32 = 1000;
 /// The load on the link.
 const LOAD: f64 = 0.98;
 
-/// A discipline with a queue that is neither empty nor full: packets of several flows arrive in bursts of 16 at 98 % of the
-/// link's rate, and as many leave after each.
+/// A discipline with a queue that is neither empty nor full: packets of several flows arrive in bursts of 16 at 98 % of
+/// the link's rate, and 16 leave after each burst.
 pub struct Alone {
     queue: Box<dyn Qdisc<Queued>>,
     rng: Rng,
@@ -32,8 +32,8 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// An empty queue for packets of this many flows, at least one. Every fourth flow is of the link's second class, the others are
-    /// of its first.
+    /// An empty queue for packets of this many flows, at least one. Every fourth flow belongs to the link's second
+    /// class, the others to its first.
     ///
     /// # Errors
     /// When a parameter cannot be used on this link.
@@ -48,7 +48,7 @@ impl Alone {
         })
     }
 
-    /// Has bursts arrive and leave; returns how many packets left.
+    /// Lets bursts arrive and leave; returns how many packets left.
     pub fn bursts(&mut self, bursts: u64) -> u64 {
         (0..bursts).map(|_| self.burst()).sum()
     }
@@ -70,7 +70,7 @@ impl Alone {
         left
     }
 
-    /// The next packet, of a flow that looks as if drawn at random.
+    /// The next packet, of a pseudo-random flow.
     fn packet(&mut self) -> Queued {
         let flow = self.number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % self.flows;
         self.number += 1;

@@ -7,7 +7,7 @@ use aqmkit_transport::Profile;
 
 use crate::scenario::{Delays, Link, Scenario};
 
-/// A change and when it takes effect: after everything else that happens at that instant.
+/// A change and when it takes effect: after all other events of that instant.
 pub struct TimedChange {
     /// When.
     pub at: Instant,
@@ -17,19 +17,19 @@ pub struct TimedChange {
 
 /// A change while a scenario runs.
 pub enum Change {
-    /// A link gets other settings. Its name, its trace and whether results report it stay, and its discipline stays the same,
-    /// with other parameters.
+    /// New settings for a link. Its name and trace, and whether results report it, stay the same, and so does its
+    /// discipline, with other parameters.
     ///
-    /// The remainder of a packet in transmission is sent at the new rate. A shorter delay lets no packet overtake those that are
-    /// on the wire.
+    /// The rest of a packet in transmission is sent at the new rate. With a shorter delay, no packet overtakes those
+    /// already on the wire.
     Link {
         /// The link, as an index into [`Scenario::links`].
         link: usize,
         /// All of its settings from now on.
         to: Box<Link>,
     },
-    /// The delays of a group that no link accounts for are others, for open connections as well. Packets on their way keep the
-    /// delay with which they set out.
+    /// New delays for a group, in addition to those of the links, for open connections too. Packets in flight keep
+    /// their delay.
     Delays {
         /// The group, as an index into [`Scenario::groups`].
         group: usize,
@@ -38,21 +38,21 @@ pub enum Change {
         /// The rest of the round trip.
         delays: Delays,
     },
-    /// Other applications in a group.
+    /// A new number of applications in a group.
     Traffic {
         /// The group, as an index into [`Scenario::groups`].
         group: usize,
-        /// How many of its applications continue, from number 0. The others stop, and their connections end.
+        /// The number of its applications that continue, from number 0. The others stop, and their connections end.
         keep: usize,
-        /// The applications that begin now, with the numbers from `keep` on.
+        /// Applications that start now, with the numbers from `keep` on.
         begin: Vec<Box<dyn Application>>,
-        /// How both ends of its connections behave from now on. Only where no application continues.
+        /// How both ends of its connections behave from now on. Allowed only if no application continues.
         profile: Option<Box<Profile>>,
     },
 }
 
 impl Change {
-    /// Checks that the change is about something that the scenario has.
+    /// Checks that the change refers to something in the scenario.
     pub(crate) fn check(&self, links: &[Link], groups: usize) -> Result<(), String> {
         match self {
             Change::Link { link, to } => {
@@ -98,10 +98,10 @@ fn is_possible(now: &Link, to: &Link) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks whether the discipline of a link takes the parameters and the rate of its new settings while it runs.
+/// Checks whether a link's discipline accepts the parameters and the rate of its new settings while it runs.
 ///
 /// # Errors
-/// When it cannot have them, or only in a new queue.
+/// When it does not, or only in a new queue.
 pub fn check_link(from: &Link, to: &Link, classes: &[String]) -> Result<(), ParamError> {
     crate::link::Link::check_change(from, to, classes)
 }

@@ -32,7 +32,7 @@ pub(crate) struct Driver {
     descriptors: usize,
     coalesce: Duration,
     limits: Option<Dql>,
-    /// The packets to send, the next one first.
+    /// The packets to send, next one first.
     ring: VecDeque<Waiting>,
     /// The packet in transmission.
     sending: Option<Waiting>,
@@ -40,7 +40,7 @@ pub(crate) struct Driver {
     sent: (usize, u64),
     /// When an interrupt will report them.
     interrupt: Option<Instant>,
-    /// When to ask a queue again that holds its packets back.
+    /// When to query a queue again that holds its packets back.
     again: Option<Instant>,
 }
 
@@ -58,28 +58,28 @@ impl Driver {
         }
     }
 
-    /// Whether it takes another packet.
+    /// Whether it accepts another packet.
     pub(crate) fn has_room(&self) -> bool {
         self.occupied() < self.descriptors && self.limits.as_ref().is_none_or(Dql::has_room)
     }
 
-    /// The packets that wait for the wire.
+    /// The packets waiting for the wire.
     pub(crate) fn waiting(&self) -> u64 {
         self.ring.len() as u64
     }
 
-    /// The descriptors in use.
+    /// Number of descriptors in use.
     fn occupied(&self) -> usize {
         self.ring.len() + usize::from(self.sending.is_some()) + self.sent.0
     }
 
-    /// The bytes of the packets that it holds and of those not yet reported.
+    /// Bytes of the packets in the ring and of those not reported yet.
     fn in_flight(&self) -> u64 {
         let waiting: u64 = self.ring.iter().map(|waiting| u64::from(waiting.packet.len)).sum();
         waiting + u64::from(self.sending.map_or(0, |sending| sending.packet.len)) + self.sent.1
     }
 
-    /// Takes a packet that has left the queue.
+    /// Takes over a packet that has left the queue.
     pub(crate) fn take(&mut self, waiting: Waiting) {
         if let Some(limits) = &mut self.limits {
             limits.queued(waiting.packet.len.into());
@@ -98,7 +98,8 @@ impl Driver {
         self.sending.map_or(Duration::ZERO, |sending| sending.waited)
     }
 
-    /// The wire is idle: the packet in transmission, if there was one, has been sent. Returns the time of an interrupt to schedule.
+    /// The wire is idle: the packet in transmission, if any, has been sent. Returns the time of an interrupt to
+    /// schedule.
     pub(crate) fn idle(&mut self, now: Instant) -> Option<Instant> {
         let Waiting { packet, .. } = self.sending.take()?;
         self.sent = (self.sent.0 + 1, self.sent.1 + u64::from(packet.len));
@@ -113,7 +114,7 @@ impl Driver {
         self.interrupt
     }
 
-    /// The time has come for something; if it is the interrupt's, what was sent is reported.
+    /// A scheduled time has come; if it is the interrupt's, reports the sent packets.
     pub(crate) fn due(&mut self, now: Instant) {
         if self.interrupt.is_some_and(|at| at <= now) {
             self.interrupt = None;
@@ -128,7 +129,7 @@ impl Driver {
         }
     }
 
-    /// The queue holds its packets back until `at`. Returns whether this is to be scheduled.
+    /// The queue holds its packets back until `at`. Returns whether to schedule that time.
     pub(crate) fn asks_again(&mut self, at: Instant, now: Instant) -> bool {
         let scheduled = self.again.is_some_and(|pending| pending > now && pending <= at);
         if !scheduled {

@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The name of the `n`th event that is put in. Names are in another order than the events, as those of packets are.
+    /// The name of the `n`th event inserted. Names are ordered differently from events, as those of packets are.
     fn name(n: u64) -> u64 {
         n.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
@@ -304,7 +304,8 @@ mod tests {
         assert!(event_queue.is_empty());
     }
 
-    /// So many that lists are dealt out and several are at hand together, and what the events cause comes between them.
+    /// Enough events that lists are distributed and several are current at a time, with new events inserted between
+    /// them.
     #[test]
     fn very_many_come_in_time_order() {
         const MANY: usize = 1 << 16;
@@ -331,7 +332,7 @@ mod tests {
         assert!((TOGETHER / 2..=TOGETHER).contains(&together), "never more than {together} at hand");
     }
 
-    /// A crowd at one instant, each of which causes something at once, soon, and after the list that is at hand.
+    /// Many events at one instant, each of which causes events at once, soon, and after the current list.
     #[test]
     fn a_crowd_at_one_instant_comes_in_order() {
         const N: u64 = 3 * CROWD as u64;
@@ -368,7 +369,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a sorted list, with events that cause events, near, far and at once.
+        /// Compared with a sorted list, with events that cause events, near, far and at once.
         #[test]
         fn takes_out_in_time_order(starts in prop::collection::vec(0_u64..3_000_000_000, 1..50), delays in prop::collection::vec(prop_oneof![Just(0), 1_u64..20_000, 100_000_000_u64..150_000_000, 1_u64..20_000_000_000, 200_000_000_000_u64..900_000_000_000], 1..400)) {
             let mut event_queue = EventQueue::default();

@@ -1,8 +1,8 @@
-//! The host of applications: it hands events to the traffic models, and carries out the actions that they request.
+//! The host of applications: it passes events to the traffic models, and carries out the actions that they request.
 //!
 //! Simulated and live runs share it, so that the same rules hold in both: when a wake-up is superseded, what a stopped
-//! application may still do, and what is counted. Only the network differs, and implements [`Host`]: the simulator has simulated connections, a live
-//! run has sockets.
+//! application may still do, and what is counted. Only the network differs, and implements [`Host`]: the simulator has
+//! simulated connections, a live run has sockets.
 
 mod applications;
 mod open;
@@ -37,10 +37,12 @@ pub struct Datagram {
     pub ecn: Ecn,
 }
 
-/// Runs applications. The required methods give access to the network of a run; the provided methods are the same in all runs.
+/// Runs applications. The required methods give access to the network of a run; the provided methods are common to all
+/// runs.
 ///
-/// Applications have the numbers that they have in the results. A connection has two numbers: the application's, a [`Conn`], and the network's.
-/// [`Applications`] maps the first to the second: an implementation adds each connection that it opens and removes it when it ends.
+/// Applications are numbered as in the results. A connection has two numbers: the application's, a [`Conn`], and the
+/// network's. [`Applications`] maps the first to the second: an implementation adds each connection that it opens and
+/// removes it when it ends.
 pub trait Host: Sized {
     /// The time that applications see.
     fn now(&self) -> Instant;
@@ -51,22 +53,22 @@ pub trait Host: Sized {
     /// The plan of the measurement, and the recorder.
     fn measurements(&mut self) -> (&Plan, &mut HostRecorder);
 
-    /// Begins to open a connection of an application to a server.
+    /// Starts to open a connection of an application to a server.
     fn open_connection(&mut self, app: u32, conn: Conn, server: u32);
 
     /// Sends a request on an open connection.
     fn send_request(&mut self, connection: u32, request: Request);
 
-    /// Sends bytes from the server of an open connection.
+    /// Sends data from the server of an open connection.
     fn push(&mut self, connection: u32, bytes: u64);
 
     /// Closes an open connection from the client's side.
     fn close_connection(&mut self, connection: u32);
 
-    /// Ends a connection at once, without an event. Its application no longer has it.
+    /// Aborts a connection, without an event; its application has already given it up.
     fn abandon_connection(&mut self, connection: u32);
 
-    /// Sends a datagram of an application to one of its sides, from the other.
+    /// Sends a datagram of an application to the given side, from the other side.
     fn send_datagram(&mut self, app: u32, to: Side, datagram: Datagram);
 
     /// Schedules a call of [`Host::wake`] at this time, which has not passed.
@@ -143,7 +145,8 @@ fn with_model(host: &mut impl Host, app: u32, call: impl FnOnce(&mut dyn Applica
     host.applications().reuse(actions);
 }
 
-/// Carries out an action. On a connection that has ended it does nothing: the application will be notified of the end.
+/// Carries out an action. An action on a connection that has ended has no effect: the application will be notified of
+/// the end.
 fn perform(host: &mut impl Host, app: u32, action: Action) {
     match action {
         Action::Open { conn, server } => {

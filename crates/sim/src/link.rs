@@ -1,7 +1,6 @@
 //! One direction of a link: a queue, possibly a driver's ring, a transmitter and a wire.
 //!
-//! Timers of the queue are not events: a discipline makes up for them at its next call, with the same
-//! results.
+//! Timers of the queue are not events: a discipline catches up with them at its next call, with the same results.
 
 use aqmkit_aqm::custom::Customs;
 use aqmkit_aqm::registry::{self, Parameters, Spec};
@@ -37,7 +36,7 @@ impl Sink<Queued> for Fates {
 /// A link with its queue.
 pub(crate) struct Link {
     qdisc: Box<dyn Qdisc<Queued>>,
-    /// Sends what leaves the queue.
+    /// The transmitter, which sends what leaves the queue.
     pub(crate) transmitter: Transmitter,
     /// The driver that takes packets out of the queue ahead of the wire.
     pub(crate) driver: Option<Box<Driver>>,
@@ -67,7 +66,7 @@ impl Link {
         })
     }
 
-    /// Checks that the queue could take the parameters of `to`, with an empty queue of the parameters of `from`.
+    /// Checks whether a queue with the parameters of `from` could change to those of `to`.
     pub(crate) fn check_change(
         from: &scenario::Link,
         to: &scenario::Link,
@@ -75,7 +74,7 @@ impl Link {
     ) -> Result<(), ParamError> {
         let (old, new) = (seen_by_discipline(from, classes), seen_by_discipline(to, classes));
         let mut queue: Box<dyn Qdisc<Queued>> = match from.aqm.parameters() {
-            // Only the running queue knows what it takes.
+            // Only the running queue knows what it accepts.
             Parameters::Custom(_) => return Ok(()),
             _ => from.aqm.build(&old, Instant::ZERO)?,
         };
@@ -107,7 +106,7 @@ impl Link {
         self.qdisc.stats()
     }
 
-    /// Shows the packets that wait.
+    /// Shows the queued packets.
     pub(crate) fn waiting_packets(&self, see: &mut dyn FnMut(InnerQueue<'_>, &Queued)) {
         self.qdisc.waiting(see);
     }
@@ -134,7 +133,7 @@ impl Link {
         self.qdisc.dequeue(&mut cx)
     }
 
-    /// Whether a packet was dropped or marked since [`Link::next_fate`] was called last.
+    /// Whether a packet was dropped or marked since the last call of [`Link::next_fate`].
     #[inline]
     pub(crate) fn has_fates(&self) -> bool {
         !self.fates.0.is_empty()
@@ -169,8 +168,8 @@ fn seen_by_discipline(link: &scenario::Link, classes: &[String]) -> registry::Li
     registry::Link { rate: link.rate, mean_packet: link.mean_packet, classes: classes.to_vec() }
 }
 
-/// Whether a link can have this discipline: a parameter may contradict its rate or its classes. A discipline whose code comes with the
-/// run is taken to be in order.
+/// Whether a link can have this discipline: a parameter may contradict its rate or its classes. A user-defined
+/// discipline is assumed to be valid.
 ///
 /// # Errors
 /// The error of [`Spec::build`].

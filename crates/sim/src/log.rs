@@ -1,4 +1,4 @@
-//! A log of what happens to packets at the queues of links: arrivals, departures, drops and marks. Displays draw from it.
+//! A log of packet events at the queues of links: arrivals, departures, drops and marks. Displays are drawn from it.
 
 use std::collections::VecDeque;
 
@@ -33,23 +33,23 @@ pub struct Record {
     pub app: u32,
     /// Its length in bytes, with headers.
     pub len: u32,
-    /// How long it waited in the queue until it left or was dropped; of an arrival and a mark, so far.
+    /// How long it waited in the queue until it left or was dropped; for an arrival and a mark, so far.
     pub waited: Duration,
 }
 
-/// The latest records of the links that are watched.
+/// The latest records of the watched links.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     /// By link.
     watched: Vec<bool>,
     records: VecDeque<Record>,
     capacity: usize,
-    /// Records so far, those that were dropped from the list included.
+    /// Records so far, including those no longer in the list.
     seen: u64,
 }
 
 impl Log {
-    /// An empty list of the events at some links, which keeps the latest `capacity` ones.
+    /// An empty list of the events at some links, which keeps the latest `capacity` records.
     #[must_use]
     pub fn new(links: impl IntoIterator<Item = usize>, capacity: usize) -> Self {
         let mut watched = Vec::new();
@@ -77,13 +77,13 @@ impl Log {
         }
     }
 
-    /// How many events there have been since the start.
+    /// Number of events since the start.
     #[must_use]
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The records that are there, oldest first.
+    /// The stored records, oldest first.
     #[must_use]
     pub fn records(&self) -> impl ExactSizeIterator<Item = &Record> {
         self.records.iter()

@@ -9,9 +9,9 @@ use aqmkit_transport::Segment;
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Scenario;
 
-/// Sees the packets of the measured link when they leave its queue, and the packets of the same connections
-/// in the other direction when the hosts send them. Thus acknowledged data is seen before its
-/// acknowledgement, unless it was lost before the link.
+/// Sees the packets of the measured link when they leave its queue, and the packets of the same connections in the
+/// other direction when the hosts send them. So acknowledged data is seen before its acknowledgement, unless it was
+/// lost before the link.
 pub trait Observer {
     /// A packet passes.
     fn packet(&mut self, now: Instant, packet: &Sighting);
@@ -37,10 +37,10 @@ pub struct Parties {
     pub server: u32,
     /// The client's number.
     pub client: u32,
-    /// The place of the traffic in [`crate::Scenario::groups`].
+    /// Index of the traffic in [`crate::Scenario::groups`].
     pub group: u16,
-    /// The number of the connection, from 1 in the order in which they opened; of an application that sends datagrams, its
-    /// place among all applications.
+    /// The number of the connection, from 1 in the order of opening; for an application that sends datagrams, its index
+    /// among all applications.
     pub conversation: u64,
     /// Whether the packet comes from the client.
     pub from_client: bool,
@@ -74,7 +74,7 @@ struct Path {
     clients: u32,
 }
 
-/// A run's observer, and what it has to be asked about.
+/// A run's observer, and its paths.
 pub(crate) struct Watch<'o> {
     observer: &'o mut dyn Observer,
     /// In the order of the world's paths: for each server of each group, the path from it and the path to
@@ -101,7 +101,7 @@ impl<'o> Watch<'o> {
         Watch { observer, paths }
     }
 
-    /// A packet of the application with this number in its group is at a place.
+    /// Reports a packet of the application with this number in its group.
     pub(crate) fn see(&mut self, place: Place, flight: &Flight, index: u32, now: Instant) {
         let Some(path) = self.paths.get(flight.path as usize).filter(|w| w.place == Some(place)) else { return };
         let (content, from_client, conversation) = match &flight.body {

@@ -205,8 +205,8 @@ impl Arena {
         (id, &mut self.slots[id as usize])
     }
 
-    /// Frees the slot of a packet that was delivered, dropped or lost. What is in it stays until the next packet takes the slot:
-    /// only the memory that it has elsewhere is given back.
+    /// Frees the slot of a packet that was delivered, dropped or lost. Its contents stay until the next packet takes
+    /// the slot: only memory on the heap is freed.
     pub(crate) fn release(&mut self, id: u32) {
         if let Body::Segment { segment, .. } = &mut self.slots[id as usize].body {
             segment.options = Options::default();
@@ -232,7 +232,8 @@ mod tests {
         Body::Segment { conn: 3, generation: 0, to: Side::Server, segment }.ack()
     }
 
-    /// A filter may drop an acknowledgement for a later one, and so never one that opens a connection or says anything else.
+    /// A filter may drop an acknowledgement in favour of a later one, so never one that opens a connection or carries
+    /// anything else.
     #[test]
     fn only_a_bare_acknowledgement_is_pure() {
         let ack = |flags, len| ack_of(flags, len, Options::default());

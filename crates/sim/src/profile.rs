@@ -54,12 +54,12 @@ impl EventKind {
     }
 }
 
-/// Events, and the time that they took.
+/// Number of events, and the time they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// How many.
     pub events: u64,
-    /// Nanoseconds altogether, by the clock of [`Simulation::advance_profiled`](crate::Simulation::advance_profiled).
+    /// Total nanoseconds, by the clock of [`Simulation::advance_profiled`](crate::Simulation::advance_profiled).
     pub ns: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct Profile {
     pub kinds: [Spent; EventKind::ALL.len()],
 }
 
-/// Watches the loop over the events of a run.
+/// Observes the event loop of a run.
 pub(crate) trait Probe {
     /// Whether it needs to know the kinds of events.
     const WATCHES: bool;
@@ -87,11 +87,11 @@ pub(crate) trait Probe {
     /// The next event was found.
     fn found(&mut self, kind: EventKind);
 
-    /// The event that was found last was processed.
+    /// The last event found was processed.
     fn processed(&mut self);
 }
 
-/// Watches nothing, and costs nothing.
+/// Observes nothing, and costs nothing.
 impl Probe for () {
     const WATCHES: bool = false;
 

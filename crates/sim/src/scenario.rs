@@ -24,7 +24,7 @@ pub struct Scenario {
     pub duration: Duration,
     /// The end of the warm-up, time zero of the output and start of the series.
     pub origin: Instant,
-    /// The names of the traffic classes; a class's place is its [`ClassId`].
+    /// The names of the traffic classes; a class's index is its [`ClassId`].
     pub classes: Vec<String>,
     /// The links.
     pub links: Vec<Link>,
@@ -47,7 +47,7 @@ pub struct Scenario {
 pub struct Link {
     /// Its name in results.
     pub name: String,
-    /// Its rate; where there is a trace, its mean rate.
+    /// Its rate; with a trace, the mean rate.
     pub rate: BitRate,
     /// The trace of a varying rate.
     pub trace: Option<Arc<Trace>>,
@@ -59,7 +59,8 @@ pub struct Link {
     pub mean_packet: Bytes,
     /// The queue in front of it.
     pub aqm: Spec,
-    /// The driver between the queue and the wire; without one, the wire takes each packet out of the queue when it is free.
+    /// The driver between the queue and the wire; without one, the wire takes each packet from the queue when it is
+    /// free.
     pub driver: Option<Driver>,
     /// Impairments of the wire.
     pub wire: Wire,
@@ -74,7 +75,8 @@ pub struct Driver {
     pub ring: u32,
     /// Its byte queue limits, if it has any.
     pub bql: Option<Bql>,
-    /// How long an interrupt waits after a packet was sent, to report others together with it (`tx-usecs` of `ethtool -c`).
+    /// How long an interrupt is delayed after a packet was sent, to report several together (`tx-usecs` of `ethtool
+    /// -c`).
     pub coalesce: Duration,
 }
 
@@ -90,7 +92,7 @@ pub struct Bql {
 }
 
 impl Default for Bql {
-    /// As in Linux, whose `DQL_MAX_LIMIT` is 7/16 of what 32 bits count.
+    /// As in Linux, whose `DQL_MAX_LIMIT` is 7/16 of the range of 32 bits.
     fn default() -> Self {
         let limit_max = Bytes(u64::from(u32::MAX / 2 - u32::MAX / 16));
         Bql { limit_min: Bytes::ZERO, limit_max, hold_time: Duration::from_secs(1) }
@@ -98,7 +100,7 @@ impl Default for Bql {
 }
 
 impl Driver {
-    /// Whether the ring has room for a packet and the limits are in order.
+    /// Checks that the ring has room for a packet and the limits are in order.
     #[must_use]
     pub fn is_possible(&self) -> bool {
         self.ring > 0 && self.bql.is_none_or(|bql| bql.limit_min <= bql.limit_max)
@@ -138,7 +140,8 @@ pub struct Group {
     pub name: String,
     /// The class of its packets.
     pub class: ClassId,
-    /// The applications. Number `i` is at client `i % clients`. Clients of one number are one host, in all groups; so are servers.
+    /// The applications. Application `i` is at client `i % clients`. Clients with the same number are the same host in
+    /// all groups; so are servers.
     pub apps: Vec<Box<dyn Application>>,
     /// How both ends of its connections behave.
     pub profile: Profile,
@@ -148,18 +151,18 @@ pub struct Group {
     pub stop: Instant,
     /// One route for each server.
     pub routes: Vec<Route>,
-    /// How many client hosts there are.
+    /// Number of client hosts.
     pub clients: u32,
     /// Additional round-trip delay, applied on the reverse path to the server.
     pub delays: Delays,
     /// Bytes that the headers add to each datagram.
     pub datagram_overhead: u32,
-    /// Whether its applications start; those of others only do by a change.
+    /// Whether its applications start at the beginning; others are started by a change only.
     pub active: bool,
 }
 
 impl Group {
-    /// The group as results name it, with these numbers of its applications.
+    /// The group as named in results, with these numbers of its applications.
     fn info(&self, apps: std::ops::Range<usize>) -> GroupInfo {
         let model = self.apps.first();
         GroupInfo {

@@ -16,16 +16,16 @@ use crate::view::{FlowView, LinkView};
 use crate::world::World;
 use crate::{Error, change};
 
-/// A run in progress. It is advanced to an instant or by some events, looked at in between, and changed.
+/// A run in progress. It is advanced to an instant or by a number of events, observed in between, and changed.
 ///
-/// Where it stops in between makes no difference: the output after [`Simulation::advance`] to the end is that of [`crate::run`].
-/// A change made by [`Simulation::change`] gives the same output as the same change in [`Scenario::changes`] at
-/// [`Simulation::now`]. To return to the start, make a new one of the same scenario.
+/// Where it stops in between makes no difference: the output after [`Simulation::advance`] to the end is that of
+/// [`crate::run`]. A change made by [`Simulation::change`] gives the same output as the same change in
+/// [`Scenario::changes`] at [`Simulation::now`]. To return to the start, create a new one from the same scenario.
 pub struct Simulation<'o> {
     world: World<'o>,
     end: Instant,
     changes: VecDeque<TimedChange>,
-    /// The links as they are now, against which changes are checked.
+    /// The current settings of the links, against which changes are checked.
     links: Vec<Link>,
     groups: usize,
 }
@@ -91,8 +91,8 @@ impl<'o> Simulation<'o> {
         self.advance_watched(until, events, &mut ())
     }
 
-    /// As [`Simulation::advance`], and adds to a profile where the time goes. `clock` returns the nanoseconds since
-    /// some moment; it is called twice for each event, and what a call takes is part of what it measures.
+    /// As [`Simulation::advance`], and records in a profile where the time goes. `clock` returns nanoseconds since some
+    /// moment; it is called twice for each event, and its own cost is part of the measurement.
     ///
     /// # Errors
     /// As [`Simulation::advance`].
@@ -134,20 +134,20 @@ impl<'o> Simulation<'o> {
         Ok(true)
     }
 
-    /// Changes something now, after everything else that happens at this instant.
+    /// Applies a change now, after all other events of this instant.
     ///
     /// # Errors
-    /// When it cannot be changed so; nothing has changed then.
+    /// When the change is not possible; nothing has changed then.
     pub fn change(&mut self, change: Change) -> Result<(), Error> {
         self.advance(self.now())?;
         change.check(&self.links, self.groups).map_err(Error::Scenario)?;
         self.apply(change)
     }
 
-    /// Replaces the timed changes that are still to come by others.
+    /// Replaces the timed changes that are still to come.
     ///
     /// # Errors
-    /// When one of them is about something that the scenario does not have.
+    /// When one refers to something that is not in the scenario.
     pub fn set_changes(&mut self, changes: Vec<TimedChange>) -> Result<(), Error> {
         let possible = changes.iter().try_for_each(|timed| timed.change.check(&self.links, self.groups));
         possible.map_err(Error::Scenario)?;
@@ -167,7 +167,7 @@ impl<'o> Simulation<'o> {
         Ok(self.world.change(change)?)
     }
 
-    /// Records the events of packets at the watched links from now on; nothing where `log` is `None`.
+    /// Records packet events at the watched links from now on; stops if `log` is `None`.
     pub fn set_log(&mut self, log: Option<Log>) {
         self.world.set_log(log);
     }
@@ -177,7 +177,7 @@ impl<'o> Simulation<'o> {
         self.world.log_mut()
     }
 
-    /// The links as they are now.
+    /// The current settings of the links.
     #[must_use]
     pub fn links(&self) -> &[Link] {
         &self.links

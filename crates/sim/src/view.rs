@@ -9,21 +9,21 @@ use crate::host::Host;
 use crate::packet::Queued;
 use crate::world::World;
 
-/// A link at one moment.
+/// A snapshot of a link.
 pub struct LinkView<'a, 'o> {
     world: &'a World<'o>,
     link: usize,
-    /// Its rate; of a trace, the mean rate.
+    /// Its rate; with a trace, the mean rate.
     pub rate: BitRate,
     /// The backlog of its queue.
     pub backlog: Backlog,
-    /// The packets that wait behind it in the ring of a driver.
+    /// Packets waiting behind the queue, in the driver's ring.
     pub in_ring: u64,
     /// The counters of its queue since the start.
     pub stats: &'a Stats,
-    /// The traffic that has passed it since the start; nothing where the results do not report it.
+    /// The traffic that has passed it since the start; `None` if the results do not report it.
     pub passed: &'a Traffic,
-    /// The end of the present transmission.
+    /// The end of the current transmission.
     pub busy_until: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ impl<'a, 'o> LinkView<'a, 'o> {
         gauges
     }
 
-    /// Shows every waiting packet: inner queue by inner queue, each from its head.
+    /// Shows every queued packet: one inner queue after another, each from its head.
     pub fn packets(&self, see: &mut dyn FnMut(InnerQueue<'_>, WaitingPacket)) {
         self.world.links()[self.link].waiting_packets(&mut |queue, packet: &Queued| {
             let flight = self.world.flight(packet.id);
@@ -88,7 +88,7 @@ impl<'a, 'o> LinkView<'a, 'o> {
     }
 }
 
-/// An application and its connections at one moment.
+/// A snapshot of an application and its connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowView {
     /// Its number in the run.
@@ -97,15 +97,15 @@ pub struct FlowView {
     pub group: u16,
     /// Its number in its group.
     pub index: u32,
-    /// How many connections it has open; of the first of them is what follows.
+    /// Number of open connections; the fields that follow describe the first of them.
     pub connections: usize,
-    /// Bytes of application data that have reached the receiver, each once, since the start.
+    /// Bytes of application data received since the start, each counted once.
     pub delivered: u64,
     /// Packets sent since the start.
     pub packets: u64,
     /// Packets lost since the start.
     pub drops: u32,
-    /// The congestion window in bytes; nothing without TCP.
+    /// The congestion window in bytes; `None` without TCP.
     pub window: Option<u64>,
     /// The slow-start threshold in bytes.
     pub ssthresh: Option<u64>,

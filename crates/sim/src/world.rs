@@ -47,7 +47,8 @@ pub(crate) enum SimEvent {
     LinkFree {
         link: u32,
     },
-    /// An interrupt reports what a driver's wire has sent, or a queue that held packets back from a driver lets them go.
+    /// An interrupt reports what a driver's wire has sent, or a queue that held packets back from a driver releases
+    /// them.
     Driver {
         link: u32,
     },
@@ -106,7 +107,8 @@ struct Group {
     /// Timer phase of each host, by server and by client.
     server_phase: Vec<Duration>,
     client_phase: Vec<Duration>,
-    /// Metrics that hosts cache with their routes, by server and client: of the client's side and the server's; empty where they cache none.
+    /// Metrics that hosts cache with their routes, by server and client: the client's and the server's; empty if they
+    /// cache none.
     routes: Vec<[Route; 2]>,
     rng: Rng,
 }
@@ -122,7 +124,7 @@ pub(crate) struct World<'o> {
     apps: Applications,
     conns: Vec<Connection>,
     free_conns: Vec<u32>,
-    /// The delay in addition to the links of the datagrams that an application's client sends.
+    /// The delay, in addition to the links, of the datagrams from an application's client.
     reply_delays: BTreeMap<u32, Duration>,
     serial: u32,
     meter: Recorder,
@@ -135,7 +137,7 @@ pub(crate) struct World<'o> {
     events: u64,
     /// When each group starts and stops.
     spans: Vec<(Instant, Instant)>,
-    /// Pending events that a change has moved to another time.
+    /// Pending events that a change has rescheduled.
     cancelled: Vec<(Instant, SimEvent)>,
     /// Reused between calls.
     #[allow(clippy::vec_box, reason = "a call takes one word out and puts it back, not nine")]
@@ -199,8 +201,8 @@ impl<'o> World<'o> {
         }
     }
 
-    /// Processes all events up to `end` and sets the time to `end`, unless there were `stop` events since the start before.
-    /// Returns whether it came to `end`.
+    /// Processes all events up to `end` and sets the time to `end`, unless `stop` events have been processed since the
+    /// start before. Returns whether it reached `end`.
     pub(crate) fn run_until(&mut self, end: Instant, stop: u64, probe: &mut impl Probe) -> bool {
         while self.events < stop {
             self.look_ahead();
@@ -350,7 +352,7 @@ impl<'o> World<'o> {
         FlowKey(source.unwrap_or(0) << 32 | destination.unwrap_or(0))
     }
 
-    /// The numbers of the hosts of a packet: who sent it, and who is to receive it.
+    /// The numbers of a packet's hosts: its sender and its receiver.
     fn ends(&self, flight: &Flight) -> (u64, u64) {
         let app = &self.apps[flight.app];
         let path = &self.paths[flight.path as usize];
@@ -473,7 +475,7 @@ impl<'o> World<'o> {
     }
 }
 
-/// The ways of every group's servers, and the groups.
+/// The paths to the servers of every group, and the groups.
 fn lay_out(scenario: &Scenario) -> (Vec<Path>, Vec<Group>) {
     let mut paths = Vec::new();
     let mut path = |server: usize, to_client, links: &[usize], delay| {

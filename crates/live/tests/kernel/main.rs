@@ -23,7 +23,7 @@ mod pieces;
 mod processors;
 mod replays;
 mod steady;
-/// Shared likewise.
+/// Shared between tests too.
 #[allow(dead_code, reason = "bursts, and the comparison without a kernel, are for the laws")]
 #[path = "../../../kernel/tests/equal/trace.rs"]
 mod trace;

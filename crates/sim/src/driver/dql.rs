@@ -1,8 +1,8 @@
-//! Dynamic queue limits: how many bytes a driver holds so that the wire does not run dry, and no more.
+//! Dynamic queue limits: how many bytes a driver holds so that the wire never runs dry, and no more.
 //!
-//! The algorithm of Linux's byte queue limits (BQL, `lib/dynamic_queue_limits.c`). A driver takes packets while it holds no more
-//! bytes than the limit, so that one packet may exceed it. It learns only from an interrupt which bytes the wire has sent; each such
-//! completion ends an interval and adjusts the limit:
+//! The algorithm of Linux's byte queue limits (BQL, `lib/dynamic_queue_limits.c`). A driver accepts packets while it
+//! holds no more bytes than the limit, so that one packet may exceed it. It learns only from interrupts which bytes the
+//! wire has sent; each such completion ends an interval and adjusts the limit:
 //!
 //! * The wire ran dry if the limit had stopped the driver and nothing is left to send, or if the limit had stopped it in the interval
 //!   before and the wire has sent everything of that time. The limit grows by the bytes that came and were sent in this interval,
@@ -24,10 +24,10 @@ pub(crate) struct Dql {
     hold: Duration,
     limit: u64,
     in_flight: u64,
-    /// The size of the packet that came last.
+    /// The size of the last packet queued.
     last: u64,
     before: Before,
-    /// The smallest slack since `slack_since`.
+    /// The minimum slack since `slack_since`.
     slack: u64,
     slack_since: Instant,
 }
@@ -38,7 +38,7 @@ struct Before {
     in_flight: u64,
     /// Bytes above the limit before this completion; zero if it changed the limit.
     excess: u64,
-    /// The size of the packet that had come last.
+    /// The size of the last packet queued at that time.
     last: u64,
 }
 
@@ -76,7 +76,7 @@ impl Dql {
     pub(crate) fn completed(&mut self, bytes: u64, now: Instant) {
         let excess = self.in_flight.saturating_sub(self.limit);
         let left = self.in_flight.saturating_sub(bytes);
-        // Bytes that came after the last completion.
+        // Bytes queued after the last completion.
         let fresh = bytes.saturating_sub(self.before.in_flight);
         let ran_dry = (excess > 0 && left == 0) || (self.before.excess > 0 && fresh > 0);
         let was_busy = left > 0 && self.before.in_flight > 0 && fresh == 0;
@@ -94,10 +94,12 @@ impl Dql {
         (self.limit, self.in_flight) = (limit, left);
     }
 
-    /// The decrease of the limit after an interval in which the wire was always busy: nothing before the hold time has passed.
+    /// How much to lower the limit after an interval in which the wire was always busy; zero before the hold time has
+    /// passed.
     fn slack_after(&mut self, sent: u64, now: Instant) -> u64 {
         let Before { excess, last, .. } = self.before;
-        // The part below the limit of the packet that exceeded it: without that packet, a lower limit would have been enough.
+        // The part below the limit of the packet that exceeded it: without that packet, a lower limit would have
+        // sufficed.
         let of_last = if excess > 0 { last.saturating_sub(excess) } else { 0 };
         let slack = (self.limit + excess).saturating_sub(2 * sent).max(of_last);
         self.slack = self.slack.min(slack);
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn the_limit_grows_until_the_wire_is_always_busy() {
         let mut dql = Dql::new(Bql::default());
-        // (packets taken, packets sent, the limit afterwards): a wire that has sent everything has run dry.
+        // (packets queued, packets sent, the limit afterwards): a wire that has sent everything has run dry.
         for (taken, sent, limit) in [(1, 1, 1000), (2, 2, 3000), (4, 4, 7000), (8, 4, 7000), (4, 4, 7000), (4, 4, 7000)]
         {
             assert_eq!(fill(&mut dql), taken);
@@ -145,7 +147,7 @@ mod tests {
         }
     }
 
-    /// A wire that becomes slower: the limit follows after a hold time in which the slack was never smaller.
+    /// On a slower wire the limit falls after a hold time during which the slack was never smaller.
     #[test]
     fn slack_is_taken_off_after_the_hold_time() {
         let mut dql = Dql::new(Bql::default());
@@ -175,7 +177,8 @@ mod tests {
         }
     }
 
-    /// The second sign of a wire that ran dry: it sent all that the limit had let in, and then packets that came later.
+    /// The second sign of a wire that ran dry: it sent everything that the limit had admitted, and then packets queued
+    /// later.
     #[test]
     fn a_wire_that_may_have_run_dry_between_two_completions_gets_more() {
         let mut dql = Dql::new(Bql::default());

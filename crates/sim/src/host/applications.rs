@@ -1,4 +1,4 @@
-//! The applications of a run: models, random streams, wake-ups, and the events that wait for them.
+//! The applications of a run: models, random streams, wake-ups and pending events.
 
 use std::collections::VecDeque;
 use std::ops::Index;
@@ -16,14 +16,14 @@ pub struct App {
     model: Box<dyn Application>,
     /// The group that it belongs to.
     pub group: u16,
-    /// How many applications it has had in this place before: datagrams of those are not for this one.
+    /// How many applications with this number preceded it: datagrams of those are not delivered to it.
     pub(crate) generation: u16,
     /// Its number in its group.
     pub index: u32,
     rng: Rng,
     /// Its next wake-up; far in the future for none.
     wake_at: Instant,
-    /// Whether it has been stopped. Those of a group that is not active are so from the beginning.
+    /// Whether it has been stopped. Applications of an inactive group are stopped from the start.
     pub(crate) stopped: bool,
     connections: OpenConnections,
 }
@@ -56,13 +56,13 @@ pub struct Applications {
     events: VecDeque<(u32, Event)>,
     /// Reused between calls.
     actions: Vec<Action>,
-    /// Sums of the counters of applications that were replaced, by group.
+    /// Counters of replaced applications, summed by group.
     retired: Vec<Vec<f64>>,
     seed: u64,
 }
 
 impl Applications {
-    /// Takes the applications out of a scenario, in order. Those of a group that is not active are stopped.
+    /// Takes the applications out of a scenario, in order. Those of an inactive group are stopped.
     #[must_use]
     pub fn take(scenario: &mut Scenario) -> Self {
         let seed = scenario.seed;
@@ -113,7 +113,7 @@ impl Applications {
         plan.groups.iter().zip(&self.retired).map(group).collect()
     }
 
-    /// Replaces an application that has stopped by another one, at the same hosts and with the same stream of random numbers.
+    /// Replaces a stopped application by another one, at the same hosts and with the same random stream.
     pub(crate) fn replace(&mut self, app: u32, model: Box<dyn Application>) {
         let it = &mut self.apps[app as usize];
         let retired = &mut self.retired[usize::from(it.group)];
@@ -127,7 +127,7 @@ impl Applications {
         it.wake_at = Instant::FAR_FUTURE;
     }
 
-    /// Adds an application to a group, with this number there.
+    /// Adds an application to a group, with this number in the group.
     pub(crate) fn join(&mut self, group: usize, name: &str, index: usize, model: Box<dyn Application>) {
         let rng = stream(self.seed, name, index);
         self.apps.push(App::new(model, group as u16, index as u32, rng));
@@ -143,7 +143,8 @@ impl Applications {
         self.events.pop_front()
     }
 
-    /// Calls the model of an application. Returns the actions that it requests, and whether they are to be ignored because it has been stopped.
+    /// Calls the model of an application. Returns the actions that it requests, and whether to ignore them because it
+    /// has been stopped.
     #[inline(always)]
     pub(super) fn call(
         &mut self,
@@ -158,7 +159,7 @@ impl Applications {
         (actions, it.stopped)
     }
 
-    /// Keeps the memory of a list of actions for the next call.
+    /// Keeps the allocation of a list of actions for the next call.
     #[inline(always)]
     pub(super) fn reuse(&mut self, actions: Vec<Action>) {
         self.actions = actions;
@@ -176,7 +177,7 @@ impl Applications {
         self.apps[app as usize].wake_at = at;
     }
 
-    /// Whether an application is to be woken; if so, it has no wake-up then.
+    /// Returns whether an application is due to be woken; if so, clears its wake-up.
     #[inline]
     pub(super) fn is_due(&mut self, app: u32, now: Instant) -> bool {
         let it = &mut self.apps[app as usize];
@@ -187,7 +188,7 @@ impl Applications {
         due
     }
 
-    /// Stops an application. Returns the connections that it had, which it no longer has.
+    /// Stops an application. Returns its connections, which are removed from it.
     pub(super) fn stop(&mut self, app: u32) -> OpenConnections {
         let it = &mut self.apps[app as usize];
         it.stopped = true;
@@ -204,7 +205,7 @@ impl Index<u32> for Applications {
     }
 }
 
-/// The random stream of an application, named by its group and its number there.
+/// The random stream of an application, named after its group and its number there.
 fn stream(seed: u64, group: &str, index: usize) -> Rng {
     Rng::stream(seed, &format!("traffic.{group}.{index}"))
 }

@@ -8,7 +8,7 @@ const NONE: u32 = u32::MAX;
 /// The open connections of an application: its own numbers and the network's. A single connection, the usual
 /// case, needs no allocation.
 pub(super) struct OpenConnections {
-    /// The network's number is [`NONE`] where there is none.
+    /// The network's number is [`NONE`] if there is none.
     first: (Conn, u32),
     /// Boxed, because nearly all of a million applications have none.
     #[allow(clippy::box_collection, reason = "a word less than three for each application")]

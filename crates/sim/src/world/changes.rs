@@ -17,7 +17,7 @@ impl World<'_> {
         Link::check_change(from, to, &self.meter.plan().classes)
     }
 
-    /// Makes a change now. Everything else that happens at this instant has been processed.
+    /// Applies a change now, after all other events of this instant.
     pub(crate) fn change(&mut self, change: Change) -> Result<(), ParamError> {
         match change {
             Change::Link { link, to } => self.change_link(link, &to)?,
@@ -44,14 +44,14 @@ impl World<'_> {
             }
         }
         self.account(link);
-        // The queue may have held its packets back, and with other parameters need not.
+        // The queue may have held its packets back; with other parameters it may release them.
         if self.links[link].transmitter.busy_until().is_none() && self.links[link].backlog().packets > 0 {
             self.transmit(link);
         }
         Ok(())
     }
 
-    /// Moves a pending event to another time.
+    /// Reschedules a pending event.
     fn reschedule(&mut self, from: Instant, to: Instant, event: SimEvent) {
         if from != to {
             self.cancelled.push((from, event));
@@ -59,7 +59,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether an event was moved to another time, and is not to happen now.
+    /// Whether an event was rescheduled, and does not happen now.
     #[cold]
     pub(super) fn is_cancelled(&mut self, at: Instant, event: SimEvent) -> bool {
         let found = self.cancelled.iter().position(|cancelled| *cancelled == (at, event));
@@ -118,7 +118,7 @@ impl World<'_> {
                 }
                 None => self.join_app(group, index, model),
             };
-            // One that comes before its group's start begins with it, and one after its end never does.
+            // An application added before its group's start begins with it; one added after its end never does.
             self.apps.set_stopped(app, now >= stop);
             if now >= start && now < stop {
                 self.deliver_event(app, Event::Start);

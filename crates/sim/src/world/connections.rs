@@ -31,12 +31,12 @@ pub(super) struct Connection {
     /// Index of the path to the client; the next one is the path to the server.
     path: u32,
     serial: u32,
-    /// Requests whose answers have not all come: those from `served` on are still to be answered.
+    /// Requests whose responses are not complete: those from `served` on have not been answered yet.
     served: u32,
     local: traffic::Conn,
     generation: u16,
     group: u16,
-    /// Bytes of all requests that were answered, and of all responses that came.
+    /// Bytes of all requests that were answered, and of all completed responses.
     requested: u64,
     responded: u64,
     /// Most connections never have two.
@@ -78,7 +78,7 @@ impl Progress {
 }
 
 impl World<'_> {
-    /// Makes a connection of an application to a server, which is still to be opened. Returns its number.
+    /// Creates a connection of an application to a server, not opened yet. Returns its number.
     pub(super) fn new_connection(&mut self, app: u32, local: traffic::Conn, server: u32) -> u32 {
         let (group_index, index) = (self.apps[app].group, self.apps[app].index);
         let server = server as usize % self.groups[usize::from(group_index)].paths.len();
@@ -144,7 +144,7 @@ impl World<'_> {
         connection.ends[Side::Server as usize].sample(&self.groups[usize::from(connection.group)].profile)
     }
 
-    /// Whether the sender of a connection has data without end, and is in its first slow start.
+    /// Whether the sender of a connection has unlimited data, and is in its first slow start.
     pub(super) fn is_in_first_slow_start(&self, conn: u32) -> bool {
         let connection = &self.conns[conn as usize];
         let profile = &self.groups[usize::from(connection.group)].profile;
@@ -181,7 +181,7 @@ impl World<'_> {
         self.apps.notify(app, event(local));
     }
 
-    /// The ends of a connection that is over leave their estimates with the hosts' routes to each other.
+    /// The ends of a closed connection save their estimates with the hosts' routes to each other.
     fn keep_route(&mut self, conn: u32) {
         let connection = &self.conns[conn as usize];
         if self.groups[usize::from(connection.group)].routes.is_empty() {
@@ -210,7 +210,7 @@ impl World<'_> {
         side: Side,
         call: impl FnOnce(&mut End, &Profile, Instant, &mut Outputs),
     ) {
-        // An event below may call an endpoint in the middle of this call: it finds its own.
+        // An event below may call an endpoint in the middle of this call: that call has its own.
         let mut out = self.spare_outputs.pop().unwrap_or_default();
         let connection = &mut self.conns[conn as usize];
         let group = &self.groups[usize::from(connection.group)];
@@ -221,7 +221,7 @@ impl World<'_> {
         self.follow_up(conn, side, progress, out);
     }
 
-    /// Counts what a call of one end of a connection has brought, sends its packets and passes on its events.
+    /// Counts the results of a call of one end of a connection, sends its packets and passes on its events.
     fn follow_up(&mut self, conn: u32, side: Side, progress: Progress, mut out: Box<Outputs>) {
         let connection = &self.conns[conn as usize];
         let app = connection.app;
@@ -247,7 +247,7 @@ impl World<'_> {
         self.spare_outputs.push(out);
     }
 
-    /// Sends a segment, whose options it takes.
+    /// Sends a segment, moving its options out.
     fn send_segment(&mut self, conn: u32, from: Side, segment: &mut Segment) {
         let c = &self.conns[conn as usize];
         let profile = &self.groups[usize::from(c.group)].profile;
@@ -314,7 +314,7 @@ impl World<'_> {
         }
     }
 
-    /// A packet has come to its end.
+    /// A packet has reached the end of its path.
     pub(super) fn deliver(&mut self, id: u32) {
         let flight = self.arena.get(id);
         match &flight.body {
@@ -334,8 +334,8 @@ impl World<'_> {
         }
     }
 
-    /// A segment has come to its end of a connection. The endpoint reads it where it is: copying it would take longer than most
-    /// endpoints take to process it.
+    /// A segment has reached its end of a connection. The endpoint reads it in place: copying it would take longer than
+    /// most endpoints take to process it.
     fn deliver_segment(&mut self, id: u32, conn: u32, generation: u16, to: Side) {
         let connection = &mut self.conns[conn as usize];
         let flight = self.arena.get_mut(id);
@@ -353,12 +353,12 @@ impl World<'_> {
         let before = Progress::of(end, to);
         end.on_segment(profile, segment, self.now, &mut out);
         let progress = Progress::of(end, to).since(before);
-        // The answer, if there is one, takes the same place in the arena, which is in the caches.
+        // The reply, if there is one, reuses the slot in the arena, which is in the cache.
         self.arena.release(id);
         self.follow_up(conn, to, progress, out);
     }
 
-    /// A packet of a rate-based transport has come to its end of a connection.
+    /// A packet of a rate-based transport has reached its end of a connection.
     fn deliver_packet(&mut self, id: u32) {
         let flight = self.arena.get(id).clone();
         self.arena.release(id);

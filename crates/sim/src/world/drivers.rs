@@ -8,7 +8,8 @@ use crate::log::PacketEvent;
 use crate::packet::Queued;
 
 impl World<'_> {
-    /// The wire of a link with a driver is idle: the driver learns of it and fills its ring. Returns the packet that the wire is to send.
+    /// The wire of a link with a driver is idle: notifies the driver, which refills its ring. Returns the packet to
+    /// send.
     #[cold]
     pub(super) fn next_of_ring(&mut self, link: usize) -> Dequeued<Queued> {
         let now = self.now;
@@ -49,7 +50,7 @@ impl World<'_> {
         self.account(link);
     }
 
-    /// An interrupt, or the end of a wait of the queue.
+    /// An interrupt, or the queue's packets are no longer held back.
     pub(super) fn driver_due(&mut self, link: usize) {
         let now = self.now;
         if let Some(driver) = self.driver(link) {

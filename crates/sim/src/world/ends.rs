@@ -33,7 +33,7 @@ impl Outputs {
     }
 }
 
-/// A sender at one moment.
+/// A snapshot of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SenderView {
     pub(super) window: Option<u64>,
@@ -81,14 +81,14 @@ impl End {
         }
     }
 
-    /// A TCP begins with what the host's route to its peer has kept.
+    /// A TCP starts with the metrics cached in the host's route to its peer.
     pub(super) fn begin_with(&mut self, p: &Profile, route: &Route) {
         if let End::Tcp(tcp) = self {
             tcp.begin_with(p, route);
         }
     }
 
-    /// A TCP leaves its estimates with the host's route to its peer.
+    /// A TCP saves its estimates in the host's route to its peer.
     pub(super) fn leave_with(&self, p: &Profile, route: &mut Route) {
         if let End::Tcp(tcp) = self {
             tcp.leave_with(p, route);
@@ -144,7 +144,7 @@ impl End {
         }
     }
 
-    /// Bytes that have come for its application.
+    /// Bytes received for its application.
     pub(super) fn delivered(&self) -> u64 {
         match self {
             End::Tcp(tcp) => tcp.delivered(),
@@ -152,7 +152,7 @@ impl End {
         }
     }
 
-    /// Bytes from server to client that have arrived there, each once.
+    /// Bytes received at the client, each counted once.
     pub(super) fn arrived(&self, side: Side) -> u64 {
         match (self, side) {
             (_, Side::Server) => 0,

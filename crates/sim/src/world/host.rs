@@ -83,7 +83,7 @@ impl Host for World<'_> {
 }
 
 impl World<'_> {
-    /// With the first datagram from an application's client, sets the delay of all of them in addition to the links.
+    /// With the first datagram from an application's client, sets their delay in addition to the links.
     fn set_reply_delay(&mut self, app: u32) {
         if !self.reply_delays.contains_key(&app) {
             let delay = self.new_reply_delay(app);
@@ -91,7 +91,7 @@ impl World<'_> {
         }
     }
 
-    /// A delay for the datagrams from an application's client.
+    /// The delay of datagrams from an application's client.
     pub(super) fn new_reply_delay(&mut self, app: u32) -> Duration {
         let (group, index) = (self.apps[app].group, self.apps[app].index);
         let server = index as usize % self.groups[usize::from(group)].paths.len();

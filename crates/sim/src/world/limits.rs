@@ -1,11 +1,11 @@
-//! Samples, once in each interval of the series, of what limits the TCP senders.
+//! Samples what limits the TCP senders, once per interval of the series.
 
 use aqmkit_measure::SenderSample;
 
 use super::World;
 
-/// The most applications of a group in one sample; of a larger group, each sample has others. With a million flows, a sample of all would cost more
-/// than the events of an interval.
+/// Maximum applications of a group per sample; in a larger group, each sample has others. With a million flows,
+/// sampling all would cost more than the events of an interval.
 const MOST: usize = 512;
 
 impl World<'_> {

@@ -58,7 +58,7 @@ pub fn scripted(sends: &[(Instant, u32)]) -> (Scenario, Arrivals) {
     (dumbbell(BitRate::from_mbps(10), fifo, vec![all], 0, 20), arrivals.remove(0))
 }
 
-/// Datagrams of 40 to 1500 bytes at random times, about so many per second.
+/// Datagrams of 40 to 1500 bytes at random times, about `per_s` per second.
 pub fn random_sends(seed: u64, per_s: f64, seconds: f64) -> Vec<(Instant, u32)> {
     let mut rng = Rng::stream(seed, "sends");
     let mut at = 0.0;

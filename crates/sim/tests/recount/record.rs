@@ -94,7 +94,7 @@ impl Make for Recorders {
     }
 }
 
-/// A queue of so many packets that keeps a record, and the record.
+/// A queue with this limit that keeps a record, and the record.
 pub(crate) fn recording(limit: f64) -> (Spec, Customs, Record) {
     let record = Record::default();
     let mut customs = Customs::default();

@@ -11,7 +11,7 @@ use aqmkit_sim::{Control, Scenario, run_observed};
 use aqmkit_traffic::{Action, Application, Conn, Cx, Event, Exchange};
 use aqmkit_transport::Profile;
 
-/// The nanoseconds that so many bytes take at a rate.
+/// Transmission time of `bytes` at a rate, in nanoseconds.
 fn transmission(bytes: u64, rate: BitRate) -> f64 {
     bytes as f64 * 8e9 / rate.as_bps() as f64
 }

@@ -44,7 +44,7 @@ fn at(settings: &[Settings], ns: f64) -> usize {
     settings.iter().rposition(|s| (s.from.as_nanos() as f64) < ns).unwrap_or(0)
 }
 
-/// When a transmission of so many bits ends that begins at some nanosecond: each setting sends its share.
+/// When a transmission of this many bits ends, given its start in nanoseconds: each setting sends its share.
 fn end_of(settings: &[Settings], mut ns: f64, mut bits: f64) -> f64 {
     for i in at(settings, ns).. {
         let per_ns = settings[i].rate.as_bps() as f64 / 1e9;
@@ -129,7 +129,7 @@ impl Application for Listens {
     }
 }
 
-/// The events of an application that takes another one's place so many seconds after the beginning, in a group from second 2 to 8.
+/// The events of an application that replaces another one this many seconds after the start, in a group active from second 2 to 8.
 fn heard_of_one_that_joins(seconds: u64) -> Vec<(&'static str, Event, Instant)> {
     let heard = Heard::default();
     let one = |name| -> Box<dyn Application> { Box::new(Listens { name, heard: Arc::clone(&heard) }) };

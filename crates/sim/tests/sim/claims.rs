@@ -223,7 +223,7 @@ fn dualq_couples_marks_and_the_square_root_of_drops() {
     assert!(!(2.8..5.6).contains(&straight), "2^k = {straight}");
 }
 
-/// The mean queue in packets with so many TCP flows.
+/// The mean queue in packets with this many TCP flows.
 fn queue(aqm: &Spec, flows: usize) -> f64 {
     run(aqm, vec![tcp(flows)]).windows[0].links["bottleneck"].queue_packets.mean
 }

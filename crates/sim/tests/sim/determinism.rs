@@ -130,7 +130,7 @@ impl Application for Visitor {
     }
 }
 
-/// With so many connections what they have in memory is fetched ahead, and slots of those that have ended are used again.
+/// With this many connections their state is prefetched, and slots of closed connections are reused.
 #[test]
 fn thousands_of_connections_get_each_page_once() {
     const VISITORS: u64 = 6_000;

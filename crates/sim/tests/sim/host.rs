@@ -141,7 +141,7 @@ impl Application for Answering {
     }
 }
 
-/// So many applications that give these answers, and what they hear.
+/// Applications that answer with these actions, and the events they receive.
 fn answering(count: usize, answers: Answers) -> (Group, Heard) {
     let heard = Heard::default();
     let apps =

@@ -296,7 +296,7 @@ impl Application for Pair {
     }
 }
 
-/// The end of one connection of an application is not the end of another. A request for nothing has been answered when it has come.
+/// The end of one connection of an application is not the end of another. A request for zero bytes is answered on arrival.
 #[test]
 fn connections_of_one_application_are_apart() {
     for close in [Conn(0), Conn(1)] {

@@ -11,7 +11,7 @@ use aqmkit_traffic::registry::Spec;
 use aqmkit_transport::{Kind, Profile};
 use serde_json::json;
 
-/// So many calls up to 1.5 Mbit/s with a round trip of 100 ms, with these parameters besides.
+/// Calls of up to 1.5 Mbit/s with a round trip of 100 ms and these additional parameters.
 fn calls(name: &str, count: usize, more: &serde_json::Value, delay: u64) -> Group {
     let mut parameters = json!({ "control": "nada", "calls": count });
     parameters.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -21,7 +21,7 @@ fn calls(name: &str, count: usize, more: &serde_json::Value, delay: u64) -> Grou
     group(name, apps, Profile::rfc(), Delays::Each(vec![Duration::from_millis(delay)]))
 }
 
-/// The last two minutes of three, on a link of so many kbit/s with a queue of 300 ms.
+/// The last two of three minutes, on a link of this rate in kbit/s with a queue of 300 ms.
 fn run(kbit: u64, aqm: &str, parameters: &str, groups: Vec<Group>) -> Window {
     let bytes = kbit * 1000 / 8 * 3 / 10;
     let limit = format!(r#"{{"limit": "{bytes}b"{parameters}}}"#);

@@ -14,7 +14,7 @@ use aqmkit_sim::scenario::{Delays, Link, Loss, Reorder, Route};
 use aqmkit_sim::{Control, Error, Scenario, run, run_observed};
 use aqmkit_transport::{Flags, Profile};
 
-/// Mahimahi's link, millisecond by millisecond: what has come before an opportunity goes with it, byte by byte.
+/// Mahimahi's link, millisecond by millisecond: data that arrived before an opportunity leaves with it, byte by byte.
 fn mahimahi(trace: &[u64], sends: &[(Instant, u32)]) -> Vec<(u64, Instant)> {
     let ms = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
     let (mut arrivals, mut queue, mut base, mut next, mut sent) = (Vec::new(), VecDeque::new(), 0, 0, 0);

@@ -61,7 +61,7 @@ fn the_ends_of_a_concurrent_connection_do_not_wait_for_each_other() {
     assert_eq!(output.windows[0].apps["abt"].counters["failures"], 0.0);
 }
 
-/// Two hundred seconds of the mix, with at most so many exchanges listed.
+/// Two hundred seconds of the mix, with at most `max_exchanges` exchanges listed.
 fn mix(max_exchanges: usize) -> Output {
     let population =
         Spec::read("abt", serde_json::json!({ "hosts": 5, "interval": "50ms" })).unwrap().prepare(&[]).unwrap();

@@ -14,7 +14,7 @@ impl Connection {
         self.fetch_common();
     }
 
-    /// Fetches the line that the ends share.
+    /// Prefetches the line that both ends share.
     #[inline(always)]
     pub(in crate::world) fn fetch_common(&self) {
         fetch_line(&self.timers);
@@ -30,7 +30,8 @@ impl Connection {
         self.timers[side as usize].due <= at
     }
 
-    /// Whether a response is complete once all data below this sequence number have come: the first byte has number 1.
+    /// Whether a response is complete once all data below this sequence number has arrived: the first byte has number
+    /// 1.
     pub(in crate::world) fn will_respond(&self, end: u64) -> bool {
         self.requests.first().is_some_and(|first| end > self.responded.saturating_add(first.response))
     }
