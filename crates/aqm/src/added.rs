@@ -237,7 +237,7 @@ impl<P: Packet> Kept<P> {
         ticket
     }
 
-    /// The packet of a ticket, with what the discipline wrote into the ticket.
+    /// The packet of a ticket, with what the discipline changed in the ticket (mark, label) applied.
     fn take(&mut self, ticket: &Ticket) -> Option<P> {
         let mut packet = self.packets.get_mut(ticket.place as usize)?.take()?;
         self.free.push(ticket.place);
@@ -277,7 +277,7 @@ struct Tickets<P> {
 }
 
 impl<P: Packet> Tickets<P> {
-    /// Calls the queue, with tickets in place of packets.
+    /// Calls the queue, which sees tickets instead of packets.
     fn call<T>(
         &mut self,
         cx: &mut Cx<'_, P>,

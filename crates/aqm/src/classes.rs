@@ -9,7 +9,7 @@ use crate::params::{ParamError, in_range};
 /// The name of the entry for all classes without their own entry.
 pub const REST: &str = "*";
 
-/// The names of the link's classes, or `*` alone where it names none.
+/// The names of the link's classes; only `*` if it names none.
 #[must_use]
 pub fn names_or_rest(link: &Link) -> Vec<String> {
     if link.classes.is_empty() { vec![REST.to_owned()] } else { link.classes.clone() }
@@ -20,7 +20,7 @@ pub fn names_or_rest(link: &Link) -> Vec<String> {
 pub struct ClassMap {
     /// By [`ClassId`].
     entry: Vec<usize>,
-    /// The entry of unknown classes: `*`, else the last.
+    /// The entry for unknown classes: `*`, else the last.
     rest: usize,
 }
 
@@ -68,7 +68,7 @@ impl ClassMap {
 pub struct ClassSet {
     /// By [`ClassId`].
     within: Vec<bool>,
-    /// For a class that the link does not name.
+    /// For classes that the link does not name.
     rest: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::params::{ParamError, positive_time, usable_limit};
 use crate::qdisc::Qdisc;
 use crate::verdict::Verdict;
 
-/// The name of all of them in experiments.
+/// The name under which experiments use any of them.
 pub const NAME: &str = "custom";
 
 /// The parameters of a user-defined discipline in an experiment.
@@ -29,9 +29,9 @@ pub const NAME: &str = "custom";
 pub struct Params {
     /// Its id.
     pub id: String,
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// The period of its timer, where it has one.
+    /// The period of its timer, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tick: Option<Duration>,
 }
@@ -80,7 +80,7 @@ pub trait Decide {
 
 /// Creates the discipline of one queue in its initial state.
 pub trait Make: Send + Sync {
-    /// One for a queue at this link.
+    /// Creates the discipline for a queue at this link.
     fn make(&self, link: &Link) -> Box<dyn Decide>;
 }
 

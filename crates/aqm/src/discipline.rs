@@ -19,18 +19,18 @@ pub trait Discipline:
     /// The name in experiment files and on the command line.
     const NAME: &'static str;
 
-    /// The parameters that are lengths of the queue, or of its average, at which the discipline begins to act: if one is above the
-    /// parameter `limit`, the queue is full before.
+    /// The parameters that are thresholds on the queue length or its average: one above the parameter `limit` is never
+    /// reached.
     const THRESHOLDS: &'static [&'static str] = &[];
 
-    /// Whether it asks packets for their hosts ([`Packet::ends`]) and for what they acknowledge ([`Packet::ack`]): for those who offer packets, and
-    /// would otherwise not look.
+    /// Whether it uses packets' hosts ([`Packet::ends`]) and acknowledgements ([`Packet::ack`]), so that callers look
+    /// them up only if needed.
     const TELLS_HOSTS: bool = false;
 
-    /// Whether it can mark packets of ECN-capable senders instead of dropping them, where its parameters allow it.
+    /// Whether it can mark ECN-capable packets instead of dropping them, if its parameters allow it.
     const MARKS: bool = true;
 
-    /// The parameters with everything that was left open filled in, as `describe` shows them.
+    /// The parameters with everything omitted filled in, as `describe` shows them.
     ///
     /// # Errors
     /// When a parameter cannot be used on this link.

@@ -11,7 +11,7 @@ use crate::storage::Ring;
 use crate::timer::Timer;
 use crate::verdict::{Verdict, Why};
 
-/// A FIFO and the algorithm that decides about it.
+/// A FIFO with the algorithm that governs it.
 #[derive(Clone, Debug)]
 pub struct Fifo<P, A: Aqm> {
     config: A::Config,
@@ -31,7 +31,7 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
         Ok(Self::of(A::config(params, link)?, now))
     }
 
-    /// An empty queue at `now` of parameters that were checked before.
+    /// An empty queue at `now`, from parameters already checked.
     pub(crate) fn of(config: A::Config, now: Instant) -> Self {
         Fifo {
             aqm: A::new(&config, now),
@@ -51,8 +51,8 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
         self.timer.catch_up(&mut self.aqm, &self.config, self.ring.queue_view(false), now);
     }
 
-    /// Removes queued packets until one of `len` bytes fits. Returns false if the arriving packet must be
-    /// dropped, also if it does not fit into an empty queue.
+    /// Removes queued packets until one of `len` bytes fits. Returns false if the arriving packet must be dropped,
+    /// which includes one that would not fit into an empty queue.
     fn make_room(&mut self, len: u32, cx: &mut Cx<'_, P>) -> bool {
         if !Ring::<P>::default().fits(len, self.limit) {
             return false;

@@ -4,7 +4,7 @@ use crate::dscp::Dscp;
 use crate::verdict::{Verdict, Why};
 use aqmkit_base::{ClassId, Duration, Ecn, FlowKey};
 
-/// The two hosts of a packet, by numbers that whoever offers it gives them. Two hosts may have one number, seldom.
+/// The two hosts of a packet, as numbers assigned by the caller. Two hosts may, rarely, share a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     /// Who sends it.
@@ -14,7 +14,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Hosts that nobody knows: each flow has its own.
+    /// Unknown hosts: each flow counts as its own.
     #[must_use]
     pub fn of(FlowKey(key): FlowKey) -> Ends {
         let folded = (key ^ key >> 32) as u32;
@@ -25,20 +25,21 @@ impl Ends {
 /// The acknowledgement in a TCP segment, for disciplines that filter acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// A number of this direction of the connection.
+    /// A number that identifies this direction of the connection.
     pub connection: u32,
     /// The acknowledgement number.
     pub number: u32,
-    /// The end of the highest block of selective acknowledgements (RFC 2018); the number itself where there is none.
+    /// The end of the highest block of selective acknowledgements (RFC 2018); the acknowledgement number if there is
+    /// none.
     pub sack_end: u32,
-    /// Whether it carries nothing else: no data, no flags but ACK and those of ECN, no report of duplicates (RFC 2883), and no option that a
-    /// later segment would not repeat.
+    /// Whether it is pure: no data, no flags but ACK and those of ECN, no report of duplicates (RFC 2883), and no
+    /// option that a later segment would not repeat.
     pub pure: bool,
-    /// Its flags of ECN: a change of them is news.
+    /// Its ECN flags; a change of them must not be dropped.
     pub marks: u8,
 }
 
-/// A packet that can be queued. It carries no time stamp for the queue's use: the queue keeps its own.
+/// A packet that can be queued. It carries no timestamp for the queue, which keeps its own.
 #[allow(clippy::len_without_is_empty, reason = "a packet is never empty")]
 pub trait Packet {
     /// Length on the wire in bytes.
@@ -49,11 +50,11 @@ pub trait Packet {
     fn class(&self) -> ClassId;
     /// Its ECN codepoint.
     fn ecn(&self) -> Ecn;
-    /// Its hosts. Where nobody knows them, each flow has hosts of its own.
+    /// Its hosts. If unknown, each flow has its own.
     fn ends(&self) -> Ends {
         Ends::of(self.flow())
     }
-    /// Its codepoint of differentiated services; best effort where it has none.
+    /// Its DSCP; best effort if it has none.
     fn dscp(&self) -> Dscp {
         Dscp::default()
     }
@@ -61,8 +62,8 @@ pub trait Packet {
     fn ack(&self) -> Option<Ack> {
         None
     }
-    /// The label that an edge router has written into the packet (CSFQ: the flow's rate in bits per second);
-    /// zero where there is none.
+    /// The label written into the packet by an edge router (CSFQ: the flow's rate in bits per second); zero if there is
+    /// none.
     fn label(&self) -> f32 {
         0.0
     }
@@ -93,8 +94,7 @@ impl PacketView {
         PacketView { flow: packet.flow(), sojourn, len: packet.len(), class: packet.class(), ecn: packet.ecn() }
     }
 
-    /// Signals congestion with this packet: a mark where marking is on and the packet can carry one,
-    /// else a drop.
+    /// Signals congestion with this packet: a mark if marking is on and the packet is ECN-capable, else a drop.
     #[must_use]
     pub fn signal(&self, ecn: bool, why: Why) -> Verdict {
         if ecn && self.ecn.is_capable() { Verdict::Mark(why) } else { Verdict::Drop(why) }
@@ -112,12 +112,12 @@ impl PacketView {
     }
 }
 
-/// When a relative of RED marks a packet in place of dropping it, in the words of `tc-red(8)`.
+/// When a RED variant marks a packet instead of dropping it, with the parameters of `tc-red(8)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkRules {
     /// Whether it marks at all.
     pub ecn: bool,
-    /// Whether it drops even what it could mark where the average is above the upper threshold.
+    /// Whether it drops even ECN-capable packets if the average is above the upper threshold.
     pub harddrop: bool,
     /// Whether packets that should be marked but are not ECN-capable are admitted.
     pub nodrop: bool,

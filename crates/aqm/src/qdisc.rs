@@ -8,16 +8,16 @@ use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError};
 use crate::verdict::Why;
 
-/// Where dropped packets go, and who hears of marks. A drop moves the packet here, so no packet can be
-/// both dropped and delivered.
+/// Where dropped packets go, and who is notified of marks. A drop moves the packet here, so no packet can be both
+/// dropped and delivered.
 pub trait Sink<P> {
     /// The packet was dropped.
     fn dropped(&mut self, packet: P, why: Why, now: Instant);
-    /// The packet was marked and goes on.
+    /// The packet was marked, and stays in the queue or is sent.
     fn marked(&mut self, _packet: &P, _why: Why, _now: Instant) {}
 }
 
-/// A [`Sink`] that forgets.
+/// A [`Sink`] that discards everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Discard;
 
@@ -53,14 +53,14 @@ impl<P> Cx<'_, P> {
     }
 }
 
-/// The answer to a link that asks for a packet.
+/// The answer to a link that requests a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dequeued<P> {
     /// Send this.
     Packet(P),
     /// Nothing is waiting.
     Empty,
-    /// Something is waiting, but may not be sent before this time.
+    /// Packets are waiting, but none may be sent before this time.
     NotBefore(Instant),
 }
 
@@ -83,13 +83,13 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Counters since the queue was made. At any time
-/// `enqueued = dequeued + dropped (every reason) + backlog`, where `enqueued` counts every packet offered.
+/// Counters since the queue was created. At any time `enqueued = dequeued + dropped (every reason) + backlog`, where
+/// `enqueued` counts every packet offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Packets offered to `enqueue`.
     pub enqueued: u64,
-    /// Packets given out by `dequeue`.
+    /// Packets returned by `dequeue`.
     pub dequeued: u64,
     /// Packets dropped, by [`Why`].
     pub dropped: [u64; Why::COUNT],
@@ -120,13 +120,13 @@ pub trait Qdisc<P: Packet> {
     /// Asks for the next packet to send.
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P>;
 
-    /// When [`on_wakeup`](Qdisc::on_wakeup) wants to be called next; read it after every call. Being late
-    /// changes nothing: every call first catches up with the timers that should have fired.
+    /// When [`on_wakeup`](Qdisc::on_wakeup) should be called next; read it after every call. A late call makes no
+    /// difference: every call first processes the timers that should have fired.
     fn wakeup(&self) -> Option<Instant> {
         None
     }
 
-    /// Lets timers that are due fire. Early and repeated calls do nothing.
+    /// Processes due timers. Early and repeated calls do nothing.
     fn on_wakeup(&mut self, _cx: &mut Cx<'_, P>) {}
 
     /// The backlog.
@@ -135,7 +135,7 @@ pub trait Qdisc<P: Packet> {
     /// Counters.
     fn stats(&self) -> &Stats;
 
-    /// Changes parameters while packets wait. What no longer fits is dropped into the sink.
+    /// Changes parameters while packets are queued. Packets that no longer fit are dropped into the sink.
     ///
     /// # Errors
     /// When `spec` is another discipline, or is not valid for this link; nothing has changed then.
@@ -144,7 +144,7 @@ pub trait Qdisc<P: Packet> {
     /// Named gauges of the internal state, for plots.
     fn probe(&self, _out: &mut dyn FnMut(&str, f64)) {}
 
-    /// Shows every waiting packet with the inner queue in which it waits: queue by queue, each from its head to its tail. A queue that
+    /// Shows every queued packet with its inner queue: queue by queue, each from its head to its tail. A queue that
     /// does not implement it shows none.
     fn waiting(&self, _see: &mut dyn FnMut(InnerQueue<'_>, &P)) {}
 }

@@ -1,4 +1,4 @@
-//! The one list of disciplines. A line here buys a name in experiment files and on the command line, a
+//! The one list of disciplines. A line here gives a discipline a name in experiment files and on the command line, a
 //! reference page, the conformance suite, a benchmark and a fuzz entry.
 
 use std::any::Any;
@@ -19,7 +19,7 @@ use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError};
 use crate::qdisc::Qdisc;
 
-/// A discipline of the catalogue with its parameters, and what it takes for one flow.
+/// A discipline of the catalogue with its parameters and its definition of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     parameters: Parameters,
@@ -34,7 +34,7 @@ impl Spec {
         Parameters::named(name).filter(|p| !matches!(p, Parameters::Custom(_))).map(Spec::from)
     }
 
-    /// The same discipline with the parameters of a table; those that the table leaves out have their defaults.
+    /// The same discipline with the parameters of a table; omitted ones have their defaults.
     ///
     /// # Errors
     /// When a key is unknown, or a value has the wrong type or unit.
@@ -69,8 +69,8 @@ impl Spec {
         self.parameters.name()
     }
 
-    /// The version of a discipline that a program has added ([`crate::catalogue::Addition::of`]); none for those of this
-    /// crate.
+    /// The version of a discipline that a program has added ([`crate::catalogue::Addition::of`]); `None` for those of
+    /// this crate.
     #[must_use]
     pub fn version(&self) -> Option<u32> {
         match &self.parameters {
@@ -85,7 +85,7 @@ impl Spec {
         self.parameters.tells_flows()
     }
 
-    /// Whether it asks packets for their hosts and for what they acknowledge: [`Discipline::TELLS_HOSTS`].
+    /// Whether it uses packets' hosts and acknowledgements: [`Discipline::TELLS_HOSTS`].
     #[must_use]
     pub fn tells_hosts(&self) -> bool {
         self.parameters.tells_hosts()
@@ -103,7 +103,7 @@ impl Spec {
         self.parameters.thresholds()
     }
 
-    /// The parameters with everything that was left open filled in.
+    /// The parameters with everything omitted filled in.
     ///
     /// # Errors
     /// When a parameter cannot be used on this link.
@@ -277,7 +277,8 @@ macro_rules! registry {
         }
 
         impl Serialize for Parameters {
-            /// Through one serialiser that is not generic: otherwise each discipline's would be compiled for each format.
+            /// Through one serialiser that is not generic: otherwise each discipline's would be compiled for each
+            /// format.
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 let parameters: &dyn erased_serde::Serialize = match self {
                     $(Self::$variant(p) => p,)*
@@ -301,7 +302,7 @@ fn no_flows() -> ParamError {
     ParamError::sentence(FLOW, "the discipline does not distinguish flows", right)
 }
 
-/// A name as the catalogue has it, from one as `tc` writes it: `fq_codel` is `fq-codel`.
+/// A name in the catalogue's form, from `tc`'s: `fq_codel` becomes `fq-codel`.
 pub(crate) fn canonical(name: &str) -> String {
     name.replace('_', "-")
 }
@@ -313,11 +314,11 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)
 }
 
-/// Whether a discipline runs inside the Linux kernel: as a classifier before a stock queue discipline, and as a queue discipline of its own
-/// where the kernel takes those in BPF. Both have the same laws, which decide when a packet arrives.
+/// Whether a discipline runs inside the Linux kernel: as a classifier in front of a stock qdisc, and as a qdisc of its
+/// own if the kernel supports those in BPF. Both have the same laws, which decide when a packet arrives.
 ///
 /// # Errors
-/// Why it does not.
+/// The reason why it does not.
 pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
     match canonical(name).as_str() {
         "erd" | "red" | "ared" | "pi" | "rem" | "blue" | "step" | "sred" | "afd" | "dcn" | "cbt" | "rio" | "wred"
@@ -354,7 +355,7 @@ pub fn where_it_runs(name: &str) -> String {
     )
 }
 
-// Those that tell flows apart say so: they take the key `flow`.
+// Disciplines that distinguish flows say so: they take the key `flow`.
 registry! {
     Fifo = fifo, "fifo";
     Erd = erd, "erd";

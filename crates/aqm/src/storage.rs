@@ -1,4 +1,4 @@
-//! Places to keep packets and flows.
+//! Containers for packets and flows.
 
 pub mod chain;
 pub mod crowd;
@@ -31,13 +31,13 @@ pub use pool::Pool;
 pub use recent::RecentFlows;
 pub use ring::Ring;
 
-/// Whether a packet of `len` bytes fits in beside `waiting` under `limit`.
+/// Whether a packet of `len` bytes fits beside `waiting` under `limit`.
 #[must_use]
 pub fn fits(waiting: Backlog, len: u32, limit: Amount) -> bool {
     !over(Backlog { packets: waiting.packets + 1, bytes: waiting.bytes + u64::from(len) }, limit)
 }
 
-/// Whether `waiting` is more than `limit` allows.
+/// Whether `waiting` exceeds `limit`.
 #[must_use]
 pub fn over(waiting: Backlog, limit: Amount) -> bool {
     match limit {

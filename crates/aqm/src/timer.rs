@@ -1,10 +1,10 @@
-//! The timer of an [`Aqm`], fired late with the results of a punctual one.
+//! The timer of an [`Aqm`]: a late call gives the results of a punctual one.
 
 use aqmkit_base::Instant;
 
 use crate::aqm::{Aqm, QueueView};
 
-/// When the timer of one [`Aqm`] is due next, if it has one.
+/// When the timer of an [`Aqm`] is due next, if it has one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     due: Option<Instant>,
@@ -21,8 +21,9 @@ impl Timer {
         self.due
     }
 
-    /// Lets every tick up to and including `now` happen, each at its own time. Nothing happened to the queue
-    /// since the first of them, so this is as if each had been punctual; an algorithm at rest lets the lot pass at once.
+    /// Processes every tick up to and including `now`, each at its own time. Nothing has happened to the queue since
+    /// the first of them, so the result is as if each had been punctual; an algorithm in equilibrium skips them all at
+    /// once.
     pub(crate) fn catch_up<A: Aqm>(&mut self, aqm: &mut A, config: &A::Config, queue: QueueView, now: Instant) {
         while let (Some(at), Some(period)) = (self.due.filter(|&at| at <= now), A::tick(config)) {
             aqm.on_tick(config, queue, at);
@@ -37,14 +38,14 @@ impl Timer {
         }
     }
 
-    /// The period may be another from `now` on; no tick comes later than it would have come.
+    /// Applies a new period from `now` on; no tick comes later than it would have.
     pub(crate) fn change<A: Aqm>(&mut self, config: &A::Config, now: Instant) {
         self.due = A::tick(config).map(|period| self.due.map_or(now + period, |due| due.min(now + period)));
     }
 }
 
-/// Whether a tick at `now` leaves this state as it is, found by trying: for states that are small and whose
-/// tick does not depend on the time.
+/// Whether a tick at `now` leaves this state unchanged, found by trying: for small states whose tick does not depend on
+/// the time.
 pub(crate) fn unmoved<A: Aqm + Clone + PartialEq>(aqm: &A, config: &A::Config, queue: QueueView, now: Instant) -> bool {
     let mut next = aqm.clone();
     next.on_tick(config, queue, now);

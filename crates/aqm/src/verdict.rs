@@ -7,7 +7,7 @@ use serde::Serialize;
 pub enum Verdict {
     /// Let it through.
     Pass,
-    /// Forward it with Congestion Experienced set.
+    /// Forward the packet, marked with Congestion Experienced.
     Mark(Why),
     /// Discard it.
     Drop(Why),
@@ -21,13 +21,13 @@ pub enum Verdict {
 pub enum Why {
     /// The queue was full: the arriving packet.
     Overflow,
-    /// The queue was full: a packet that was waiting.
+    /// The queue was full: a queued packet.
     Evicted,
-    /// By chance, before the queue is full.
+    /// At random, before the queue is full.
     Early,
-    /// A threshold on the average was passed.
+    /// A threshold on the average was exceeded.
     Forced,
-    /// The flow or class had more than its share.
+    /// The flow or class exceeded its share.
     Unfair,
     /// It had waited too long.
     Sojourn,
@@ -37,16 +37,16 @@ pub enum Why {
     Penalty,
     /// A packet of the same flow was drawn from the queue, or a later acknowledgement makes this one redundant.
     Matched,
-    /// A fixed threshold on the delay or the length was passed.
+    /// A fixed threshold on delay or length was exceeded.
     Step,
     /// Coupled to the congestion of another queue.
     Coupled,
-    /// Marking is not enough any more.
+    /// Marking no longer suffices.
     Overload,
 }
 
 impl Why {
-    /// How many reasons there are.
+    /// Number of reasons.
     pub const COUNT: usize = 12;
 
     /// Every reason, in order.

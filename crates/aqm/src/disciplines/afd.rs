@@ -73,7 +73,7 @@ use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, us
 use crate::storage::FlowTable;
 use crate::verdict::{Verdict, Why};
 
-/// Whose place a new sample takes.
+/// Which sample a new one replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replace {
@@ -88,26 +88,26 @@ pub enum Replace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// Length of the shadow buffer.
     #[serde(alias = "b")]
     pub buffer: u32,
-    /// One arrival in so many is sampled.
+    /// One arrival in this many is sampled.
     #[serde(alias = "s")]
     pub sampling: f64,
-    /// Where the queue is kept; a fifth of `limit` where absent.
+    /// Target queue length; a fifth of `limit` if absent.
     #[serde(alias = "q_ref", skip_serializing_if = "Option::is_none")]
     pub q_target: Option<Amount>,
-    /// Gain on the last queue.
+    /// Gain on the previous queue length.
     pub alpha: f64,
-    /// Gain on the present queue.
+    /// Gain on the current queue length.
     pub beta: f64,
     /// Time between updates of the fair share.
     pub interval: Duration,
-    /// Whose place a new sample takes.
+    /// Which sample a new one replaces.
     pub replace: Replace,
-    /// Whether ECN-capable packets are marked where a drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -166,7 +166,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     flow: FlowKey,
-    /// One, or its bytes.
+    /// One, or its length in bytes.
     amount: u64,
 }
 
@@ -174,7 +174,7 @@ struct Sample {
 #[derive(Clone, Debug)]
 pub struct Afd {
     shadow: Vec<Sample>,
-    /// The oldest sample, once the shadow buffer is full.
+    /// Index of the oldest sample, once the shadow buffer is full.
     oldest: usize,
     /// Bytes of each flow in the shadow buffer.
     table: FlowTable<u64>,
@@ -183,7 +183,7 @@ pub struct Afd {
 }
 
 impl Afd {
-    /// Puts an arrival into the sample.
+    /// Adds an arrival to the sample.
     fn sample(&mut self, config: &Config, pkt: PacketView, rng: &mut Rng) {
         let amount = match config.limit.unit() {
             Counting::Packets => 1,
@@ -207,7 +207,7 @@ impl Afd {
         *self.table.or_default(pkt.flow) += amount;
     }
 
-    /// `m_fair` after an update that finds the queue at `q`.
+    /// `m_fair` after an update with the queue length `q`.
     fn next_share(&self, config: &Config, q: f64) -> f64 {
         let change = config.alpha * (self.last_queue - config.q_target) - config.beta * (q - config.q_target);
         (self.m_fair + change).clamp(0.0, config.most)

@@ -96,10 +96,10 @@ use crate::verdict::Verdict;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
-    /// Floyd, Gummadi and Shenker: every interval, up by addition and down by multiplication.
+    /// Floyd, Gummadi and Shenker: additive increase and multiplicative decrease, once per interval.
     #[default]
     Floyd,
-    /// Feng: by multiplication, once each time the average leaves the band.
+    /// Feng: multiplicative in both directions, each time the average leaves the band.
     Feng,
 }
 
@@ -107,7 +107,7 @@ pub enum Variant {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// The delay from which `min` is derived.
     #[serde(alias = "targetdelay")]
@@ -115,7 +115,7 @@ pub struct Params {
     /// Average below which nothing is dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Amount>,
-    /// Average from which the gentle ramp starts.
+    /// Average at which the gentle ramp starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Amount>,
     /// Weight of the newest sample.
@@ -128,32 +128,32 @@ pub struct Params {
     pub max_p: f64,
     /// Between adaptations.
     pub interval: Duration,
-    /// Most that `max_p` rises at once; Feng: what it is divided by.
+    /// Maximum increase of `max_p` per step; in Feng's variant, its divisor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
     /// Decrease factor of `max_p`; in Feng's variant, its increase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
-    /// Above it `max_p` rises no further.
+    /// Above this `max_p` is not increased.
     pub top: f64,
-    /// Below it `max_p` falls no further.
+    /// Below this `max_p` is not decreased.
     pub bottom: f64,
     /// How `max_p` moves.
     pub variant: Variant,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
-    /// Whether the probability is in proportion to the packet's size.
+    /// Whether the probability is proportional to the packet's size.
     #[serde(alias = "bytemode")]
     pub byte_mode: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
-    /// Whether even ECN-capable packets are dropped where a forced drop is due.
+    /// Whether forced drops also apply to ECN-capable packets.
     pub harddrop: bool,
-    /// Average, in multiples of `max`, from which `harddrop` drops; 2 where absent.
+    /// Average, in multiples of `max`, at which `harddrop` starts to drop; 2 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harddrop_from: Option<f64>,
-    /// As ns-2's `wait_`: whether drops keep a distance of at least `1/p_b` packets.
+    /// As ns-2's `wait_`: whether drops are at least `1/p_b` packets apart.
     pub wait: bool,
 }
 
@@ -196,7 +196,7 @@ impl Discipline for Params {
 }
 
 impl Params {
-    /// The parameters with everything derived that was left open.
+    /// The parameters with everything omitted derived.
     fn filled(&self, link: &Link) -> Params {
         let size = self.avpkt.unwrap_or(link.mean_packet);
         let capacity = link.packets_per_sec(size);
@@ -226,7 +226,7 @@ impl Params {
         }
     }
 
-    /// RED's part of filled parameters.
+    /// RED's part of complete parameters.
     #[must_use]
     pub fn red(&self) -> RedParams {
         RedParams {
@@ -247,21 +247,21 @@ impl Params {
 /// ARED's parameters, checked.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// With Floyd's adaptation, where it is that.
+    /// With Floyd's adaptation, if selected.
     red: red::Config,
-    /// Average from which nothing is marked.
+    /// Average below which nothing is marked.
     no_marks_from: f64,
     feng: Option<Crossings>,
 }
 
-/// Feng's rules: what `max_p` is divided by below the band, and multiplied by above it.
+/// Feng's factors: `max_p` is divided by the first below the band, and multiplied by the second above it.
 #[derive(Clone, Copy, Debug)]
 struct Crossings {
     alpha: f64,
     beta: f64,
 }
 
-/// Where the average was last seen to leave the band of Feng's variant.
+/// On which side the average last left the band, in Feng's variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Above,
@@ -277,7 +277,7 @@ pub struct Ared {
 }
 
 impl Ared {
-    /// Feng's adaptation, on every arrival.
+    /// Feng's adaptation, at every arrival.
     fn adapt_at_crossings(&mut self, rules: Crossings) {
         let avg = self.red.avg();
         let ramp = self.red.ramp();

@@ -66,7 +66,7 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// Step of the probability on overflow.
     #[serde(alias = "increment")]
@@ -74,13 +74,13 @@ pub struct Params {
     /// Step of the probability on an idle link.
     #[serde(alias = "decrement")]
     pub d2: f64,
-    /// The least time between two steps.
+    /// Minimum time between two steps.
     #[serde(alias = "freeze_time", alias = "hold_time")]
     pub freeze: Duration,
-    /// A queue above this counts as an overflow.
+    /// A queue longer than this counts as an overflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Amount>,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
 }
 
@@ -112,7 +112,7 @@ impl Discipline for Params {
 pub struct Blue {
     p_m: f64,
     last_update: Option<Instant>,
-    /// Whether the link has found nothing to send since the last arrival.
+    /// Whether the link has gone idle since the last arrival.
     idle: bool,
 }
 
@@ -125,7 +125,7 @@ impl Blue {
         }
     }
 
-    /// Takes the steps down that are due while the link stays idle.
+    /// Makes the decrements due while the link stays idle.
     fn while_idle(&mut self, config: &Params, now: Instant) {
         if let Some(last) = self.last_update.filter(|_| self.idle) {
             let steps = now.since(last).whole(config.freeze);

@@ -161,12 +161,12 @@ impl Default for ClassParams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of all queues together.
+    /// Capacity of all queues together.
     pub limit: Amount,
-    /// The same limit in bytes; derived from the rate where absent.
+    /// The same limit in bytes; derived from the rate if absent.
     #[serde(alias = "memory_limit", skip_serializing_if = "Option::is_none")]
     pub memlimit: Option<Bytes>,
-    /// The rate of the shaper; none where absent.
+    /// The rate of the shaper; none if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<BitRate>,
     /// The tins.
@@ -176,26 +176,26 @@ pub struct Params {
     /// About the longest usual round-trip time.
     #[serde(alias = "interval")]
     pub rtt: Duration,
-    /// The standing delay that is acceptable; a twentieth of `rtt` where absent.
+    /// Acceptable standing delay; a twentieth of `rtt` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Duration>,
-    /// Whether dropped packets are charged.
+    /// Whether dropped packets count against the shaper.
     pub ingress: bool,
-    /// Which acknowledgements are dropped.
+    /// Which acknowledgements the filter drops.
     pub ack_filter: AckFilter,
-    /// Bytes that the link adds to each packet.
+    /// Per-packet overhead of the link, in bytes.
     pub overhead: Overhead,
-    /// The shortest packet of the link.
+    /// Minimum packet size of the link.
     pub mpu: Bytes,
     /// Link-layer compensation.
     #[serde(alias = "atm")]
     pub linklayer: LinkLayer,
     /// The longest packet.
     pub mtu: Bytes,
-    /// Bytes that a flow sends in a round; by the rate of its tin where absent.
+    /// Bytes that a flow sends per round; by the rate of its tin if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
-    /// Which flows share a queue.
+    /// Salt of the hash: determines which flows share a queue.
     pub salt: u64,
     /// Codepoints of classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -203,7 +203,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// The acceptable standing delay; where it is not given, `tc`'s: a twentieth of `rtt`, at least a microsecond.
+    /// The acceptable standing delay; the default is `tc`'s: a twentieth of `rtt`, at least a microsecond.
     fn target(&self) -> Duration {
         self.target.unwrap_or((self.rtt / 20).max(Duration::from_micros(1)))
     }
@@ -247,7 +247,7 @@ impl Discipline for Params {
     }
 }
 
-/// A tin's parameters, made of the share that it has of the rate.
+/// A tin's parameters, from its share of the rate.
 #[derive(Clone, Debug)]
 struct TinRules {
     name: &'static str,
@@ -265,7 +265,7 @@ struct Config {
     framing: Framing,
     tins: Vec<TinRules>,
     map: Option<ClassMap>,
-    /// Made of the parameter, which is a number.
+    /// Mixed from the parameter, which is a plain number.
     salt: u64,
 }
 
@@ -307,7 +307,7 @@ impl Config {
         let by_rate = params.bandwidth.map(|rate| in_four_rtts(rate).max(4 << 20));
         let map = match params.classes.as_slice() {
             [] => None,
-            // A class without an entry has the codepoint of its packets: the entry after the last.
+            // A class without an entry uses its packets' codepoints: the entry after the last.
             entries => {
                 let named = entries.iter().map(|entry| entry.class.as_str());
                 let others = (!entries.iter().any(|entry| entry.class == REST)).then_some(REST);

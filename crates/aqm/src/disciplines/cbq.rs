@@ -126,15 +126,15 @@ use crate::verdict::Why;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// With priorities, when a class above its share may borrow.
+    /// With priorities: when a class above its share may borrow.
     pub link_sharing: Guideline,
-    /// With priorities, the burst in typical packets after an idle period.
+    /// With priorities: the burst after an idle period, in typical packets.
     pub maxburst: u32,
-    /// With priorities, the burst in typical packets while the class is limited to its share.
+    /// With priorities: the burst while the class is limited to its share, in typical packets.
     pub minburst: u32,
-    /// With priorities, the longest packet.
+    /// With priorities: the longest packet.
     pub maxpkt: Bytes,
-    /// With priorities, a typical packet; the link's where absent.
+    /// With priorities: a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// The classes.
@@ -142,7 +142,7 @@ pub struct Params {
     pub classes: Vec<ClassParams>,
 }
 
-/// The priority of classes that have none among such as have.
+/// Priority of classes without one, if others have one.
 const LAST: u32 = 8;
 
 impl Default for Params {
@@ -172,10 +172,10 @@ pub struct ClassParams {
     pub rate: Option<BitRate>,
     /// Limit of its queue.
     pub limit: Amount,
-    /// The group it is in: names from the outermost, with `/` between.
+    /// The group that contains it: names from the outermost, separated by `/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Whether it may use what others leave.
+    /// Whether it may use bandwidth that others leave.
     pub borrow: bool,
     /// From 1, served first, to 8.
     #[serde(alias = "prio", skip_serializing_if = "Option::is_none")]
@@ -243,7 +243,7 @@ impl ClassParams {
         let share = match (self.share, self.rate) {
             (Some(share), None) => share,
             (None, Some(rate)) => rate.bytes_per_sec() / link.rate.bytes_per_sec(),
-            // As `effective` itself writes them.
+            // In the form that `effective` itself returns.
             (Some(share), Some(rate)) if rate == fraction(link.rate, share) => share,
             (Some(share), Some(rate)) => {
                 return Err(ParamError::new("rate", rate, format!("give either share or rate; share is {share}")));
@@ -267,7 +267,7 @@ struct Plan {
     map: ClassMap,
     /// In the order of the entries.
     classes: Vec<ClassParams>,
-    /// Where there are priorities.
+    /// If there are priorities.
     rules: Option<Rules>,
 }
 
@@ -300,7 +300,7 @@ impl Plan {
     }
 }
 
-/// A queue for each class, and who is served next.
+/// A queue for each class, and the scheduler.
 #[derive(Clone, Debug)]
 pub struct Cbq<P> {
     plan: Plan,

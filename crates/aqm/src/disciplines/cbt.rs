@@ -86,8 +86,8 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::verdict::{Verdict, Why};
 
-/// The threshold, in packets, that holds a class to `bandwidth` at this latency: `Th = B L / P`. With a `packet_size` of one
-/// byte it is the threshold in bytes.
+/// The threshold, in packets, that limits a class to `bandwidth` at this latency: `Th = B L / P`. With a `packet_size`
+/// of one byte it is the threshold in bytes.
 ///
 /// Parris 2001, equations 4.1, 4.9 and 4.25.
 #[must_use]
@@ -95,8 +95,8 @@ pub fn threshold(bandwidth: BitRate, latency: Duration, packet_size: Bytes) -> f
     bandwidth.bytes_per_sec() * latency.as_secs_f64() / packet_size.as_f64()
 }
 
-/// The bandwidth, in bytes per second, of a class that may keep `queued` bytes waiting where all classes together may keep
-/// `all`: `B_i = P_i Th_i / sum(P_j Th_j) C`. Where nothing may wait, the whole capacity.
+/// The bandwidth, in bytes per second, of a class that may queue `queued` bytes if all classes together may queue
+/// `all`: `B_i = P_i Th_i / sum(P_j Th_j) C`. The whole capacity if nothing may be queued.
 ///
 /// Parris 2001, equation 4.3.
 #[must_use]
@@ -109,14 +109,14 @@ pub fn bandwidth(queued: f64, all: f64, capacity: BitRate) -> f64 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// Mean delay when every class is at its threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
     /// The unit of thresholds and averages.
     pub counting: Counting,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
     /// The classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -129,10 +129,10 @@ pub struct Params {
 pub struct ClassParams {
     /// The name of a class of the link, or `*`.
     pub class: String,
-    /// Average above which packets are dropped early; `max` where absent.
+    /// Average above which packets are dropped early; `max` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Amount>,
-    /// Average above which everything is dropped; from `bandwidth` where absent.
+    /// Average above which everything is dropped; from `bandwidth` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Amount>,
     /// Weight of the newest sample.
@@ -143,10 +143,10 @@ pub struct ClassParams {
     /// The rate of the class when all classes are busy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<BitRate>,
-    /// Its typical packet; the link's where absent.
+    /// Its typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_size: Option<Bytes>,
-    /// Packets per second that leave while the class is busy; from `bandwidth` where absent.
+    /// Packets per second that leave while the class is busy; from `bandwidth` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_rate: Option<f64>,
 }
@@ -188,7 +188,7 @@ impl Discipline for Params {
 }
 
 impl Params {
-    /// With the classes, thresholds and rates that were left open.
+    /// With omitted classes, thresholds and rates filled in.
     fn filled_in(&self, link: &Link) -> Result<Self, ParamError> {
         let mut full = self.clone();
         if full.classes.is_empty() {
@@ -202,8 +202,8 @@ impl Params {
         Ok(full)
     }
 
-    /// Where no class is described: the dissertation's thresholds of RED, 5 and 40 packets, with equal shares of the 40 for
-    /// the link's classes.
+    /// If no class is described: the dissertation's thresholds of RED, 5 and 40 packets, with the 40 divided equally
+    /// among the link's classes.
     fn equal_classes(&self, link: &Link) -> Vec<ClassParams> {
         let names = names_or_rest(link);
         let packets = |n: f64| match self.counting {
@@ -220,7 +220,7 @@ impl Params {
         let total: f64 = self.classes.iter().map(ClassParams::bytes_at_threshold).sum();
         for class in &mut self.classes {
             let fair = bandwidth(class.bytes_at_threshold(), total, link.rate);
-            // The rate that is shown is rounded to a bit; the one that is used is not.
+            // The displayed rate is rounded to a bit; the one used is not.
             let rate = class.bandwidth.map_or(fair, BitRate::bytes_per_sec);
             class.bandwidth = Some(class.bandwidth.unwrap_or(BitRate::from_bytes_per_sec(fair)));
             class.drain_rate.get_or_insert(rate / class.packet_size.unwrap_or(link.mean_packet).as_f64());
@@ -256,7 +256,7 @@ impl ClassParams {
         })
     }
 
-    /// How many bytes of the class wait when it is at its threshold.
+    /// Bytes queued by the class when it is at its threshold.
     fn bytes_at_threshold(&self) -> f64 {
         match (self.max, self.packet_size) {
             (Some(Amount::Packets(packets)), Some(size)) => packets * size.as_f64(),
@@ -287,7 +287,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Checks parameters that are all filled in.
+    /// Checks complete parameters.
     fn of(full: &Params, link: &Link) -> Result<Config, ParamError> {
         let checked = |(i, class): (usize, &ClassParams)| {
             class.config(full.counting).map_err(|e| e.within(&format!("classes[{i}]")))

@@ -114,7 +114,7 @@ pub enum Draw {
     Random,
     /// The packets that have waited longest.
     Front,
-    /// The packets that came last.
+    /// The packets that arrived last.
     Back,
 }
 
@@ -126,7 +126,8 @@ params_with_red! {
         /// Packets drawn for each arrival.
         #[serde(alias = "m")]
         pub candidates: u32 = 1,
-        /// Regions of the band, for a number of candidates that follows the average; 0 for a fixed number.
+        /// Number of regions between the thresholds, if the number of candidates follows the average; 0 for a fixed
+        /// number.
         pub regions: u32 = 0,
         /// Where the candidates come from.
         pub draw: Draw = Draw::Random,
@@ -134,7 +135,7 @@ params_with_red! {
 }
 
 impl Params {
-    /// RED's part, with the thresholds in the paper's proportion to the limit where both are open.
+    /// RED's part; if both thresholds are omitted, they have the paper's proportion to the limit.
     fn red_of_limit(&self) -> RedParams {
         let (min, max) = match self.limit {
             Amount::Packets(limit) => (Amount::Packets(limit / 3.0), Amount::Packets(limit * 2.0 / 3.0)),
@@ -176,13 +177,13 @@ impl Config {
         Ok(Config { red: red::Config::new(&params.red_of_limit(), link)?, candidates, regions, draw })
     }
 
-    /// How many packets to draw at an average above `min`.
+    /// Number of candidates at an average above `min`.
     fn candidates(&self, avg: f64) -> u32 {
         if self.regions == 0 {
             return self.candidates;
         }
         let Ramp { min, max, .. } = *self.red.ramp();
-        // Where min is max there is no region but the last.
+        // If min equals max, only the last region exists.
         let into = f64::from(self.regions) * (avg - min) / (max - min);
         2 * self.regions.min(if into.is_finite() { (into as u32).saturating_add(1) } else { self.regions })
     }
@@ -213,13 +214,13 @@ impl<P: Packet> Choke<P> {
         QueueView { packets: packets as u32, bytes, full: !self.queue.fits(len, self.config.red.limit()) }
     }
 
-    /// The place of the candidate that follows the one at `at`, away from the end where drawing began.
+    /// The candidate after the one at `at`, going away from the end where drawing began.
     fn next(&self, at: usize) -> usize {
         let order = self.queue.order();
         if self.config.draw == Draw::Back { order.before(at) } else { order.after(at) }
     }
 
-    /// Draws candidates and drops those of the arriving packet's flow; whether there was one.
+    /// Draws candidates and drops those of the arriving packet's flow; returns whether there was one.
     fn kill(&mut self, pkt: PacketView, cx: &mut Cx<'_, P>) -> bool {
         let order = self.queue.order();
         let mut at = if self.config.draw == Draw::Back { order.last() } else { order.first() };
@@ -236,7 +237,7 @@ impl<P: Packet> Choke<P> {
                     cx.discard(victim, Why::Matched, &mut self.stats);
                 }
             }
-            // Where one was taken, the packet of the last place has moved into the gap.
+            // If one was removed, the packet of the last index has moved into the gap.
             at = if next == self.queue.len() { at } else { next };
         }
         if self.queue.is_empty() {

@@ -85,10 +85,10 @@ use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowCache, Ring};
 use crate::verdict::Why;
 
-/// Factor of alpha at an overflow of the buffer.
+/// Factor of alpha when the buffer overflows.
 const CUT: f64 = 0.99;
 
-/// How many cuts there may be in `K_c`: `0.99^28 = 0.755`, the last that leaves three quarters.
+/// Maximum number of such cuts per `K_c`: `0.99^28 = 0.755`, the last value above three quarters.
 const CUTS: u32 = 28;
 
 /// The role of a router.
@@ -110,20 +110,20 @@ pub enum Role {
 pub struct Params {
     /// The role of the router.
     pub role: Role,
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// Averaging constant of a flow's rate.
     pub k: Duration,
     /// Averaging constant of A and F.
     pub k_alpha: Duration,
-    /// How long a link must be congested, or not, before alpha changes.
+    /// How long a link must be congested, or uncongested, before alpha is updated.
     pub k_c: Duration,
-    /// Below it the link does not become congested; half of `limit` where absent.
+    /// Below this queue length the link does not become congested; half of `limit` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Amount>,
-    /// Flows whose rate an edge remembers.
+    /// Maximum number of flows whose rate an edge tracks.
     pub flows: u32,
-    /// Whether ECN-capable packets are marked where a drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
     /// Weights of classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -180,7 +180,7 @@ impl Discipline for Params {
 /// CSFQ's parameters, checked.
 #[derive(Clone, Debug)]
 struct Config {
-    /// As `effective` gives them.
+    /// As returned by `effective`.
     params: Params,
     weights: Weights,
     threshold: f64,
@@ -207,7 +207,7 @@ struct Labelled {
     label: f64,
 }
 
-/// Treatment of a packet that Figure 3 admits, if the buffer has room for it.
+/// What happens to a packet that Figure 3 admits, if it fits into the buffer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Admitted {
     marked: bool,
@@ -224,9 +224,9 @@ struct FairShare {
     accepted: RateEstimate,
     congested: bool,
     start_time: Instant,
-    /// The largest label since alpha was set.
+    /// The largest label since alpha was updated.
     tmp_alpha: f64,
-    /// Cuts of alpha that are left in this `K_c`.
+    /// Cuts of alpha left in the current `K_c`.
     cuts: u32,
 }
 
@@ -243,7 +243,7 @@ impl FairShare {
         }
     }
 
-    /// The probability with which a packet is dropped; `short` says that the queue is below the threshold.
+    /// The drop probability of a packet; `short`: the queue is below the threshold.
     fn drop_probability(&self, label: f64, short: bool) -> f64 {
         let skipped = self.alpha <= 0.0 || (short && !self.congested);
         if skipped { 0.0 } else { (1.0 - self.alpha / label).max(0.0) }
@@ -305,7 +305,7 @@ impl FairShare {
     }
 }
 
-/// A FIFO, what an edge knows of flows, and what a core knows of its link.
+/// A FIFO, an edge's state of flows, and a core's state of its link.
 #[derive(Clone, Debug)]
 pub struct Csfq<P> {
     config: Config,
@@ -336,7 +336,7 @@ impl<P: Packet> Csfq<P> {
         })
     }
 
-    /// Writes the label, as an edge does; gives it.
+    /// Writes the label, as an edge does; returns it.
     fn write_label(&mut self, packet: &mut P, now: Instant) -> f64 {
         let k = self.config.params.k;
         let flow = self.rates.get_or(packet.flow(), RateEstimate::unknown);
@@ -346,7 +346,7 @@ impl<P: Packet> Csfq<P> {
         label
     }
 
-    /// Reads the label, as a core does; gives it, and whether there was one.
+    /// Reads the label, as a core does; returns it, and whether there was one.
     fn read_label(&mut self, packet: &P, now: Instant) -> (f64, bool) {
         let label = f64::from(packet.label());
         if label > 0.0 && label.is_finite() {
@@ -356,7 +356,7 @@ impl<P: Packet> Csfq<P> {
         (self.unlabelled.get(), false)
     }
 
-    /// Figure 3 for one packet; nothing if it is to be dropped.
+    /// Figure 3 for one packet; `None` if it is to be dropped.
     fn admit(&mut self, packet: &mut P, cx: &mut Cx<'_, P>) -> Option<Admitted> {
         let (label, labelled) = match self.config.params.role {
             Role::Edge => {

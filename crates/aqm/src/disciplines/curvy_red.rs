@@ -70,12 +70,12 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// The probability is 1 at `2^-s_c` seconds.
     #[serde(alias = "s")]
     pub s_c: f64,
-    /// The newest delay has the weight `2^-f`.
+    /// The weight of the newest delay is `2^-f`.
     pub f: f64,
     /// How many random numbers the average must exceed.
     #[serde(alias = "curviness")]

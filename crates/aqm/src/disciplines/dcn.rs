@@ -123,14 +123,14 @@ use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::storage::FlowTable;
 use crate::verdict::{Verdict, Why};
 
-/// Which packets of a flow its count has.
+/// Which packets of a flow are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pktcount {
-    /// Those that were forwarded, marked ones too: section 3.1.
+    /// Forwarded ones, including marked ones: section 3.1.
     #[default]
     Forwarded,
-    /// All that arrived, dropped ones too: section 3.2 by the letter.
+    /// All arrivals, including dropped ones: section 3.2 taken literally.
     Arrived,
 }
 
@@ -138,17 +138,17 @@ pub enum Pktcount {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// The queue that the controller aims at.
+    /// Target queue length of the controller.
     #[serde(alias = "target", alias = "qref")]
     pub q_ref: Amount,
-    /// High-bandwidth flows to expect.
+    /// Expected number of high-bandwidth flows.
     pub flows: u32,
-    /// Gain of the older sample (of the newer one where `as_printed`).
+    /// Gain of the older sample (of the newer one if `as_printed`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub a: Option<f64>,
-    /// Gain of the newer sample (of the older one where `as_printed`).
+    /// Gain of the newer sample (of the older one if `as_printed`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b: Option<f64>,
     /// Sampling period of the queue.
@@ -156,12 +156,12 @@ pub struct Params {
     pub t_update: Duration,
     /// Period of a flow's count.
     pub t_dec: Duration,
-    /// Pause after which a flow starts from zero.
+    /// Pause after which a flow's count restarts at zero.
     #[serde(alias = "clearing_interval")]
     pub clearing: Duration,
-    /// Recent packets that make a flow high-bandwidth.
+    /// Recent packets that make a flow a high-bandwidth one.
     pub threshold: f64,
-    /// Share at the start.
+    /// Initial share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_init: Option<f64>,
     /// Smallest share.
@@ -171,16 +171,16 @@ pub struct Params {
     pub p_max: Option<f64>,
     /// Slots of the scoreboard.
     pub sb_slots: u32,
-    /// The most high-bandwidth flows.
+    /// Maximum number of high-bandwidth flows.
     pub hb_limit: u32,
-    /// Which packets of a flow its count has.
+    /// Which packets of a flow are counted.
     pub pktcount: Pktcount,
-    /// Whether the count is of packets or of bytes.
+    /// Whether packets or bytes are counted.
     pub counting: Counting,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
-    /// Whether the controller's terms stand as the paper prints them.
+    /// Whether the controller's terms are as printed in the paper.
     pub as_printed: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -230,15 +230,14 @@ impl Discipline for Params {
     }
 }
 
-/// The chance that a packet of a high-bandwidth flow is marked or dropped, where `pktcount` packets of it count, this one
-/// included, and its share is `p_ref`: Le et al. 2004, section 3.2.
+/// The probability that a packet of a high-bandwidth flow is marked or dropped, if its flow's count is `pktcount`, this
+/// packet included, and its share is `p_ref`: Le et al. 2004, section 3.2.
 #[must_use]
 pub fn drop_probability(p_ref: f64, pktcount: f64) -> f64 {
     (1.0 - p_ref / pktcount).max(0.0)
 }
 
-/// A high-bandwidth flow's count after `T_dec`; below zero the flow leaves HB: Le et al. 2004,
-/// section 3.2.
+/// A high-bandwidth flow's count after `T_dec`; below zero the flow is removed from HB: Le et al. 2004, section 3.2.
 #[must_use]
 pub fn after_t_dec(pktcount: f64, p_ref: f64) -> f64 {
     pktcount - p_ref
@@ -247,17 +246,17 @@ pub fn after_t_dec(pktcount: f64, p_ref: f64) -> f64 {
 /// The controller of the share: Le et al. 2004, section 3.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Controller {
-    /// Gain of the older sample (of the newer one where `as_printed`).
+    /// Gain of the older sample (of the newer one if `as_printed`).
     pub a: f64,
-    /// Gain of the newer sample (of the older one where `as_printed`).
+    /// Gain of the newer sample (of the older one if `as_printed`).
     pub b: f64,
-    /// Whether the terms stand as the paper prints them.
+    /// Whether the terms are as printed in the paper.
     pub as_printed: bool,
 }
 
 impl Controller {
-    /// The share after a sample of the queue that is `error` packets above the target, where the one before was
-    /// `old_error` above it; not yet within its bounds.
+    /// The share after a sample of the queue `error` packets above the target, if the previous one was `old_error`
+    /// above it; not yet clamped.
     #[must_use]
     pub fn next_share(&self, p_ref: f64, error: f64, old_error: f64) -> f64 {
         let (with_a, with_b) = if self.as_printed { (error, old_error) } else { (old_error, error) };
@@ -280,21 +279,21 @@ pub struct Config {
     p_max: f64,
     sb_slots: usize,
     hb_limit: usize,
-    /// One packet of the gains, in the unit of the queue.
+    /// One packet, in the unit of the queue.
     queue_unit: f64,
-    /// The bytes that count as one packet; none where packets count.
+    /// The bytes that count as one packet; `None` if packets are counted.
     count_unit: Option<f64>,
     pktcount: Pktcount,
     ecn: bool,
 }
 
 impl Config {
-    /// The increment of its flow's count by a packet.
+    /// How much a packet adds to its flow's count.
     fn count(&self, len: u32) -> f64 {
         self.count_unit.map_or(1.0, |unit| f64::from(len) / unit)
     }
 
-    /// Whether a packet counts that met this verdict, at a queue that was full or not.
+    /// Whether a packet counts, given its verdict and whether the queue was full.
     fn counts(&self, verdict: Verdict, full: bool) -> bool {
         let forwarded = !full && !matches!(verdict, Verdict::Drop(_));
         forwarded || self.pktcount == Pktcount::Arrived
@@ -328,7 +327,7 @@ pub struct Dcn {
     old_error: f64,
     /// The count of each high-bandwidth flow.
     hb: FlowTable<f64>,
-    /// When each of them is next decreased, soonest first: all have one period.
+    /// Flows in the order of their next decrease: all have the same period.
     due: VecDeque<(Instant, FlowKey)>,
     sb: Vec<Option<Slot>>,
 }
@@ -339,7 +338,7 @@ impl Dcn {
         config.controller.next_share(self.p_ref, error, self.old_error).clamp(config.p_min, config.p_max)
     }
 
-    /// Decreases every count whose time has come, and forgets the flows that fall below zero.
+    /// Decreases every count that is due, and removes flows below zero.
     fn decrease(&mut self, config: &Config, now: Instant) {
         while let Some((at, flow)) = self.due.pop_front_if(|(at, _)| *at <= now) {
             let mut stays = false;
@@ -354,7 +353,7 @@ impl Dcn {
         }
     }
 
-    /// The right half of Figure 3: is this flow becoming a high-bandwidth one?
+    /// The right half of Figure 3: whether this flow becomes a high-bandwidth one.
     fn score(&mut self, config: &Config, pkt: PacketView, now: Instant) {
         let one = config.count(pkt.len);
         let slot = &mut self.sb[(pkt.flow.hash(SALT) % config.sb_slots as u64) as usize];
@@ -471,7 +470,7 @@ impl Aqm for Dcn {
         self.due.is_empty() && self.old_error == error && self.next_share(config, error) == self.p_ref
     }
 
-    /// Flows and share stay; a scoreboard of another size starts afresh.
+    /// Flows and share are kept; a scoreboard of another size is cleared.
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
         if old.sb_slots != new.sb_slots {
             self.sb = vec![None; new.sb_slots];
@@ -479,7 +478,7 @@ impl Aqm for Dcn {
         if (old.q_ref, old.queue_unit) != (new.q_ref, new.queue_unit) {
             self.old_error = -new.q_ref / new.queue_unit;
         }
-        // Soonest first even where the period has become shorter.
+        // Soonest first, even if the period has become shorter.
         for (at, _) in &mut self.due {
             *at = (*at).min(now + new.t_dec);
         }

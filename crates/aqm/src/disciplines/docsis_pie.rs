@@ -102,36 +102,36 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue; `buffer` at the peak rate where absent.
+    /// Limit of the queue; `buffer` at the peak rate if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Amount>,
     /// Limit of the queue, as a time.
     pub buffer: Duration,
-    /// The delay to hold.
+    /// Target queue delay.
     pub target: Duration,
     /// Time between updates.
     pub tupdate: Duration,
-    /// Weight of the error, per second.
+    /// Gain on the difference from the target, per second.
     pub alpha: f64,
-    /// Weight of the change, per second.
+    /// Gain on the change since the last update, per second.
     pub beta: f64,
-    /// How long after the first drop nothing is dropped.
+    /// How long nothing is dropped after the first drop.
     pub max_burst: Duration,
-    /// Quiet time after which a third of the buffer is free again.
+    /// Quiet time after which a third of the buffer counts as free again.
     pub burst_reset: Duration,
-    /// The sustained rate of the service flow; the link's where absent.
+    /// The sustained rate of the service flow; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msr: Option<BitRate>,
-    /// The rate of the first bytes; the sustained one where absent.
+    /// The peak rate; the sustained one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_rate: Option<BitRate>,
-    /// How many bytes may be sent at the peak rate.
+    /// Bytes that may be sent at the peak rate.
     pub traffic_burst: Bytes,
     /// Delay below which the probability decays.
     pub latency_low: Duration,
     /// Delay above which the probability rises faster.
     pub latency_high: Duration,
-    /// Size of the packet that is dropped with the probability itself.
+    /// Packet size at which the drop probability applies unscaled.
     pub avpkt: Bytes,
     /// Size of the shortest packet.
     pub min_pktsize: Bytes,
@@ -174,7 +174,7 @@ impl Discipline for Params {
     }
 }
 
-/// DOCSIS-PIE's parameters, checked, with what was left open.
+/// DOCSIS-PIE's parameters, checked and complete.
 #[derive(Clone, Debug)]
 pub struct Config {
     params: Params,
@@ -193,13 +193,13 @@ impl Config {
         Duration::from_secs_f64(seconds)
     }
 
-    /// The highest probability: with it a shortest packet is dropped with `PROB_LOW`.
+    /// The highest probability: with it a packet of minimum size is dropped with `PROB_LOW`.
     fn highest(&self) -> f64 {
         PROB_LOW * self.params.avpkt.as_f64() / self.params.min_pktsize.as_f64()
     }
 }
 
-/// How far a queue is from dropping.
+/// The state of the burst protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Nothing is dropped while less than a third of the buffer is full.
@@ -219,7 +219,7 @@ pub struct DocsisPie {
     qdelay: Duration,
     qdelay_old: Duration,
     burst_allowance: Duration,
-    /// For how long it has been quiet in the state `Quiescent`.
+    /// How long it has been quiet in the state `Quiescent`.
     burst_reset: Duration,
     shaper: TokenBucket,
 }
@@ -278,7 +278,7 @@ impl DocsisPie {
         self.drop_prob = self.drop_prob.clamp(0.0, config.highest());
     }
 
-    /// Moves towards `Inactive` while it is quiet.
+    /// Advances towards `Inactive` while it is quiet.
     fn rest(&mut self, params: &Params) {
         let half = params.target / 2;
         let short = self.qdelay < half && self.qdelay_old < half;

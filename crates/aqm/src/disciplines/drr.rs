@@ -108,27 +108,27 @@ const SALT: u64 = 0x6171_6d6b_6974_0003;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of all queues together.
+    /// Capacity of all queues together.
     pub limit: Amount,
-    /// Bytes of a turn, for the smallest weight.
+    /// Bytes per turn for the smallest weight.
     pub quantum: Bytes,
-    /// Queues that flows are hashed to; a queue for each flow where absent.
+    /// Queues that flows are hashed to; a queue for each flow if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buckets: Option<u32>,
     /// Limit of a single queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_limit: Option<Amount>,
-    /// Whether buffers are taken from the head of the longest queue.
+    /// Whether an overflow drops from the head of the longest queue.
     pub headdrop: bool,
     /// Classes whose flows have a contract.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency_critical: Vec<String>,
-    /// Bytes that such a flow may send in a period.
+    /// Bytes that such a flow may send per period.
     pub contract: Bytes,
     /// The period of the contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<Duration>,
-    /// Flows whose contract is watched.
+    /// Maximum number of flows whose contract is checked.
     pub contracts: u32,
     /// Weights of classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -181,7 +181,7 @@ struct Config {
 
 impl Config {
     fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
-        // Less than the smallest packet of any network, and turns would be without end.
+        // With less than the smallest packet of any network, a packet would take endless turns.
         in_range("quantum", params.quantum.as_f64(), 64.0, f64::from(u32::MAX)).map_err(|e| {
             e.cite("Shreedhar and Varghese 1996: constant work per packet needs at least the largest packet")
         })?;
@@ -207,17 +207,17 @@ impl Config {
 struct Turn {
     /// DC.
     deficit: u64,
-    /// Whether it has been given the quantum of the turn.
+    /// Whether it has received the quantum of this turn.
     granted: bool,
     /// The entry of the class.
     entry: usize,
 }
 
-/// A queue for each flow, and whose turn it is.
+/// A queue for each flow, and the round robin.
 #[derive(Clone, Debug)]
 pub struct Drr<P> {
     config: Config,
-    /// Without buckets: which queue each flow with packets has.
+    /// Without hashing: the queue of each flow that has packets.
     flows: FlowNumbers,
     queues: FlowQueues<P>,
     turns: Vec<Turn>,
@@ -255,7 +255,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// `InsertActiveList`, at the head for who keeps to a contract.
+    /// `InsertActiveList`; a flow that keeps its contract goes to the head.
     fn activate(&mut self, i: usize, entry: usize, first: bool) {
         if i >= self.turns.len() {
             self.turns.resize(i + 1, Turn::default());
@@ -268,7 +268,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Takes a queue without packets out of `ActiveList`.
+    /// Removes an empty queue from `ActiveList`.
     fn retire(&mut self, i: usize) {
         self.links.remove(&mut self.active, i);
         self.turns[i] = Turn::default();
@@ -277,13 +277,13 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Whether the packet's flow keeps to its contract; nothing where it has none.
+    /// Whether the packet's flow keeps its contract; `None` if it has none.
     fn keeps_contract(&mut self, packet: &P, now: Instant) -> Option<bool> {
         let terms = self.config.terms.as_ref().filter(|terms| terms.critical.contains(packet.class()))?;
         Some(self.police.as_mut()?.meets(terms, packet.flow(), packet.len(), now))
     }
 
-    /// Puts a queue whose flow has violated its contract where best-effort flows wait, unless it is its turn.
+    /// Moves a queue whose flow has violated its contract to the best-effort flows, unless it is being served.
     fn demote(&mut self, i: usize) {
         if !self.turns[i].granted {
             self.links.remove(&mut self.active, i);
@@ -298,7 +298,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Drops a packet of queue `i`, which has one.
+    /// Drops a packet of queue `i`, which is not empty.
     fn steal_from(&mut self, i: usize, why: Why, cx: &mut Cx<'_, P>) {
         if let Some((packet, ())) = self.queues.steal(i, self.config.headdrop) {
             cx.discard(packet, why, &mut self.stats);
@@ -308,7 +308,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Drops what no longer fits: first of each queue, then of all.
+    /// Drops packets beyond the limits: first each queue's, then the common one.
     fn shrink(&mut self, cx: &mut Cx<'_, P>) {
         if let Some(limit) = self.config.flow_limit {
             for i in 0..self.turns.len() {
@@ -338,7 +338,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         }
         while !fits(self.queues.backlog(), len, self.config.limit) {
             self.steal(Why::Evicted, cx);
-            // The flow may have lost its last packet, and its queue with it.
+            // The flow may have lost its last packet, and with it its queue.
             queue = self.queue_of(&packet, entry);
         }
         let i = queue.unwrap_or_else(|| self.flows.assign(packet.flow()));
@@ -401,7 +401,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
     }
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
-        // Deficits that are carried over: queues in service have their quantum on top.
+        // Only carried-over deficits: queues in service have their quantum in addition.
         let carried = self.turns.iter().filter(|turn| !turn.granted).map(|turn| turn.deficit);
         out("deficit", carried.max().unwrap_or(0) as f64);
     }

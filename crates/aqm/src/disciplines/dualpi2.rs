@@ -116,9 +116,9 @@ struct Config {
     target: Duration,
     tupdate: Duration,
     pi: PiController,
-    /// The highest probability with which Classic packets are marked.
+    /// Maximum probability of marking Classic packets.
     p_cmax: f64,
-    /// Backlog in bytes below which the base probability does not act.
+    /// Backlog in bytes below which the base probability is not applied.
     floor: u64,
 }
 
@@ -144,23 +144,23 @@ impl Config {
         })
     }
 
-    /// The limit in bytes that there is besides `limit`.
+    /// The limit in bytes, in addition to `limit`.
     fn memory(&self) -> Option<Amount> {
         self.params.memlimit.map(|bytes| Amount::Bytes(bytes.0))
     }
 
-    /// The credit of a scheduler that has been idle: L is first unless it has the smaller part.
+    /// The scheduler's credit after an idle period: L is first unless its share is the smaller.
     fn first_credit(&self) -> f64 {
         self.params.mtu.as_f64() * (2.0 * self.params.classic_protection - 1.0)
     }
 }
 
-/// The likelihoods counted for one queue: the RFC's `recur`.
+/// The likelihood accumulator of one queue: the RFC's `recur`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count(f64);
 
 impl Count {
-    /// True in a share `likelihood` of the calls, evenly spread.
+    /// Returns true for a share `likelihood` of the calls, evenly spaced.
     fn recur(&mut self, likelihood: f64) -> bool {
         self.0 += likelihood.min(1.0);
         if self.0 > 1.0 {
@@ -181,7 +181,7 @@ pub struct Dualpi2<P> {
     prevq: Duration,
     lq: Count,
     cq: Count,
-    /// Bytes times share by which L is behind (negative) or ahead.
+    /// Bytes, weighted by the shares, by which L is behind (negative) or ahead.
     credit: f64,
     next_update: Instant,
 }
@@ -205,7 +205,7 @@ impl<P: Packet> Dualpi2<P> {
         })
     }
 
-    /// `dualpi2_update`, at every period up to and including `now`, each at its own time.
+    /// `dualpi2_update` for every period up to and including `now`, each at its own time.
     fn catch_up(&mut self, now: Instant) {
         while self.next_update <= now {
             if self.settled() {
@@ -218,14 +218,13 @@ impl<P: Packet> Dualpi2<P> {
         }
     }
 
-    /// Whether no update would move anything before a packet comes, so that all periods until now can pass at
-    /// once.
+    /// Whether no update would change anything before a packet arrives, so that all periods until now can be skipped.
     fn settled(&self) -> bool {
         let empty = self.queues.l.is_empty() && self.queues.c.is_empty();
         empty && self.prevq.is_zero() && self.updated(Duration::ZERO) == self.p
     }
 
-    /// The base probability after an update at which the queues' delay is `curq`.
+    /// The base probability after an update with the queue delay `curq`.
     fn updated(&self, curq: Duration) -> f64 {
         self.config.pi.update(self.p, curq, self.prevq, self.config.target)
     }
@@ -254,7 +253,7 @@ impl<P: Packet> Dualpi2<P> {
         }
     }
 
-    /// A packet of `len` bytes was sent from `lane` while both held packets.
+    /// A packet of `len` bytes was sent from `lane` while both queues held packets.
     fn charge(&mut self, lane: Lane, len: u32) {
         let w_c = self.config.params.classic_protection;
         self.credit += match lane {
@@ -263,7 +262,7 @@ impl<P: Packet> Dualpi2<P> {
         };
     }
 
-    /// `laqm`: how likely L's own delay marks a packet that leaves it.
+    /// `laqm`: the probability that L's own delay marks a packet leaving it.
     fn laqm(&self, delay: Duration) -> f64 {
         let params = &self.config.params;
         let spared = params.min_qlen_step as usize;
@@ -285,8 +284,8 @@ impl<P: Packet> Dualpi2<P> {
         }
     }
 
-    /// Decides about a packet of `lane`, where L's own delay marks with likelihood `native` and the base
-    /// probability is `p`.
+    /// Decides about a packet of `lane`, given the probability `native` that L's own delay marks it and the base
+    /// probability `p`.
     fn decide(&mut self, lane: Lane, capable: bool, native: f64, p: f64, cx: &mut Cx<'_, P>) -> Verdict {
         let p_cl = p * self.config.params.coupling_factor;
         let p_c = p * p;
@@ -311,12 +310,12 @@ impl<P: Packet> Dualpi2<P> {
         }
     }
 
-    /// True with this likelihood, for the L queue.
+    /// True with this probability, for the L queue.
     fn linear(&mut self, likelihood: f64, cx: &mut Cx<'_, P>) -> bool {
         if self.config.params.random { cx.rng.uniform() < likelihood } else { self.lq.recur(likelihood) }
     }
 
-    /// True with likelihood `p^2`.
+    /// True with probability `p^2`.
     fn squared(&mut self, lane: Lane, p: f64, cx: &mut Cx<'_, P>) -> bool {
         if self.config.params.random {
             return cx.rng.uniform().max(cx.rng.uniform()) < p;
@@ -327,7 +326,7 @@ impl<P: Packet> Dualpi2<P> {
         }
     }
 
-    /// The base probability as it may act at this place, while both queues hold what they now do.
+    /// The base probability if it is applied at this point and the backlog is large enough; otherwise 0.
     fn acting(&self, here: DropAt) -> f64 {
         if here == self.config.params.drop_at && self.queues.bytes() >= self.config.floor { self.p } else { 0.0 }
     }

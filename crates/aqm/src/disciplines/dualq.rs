@@ -81,19 +81,19 @@ use crate::verdict::Why;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of both queues together.
+    /// Capacity of both queues together.
     pub limit: Amount,
-    /// Every Classic packet is dropped from `2^-s_c` seconds on.
+    /// Classic delay at which every Classic packet is dropped: `2^-s_c` seconds.
     pub s_c: f64,
-    /// Every L packet is marked from `2^-s_l` seconds of Classic delay on.
+    /// Classic delay at which every L packet is marked: `2^-s_l` seconds.
     pub s_l: f64,
-    /// The newest Classic delay has the weight `2^-f`.
+    /// The weight of the newest Classic delay is `2^-f`.
     pub f: f64,
     /// Length of the L queue above which every packet is marked.
     pub t: Amount,
-    /// How many random numbers a drop takes.
+    /// Random numbers drawn per drop decision.
     pub u_c: u32,
-    /// How many random numbers a mark takes.
+    /// Random numbers drawn per mark decision.
     pub u_l: u32,
     /// The packets that go into the L queue.
     pub classifier: Classifier,
@@ -130,9 +130,9 @@ impl Discipline for Params {
 }
 
 impl Params {
-    /// The probability of a Classic drop where so large a share of the L packets is marked, while the Classic delay
-    /// stands still so that its average is the delay itself: `(p_L / 2^k)^2` with `k = s_l - s_c`, where `u_l` is 1 and
-    /// `u_c` is 2 (section 5, equations 12 to 16).
+    /// The Classic drop probability when this share of L packets is marked, at a constant Classic delay, so that its
+    /// average is the delay itself: `(p_L / 2^k)^2` with `k = s_l - s_c`, where `u_l` is 1 and `u_c` is 2 (section 5,
+    /// equations 12 to 16).
     ///
     /// # Errors
     /// When a parameter cannot be used.
@@ -185,7 +185,7 @@ impl<P: Packet> Dualq<P> {
         Ok(Dualq { config: Config::new(params)?, queues: Dual::default(), avg: DelayAverage::default() })
     }
 
-    /// Line 2: why to mark a packet that leaves the L queue, if at all.
+    /// Line 2: the reason to mark a packet that leaves the L queue, if any.
     fn mark_l(&self, cx: &mut Cx<'_, P>) -> Option<Why> {
         let len = match self.config.t.unit() {
             Counting::Packets => self.queues.l.len() as f64,

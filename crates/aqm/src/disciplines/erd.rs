@@ -55,13 +55,13 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Length above which arriving packets are dropped by chance.
+    /// Length above which arriving packets are dropped at random.
     pub threshold: Amount,
     /// Chance of each.
     pub probability: f64,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
 }
 
@@ -81,7 +81,7 @@ impl Discipline for Params {
     }
 }
 
-/// The rule of ERD: it needs no state.
+/// ERD has no state.
 #[derive(Clone, Copy, Debug)]
 pub struct Erd;
 

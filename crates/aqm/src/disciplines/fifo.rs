@@ -54,9 +54,9 @@ use crate::params::{ParamError, usable_limit};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Which packet goes when the queue is full.
+    /// Which packet is dropped when the queue is full.
     pub drop: DropFrom,
 }
 
@@ -75,7 +75,7 @@ impl Discipline for Params {
     }
 }
 
-/// The rule of a FIFO: it needs no state.
+/// A FIFO has no state.
 #[derive(Clone, Copy, Debug)]
 pub struct DropWhenFull;
 

@@ -112,11 +112,11 @@ struct Lane<P> {
     seen: Seen,
 }
 
-/// The lane of everybody, and the one of the restricted flows.
+/// The lane of unrestricted flows, and that of restricted ones.
 const OPEN: usize = 0;
 const CLASS: usize = 1;
 
-/// Two queues, who is served next, and what is known of the flows.
+/// Two queues with their scheduler, and the state of the flows.
 #[derive(Clone, Debug)]
 pub struct FloydFall<P> {
     config: Config,
@@ -126,7 +126,7 @@ pub struct FloydFall<P> {
     left: u64,
     next_check: Instant,
     judge: Judge,
-    /// Bytes per second for the class.
+    /// Rate of the class in bytes per second.
     class_rate: f64,
     stats: Stats,
 }
@@ -146,12 +146,12 @@ impl<P: Packet> FloydFall<P> {
         new
     }
 
-    /// Packets that have left the open lane or wait in it: the place of its last packet.
+    /// Packets that have left the open lane or wait in it: the position of its last packet.
     fn entered(&self) -> u64 {
         self.left + self.lanes[OPEN].ring.len() as u64
     }
 
-    /// Gives the class so many bytes per second, within its bounds, and the rest to everybody else.
+    /// Gives the class this many bytes per second, within its bounds, and the rest to the other flows.
     fn set_class_rate(&mut self, rate: f64) {
         let params = &self.config.params;
         let share = (rate / self.config.link).clamp(params.min_share, params.max_share);
@@ -161,7 +161,7 @@ impl<P: Packet> FloydFall<P> {
         self.tree.set_share(self.lanes[OPEN].leaf, 1.0 - share, None);
     }
 
-    /// Ends every interval that has ended by now, as if at its time: nothing else happened since.
+    /// Ends all intervals that are over, as if each ended on time: nothing else happened since.
     fn catch_up(&mut self, now: Instant) {
         while self.next_check <= now {
             let seen = [OPEN, CLASS].map(|at| std::mem::take(&mut self.lanes[at].seen));
@@ -179,15 +179,15 @@ impl<P: Packet> FloydFall<P> {
             self.judge.next_interval();
             self.next_check += self.config.params.interval;
             if self.judge.restricted.is_empty() && self.next_check <= now {
-                // With nothing seen and nobody restricted all intervals are the same.
+                // Without observed drops and restricted flows, all intervals are alike.
                 let interval = self.config.params.interval;
                 self.next_check += interval * (now.since(self.next_check).whole(interval) + 1);
             }
         }
     }
 
-    /// Released flows leave the class with the packets that they have there: those go to the end of the open lane, where
-    /// what comes from now on follows them. Left in the class, which has shrunk, they would hold the flow back.
+    /// Released flows take their packets with them to the end of the open lane, where later arrivals follow. If left in
+    /// the class, which has shrunk, they would hold the flow back.
     fn bring_back(&mut self, now: Instant) {
         let [was_empty, had_none] = [OPEN, CLASS].map(|at| self.lanes[at].ring.is_empty());
         for _ in 0..self.lanes[CLASS].ring.len() {
@@ -254,7 +254,7 @@ impl<P: Packet> FloydFall<P> {
         lane.red.departure(lane.ring.queue_view(false), now);
     }
 
-    /// Drops what no longer fits: first of the class.
+    /// Drops packets beyond the limits, the class's first.
     fn shrink(&mut self, cx: &mut Cx<'_, P>) {
         while !self.within_limits() || self.lanes[CLASS].ring.over(self.config.restricted_limit) {
             let at = if self.lanes[CLASS].ring.is_empty() { OPEN } else { CLASS };

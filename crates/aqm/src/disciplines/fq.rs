@@ -90,11 +90,11 @@ use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowNumbers, FlowQueues, IndexedHeap, Links, List, Real, fits, over};
 use crate::verdict::Why;
 
-/// The meaning of the virtual time R(t).
+/// The definition of the virtual time R(t).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
-    /// The rounds of bit by bit service at the rate of the link.
+    /// The rounds of bit-by-bit service at the link's rate.
     #[default]
     Rounds,
     /// The finish number of the packet in service.
@@ -106,14 +106,14 @@ pub enum Clock {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of all queues together.
+    /// Capacity of all queues together.
     pub limit: Amount,
-    /// How far a conversation that was idle is put ahead.
+    /// How far ahead an idle conversation is placed.
     #[serde(alias = "promptness")]
     pub delta: Bytes,
-    /// The meaning of R(t).
+    /// The definition of R(t).
     pub clock: Clock,
-    /// Conversations that are remembered.
+    /// Maximum number of conversations remembered.
     pub flows: u32,
     /// Weights of classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -172,14 +172,14 @@ impl Config {
     }
 }
 
-/// The place of a packet in the order of sending: its bid, and among equals its arrival.
+/// A packet's position in the sending order: its bid, and among equal bids its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Bid {
     bid: Real,
     arrival: u64,
 }
 
-/// The stamp of a packet.
+/// A packet's finish number and bid.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     bid: Bid,
@@ -199,24 +199,24 @@ struct Conversation {
 struct BitByBit {
     /// R(t).
     round: f64,
-    /// When R(t) was that.
+    /// When R(t) had that value.
     at: Instant,
-    /// The conversations it is busy with, by their F.
+    /// The conversations in service, by their F.
     busy: IndexedHeap<Real>,
     /// The sum of their weights.
     weight: f64,
 }
 
-/// A queue for each conversation, and the order in which their packets are sent.
+/// A queue for each conversation, and the sending order of their packets.
 #[derive(Clone, Debug)]
 pub struct Fq<P> {
     config: Config,
     flows: FlowNumbers,
     conversations: Vec<Conversation>,
     queues: FlowQueues<P, Stamp>,
-    /// The conversations with packets, by the bid of the first.
+    /// Conversations with packets, by the bid of the first one.
     sending: IndexedHeap<Bid>,
-    /// The conversations without, in the order in which their queues became empty.
+    /// Conversations without packets, in the order in which their queues became empty.
     emptied: List,
     links: Links,
     service: BitByBit,
@@ -245,7 +245,7 @@ impl<P: Packet> Fq<P> {
         })
     }
 
-    /// Lets bit by bit service go on until `now`: at each finish number it has one conversation less.
+    /// Advances bit-by-bit service to `now`: at each finish number one conversation leaves.
     fn serve_until(&mut self, now: Instant) {
         let mut seconds = now.since(self.service.at).as_secs_f64();
         self.service.at = now;
@@ -264,7 +264,7 @@ impl<P: Packet> Fq<P> {
         self.forget_old();
     }
 
-    /// Self-clocked: a packet with this finish number is in service.
+    /// Self-clocked: a packet with this finish number enters service.
     fn in_service(&mut self, finish: f64) {
         self.service.round = self.service.round.max(finish);
         while let Some((Real(least), c)) = self.service.busy.peek() {
@@ -275,18 +275,18 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// Bit by bit service has done all of conversation `c`.
+    /// Bit-by-bit service has finished conversation `c`.
     fn finished(&mut self, c: usize) {
         if self.service.busy.remove(c).is_some() {
             self.service.weight -= self.conversations[c].weight;
         }
         if self.service.busy.is_empty() {
-            // Rounding errors from weights that were added and removed.
+            // Removes rounding errors from adding and removing weights.
             self.service.weight = 0.0;
         }
     }
 
-    /// Forgets conversations that are as good as new, the oldest first.
+    /// Forgets conversations that are indistinguishable from new ones, oldest first.
     fn forget_old(&mut self) {
         while let Some(c) = self.emptied.front() {
             let as_new = self.conversations[c].finish <= self.service.round - self.config.delta;
@@ -296,7 +296,7 @@ impl<P: Packet> Fq<P> {
             self.forget(c);
         }
         if self.flows.is_empty() {
-            // Nobody is left to compare with: numbers stay small.
+            // No conversation is left to compare with: restart, so that numbers stay small.
             self.service.round = 0.0;
         }
     }
@@ -348,7 +348,7 @@ impl<P: Packet> Fq<P> {
         Stamp { bid: Bid { bid: Real(bid), arrival: self.arrivals }, finish }
     }
 
-    /// Puts conversation `c` where its first packet belongs after one was taken out.
+    /// Reorders conversation `c` by its first packet after one was removed.
     fn taken(&mut self, c: usize) {
         match self.queues.head(c) {
             Some((_, stamp)) => self.sending.set(c, stamp.bid),
@@ -359,7 +359,7 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// Drops the last packet of the conversation with most buffer until no more waits than the limit allows.
+    /// Drops the last packet of the conversation with the most buffer until the limit is met.
     fn shrink(&mut self, why: impl Fn(u64) -> Why, cx: &mut Cx<'_, P>) {
         while over(self.queues.backlog(), self.config.limit) {
             let Some(c) = self.queues.longest() else {
@@ -396,7 +396,7 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
         let next = self.sending.peek().and_then(|(_, c)| Some((c, self.queues.pop(c)?)));
         let Some((c, (packet, stamp))) = next else {
             if self.config.clock == Clock::SelfClocked {
-                // The link goes idle: everything starts afresh.
+                // The link goes idle: everything is reset.
                 self.in_service(f64::INFINITY);
                 self.forget_old();
             }

@@ -98,25 +98,25 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Average below which nothing is dropped early, and the most any flow may have waiting.
+    /// Average below which nothing is dropped early; also the most packets that any flow may queue.
     pub min: Amount,
-    /// Average from which on each flow may have two packets.
+    /// Average above which each flow may have only two packets.
     pub max: Amount,
     /// Weight of the newest sample of the queue.
     pub weight: f64,
     /// Early drop probability as the average reaches `max`.
     #[serde(alias = "probability")]
     pub max_p: f64,
-    /// Packets of a flow that are spared early drops.
+    /// Packets per flow that are exempt from early drops.
     pub minq: u32,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// Whether every flow may have two packets above `max`.
     pub many_flows: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
 }
 
@@ -163,7 +163,7 @@ pub struct Config {
 struct Flow {
     /// Packets waiting.
     len: u32,
-    /// How often it wanted more than its share.
+    /// How often it exceeded its share (strikes).
     strikes: u32,
 }
 
@@ -171,7 +171,7 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub struct Fred {
     avg: QueueAverage,
-    /// Average length of an active flow's part of the queue.
+    /// Average queue length per active flow.
     avgcq: f64,
     /// Packets since the last early drop while in the band.
     count: f64,
@@ -190,7 +190,7 @@ impl Fred {
         self.update_share(self.flows.len());
     }
 
-    /// Whether a flow with this much waiting wants more than its share.
+    /// Whether a flow with this many packets queued exceeds its share.
     fn unfair(&self, config: &Config, flow: Flow) -> bool {
         let len = f64::from(flow.len);
         len >= config.ramp.min
@@ -221,7 +221,7 @@ impl Fred {
         Verdict::Pass
     }
 
-    /// A packet has left the queue: a flow without packets is forgotten.
+    /// A packet has left the queue: a flow without packets is removed.
     fn leave(&mut self, pkt: PacketView) {
         self.flows.change(pkt.flow, |flow| {
             flow.len -= 1;
@@ -287,7 +287,7 @@ impl Aqm for Fred {
     /// Figure 3.15.
     fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
         self.avg.sample(config.averaging.weight, f64::from(queue.packets));
-        // The flow that leaves still counts as active, even with its last packet.
+        // The departing flow still counts as active, even with its last packet.
         self.update_share(self.flows.len());
         if queue.packets == 0 {
             self.avg.on_empty(env.now);

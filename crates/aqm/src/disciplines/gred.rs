@@ -89,23 +89,23 @@ use crate::qdisc::Backlog;
 use crate::storage::fits;
 use crate::verdict::{Verdict, Why};
 
-/// The most virtual queues: `MAX_DPs` of Linux.
+/// Maximum number of virtual queues: Linux's `MAX_DPs`.
 const MOST: usize = 16;
 
-/// The weight of the newest sample where nothing else is said.
+/// Default weight of the newest sample.
 const WEIGHT: f64 = 1.0 / 512.0;
 
 /// The parameters of GRED as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// Whether the averages of more important virtual queues are added.
     pub grio: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
-    /// Whether even ECN-capable packets are dropped where a forced drop is due.
+    /// Whether forced drops also apply to ECN-capable packets.
     pub harddrop: bool,
     /// The virtual queues.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -120,7 +120,7 @@ pub struct ClassParams {
     pub class: String,
     /// Its importance: lower numbers are more important.
     pub prio: u8,
-    /// Its own limit; that of the whole queue where absent.
+    /// Its own limit; that of the whole queue if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Amount>,
     /// Average below which nothing is dropped.
@@ -135,13 +135,13 @@ pub struct ClassParams {
     /// Weight of the newest sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Packets of a burst that is to pass; it replaces `weight`.
+    /// Burst to admit, in packets; replaces `weight`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
-    /// How fast an idle average decays; the link's rate where absent.
+    /// How fast an idle average decays; the link's rate if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<BitRate>,
 }
@@ -170,13 +170,13 @@ impl Default for ClassParams {
 }
 
 impl ClassParams {
-    /// How its average moves, as far as the user says it.
+    /// The settings of its average, as far as given.
     fn averaging(&self) -> AveragingParams {
         let &ClassParams { weight, burst, avpkt, bandwidth, .. } = self;
         AveragingParams { weight, burst, avpkt, bandwidth }
     }
 
-    /// The thresholds, those that are left open as `tc` derives them: a quarter of `limit`, and a third of that.
+    /// The thresholds; omitted ones as `tc` derives them: a quarter of `limit`, and a third of that.
     fn thresholds(&self, limit: Amount) -> (Amount, Amount) {
         let own = self.limit.filter(|own| own.unit() == limit.unit()).unwrap_or(limit);
         let quarter = match own {
@@ -187,8 +187,8 @@ impl ClassParams {
         RedParams { limit: own, min: self.min, max, ..RedParams::default() }.thresholds()
     }
 
-    /// The burst that `tc` derives where neither weight nor burst is given: `(2 min + max) / 3` in packets (iproute2, `q_red.c`), at least
-    /// one more than `min`. None where `min` is below a packet: then no burst gives a weight.
+    /// The burst that `tc` derives if neither weight nor burst is given: `(2 min + max) / 3` in packets (iproute2,
+    /// `q_red.c`), at least one more than `min`. `None` if `min` is below a packet: then no burst gives a weight.
     fn usual_burst(&self, min: Amount, max: Amount, link: &Link) -> Result<Option<u32>, ParamError> {
         let avpkt = link.avpkt(self.avpkt)?;
         let (min, max) = (in_packets(min, avpkt), in_packets(max, avpkt));
@@ -196,14 +196,14 @@ impl ClassParams {
         Ok((min >= 1.0).then_some(burst as u32))
     }
 
-    /// How its average moves, with the burst of `tc` where neither weight nor burst is given.
+    /// The settings of its average, with `tc`'s burst if neither weight nor burst is given.
     fn completed_averaging(&self, min: Amount, max: Amount, link: &Link) -> Result<AveragingParams, ParamError> {
         let own = self.averaging();
         let usual = if own.weight.is_none() { self.usual_burst(min, max, link)? } else { None };
         Ok(AveragingParams { burst: own.burst.or(usual), ..own })
     }
 
-    /// The same with everything filled in that was left open.
+    /// The same with everything omitted filled in.
     fn complete(&self, limit: Amount, link: &Link) -> Result<Self, ParamError> {
         let (min, max) = self.thresholds(limit);
         let own = self.completed_averaging(min, max, link)?;
@@ -229,7 +229,7 @@ impl ClassParams {
 }
 
 impl Params {
-    /// The virtual queues: one for everything where none is named.
+    /// The virtual queues; a single one if none is named.
     fn entries(&self) -> Vec<ClassParams> {
         if self.classes.is_empty() { vec![ClassParams::default()] } else { self.classes.clone() }
     }
@@ -254,12 +254,12 @@ struct Rules {
     averaging: Averaging,
 }
 
-/// How the averages of virtual queues belong together.
+/// How the averages of the virtual queues combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Each has its own.
     Own,
-    /// Those of more important ones are added.
+    /// Those of more important queues are added.
     Rio,
     /// All have one.
     Wred,
@@ -276,7 +276,7 @@ pub struct Config {
     queues: Vec<Rules>,
 }
 
-/// The average of a queue that is idle at times.
+/// The average of a queue with idle periods.
 #[derive(Clone, Copy, Debug, Default)]
 struct Average {
     avg: Ewma,
@@ -293,7 +293,7 @@ impl Average {
     }
 }
 
-/// Where the early drops of a virtual queue stand: packets since the last, and the number that decides when the next is due.
+/// The early-drop state of a virtual queue: packets since the last drop, and the number at which the next is due.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spacing {
     count: Option<u32>,
@@ -336,19 +336,19 @@ struct VirtualQueue {
 #[derive(Clone, Debug)]
 pub struct Gred {
     queues: Vec<VirtualQueue>,
-    /// The one average of all, in the mode `Wred`.
+    /// The single shared average, in the mode `Wred`.
     shared: Average,
 }
 
 impl Gred {
-    /// The averages of the virtual queues that are more important than this one, and busy.
+    /// The sum of the averages of busy virtual queues that are more important than this one.
     fn more_important(&self, config: &Config, prio: u8) -> f64 {
         let all = config.queues.iter().zip(&self.queues);
         let above = all.filter(|(rules, queue)| rules.prio < prio && queue.average.idle_since.is_none());
         above.map(|(_, queue)| queue.average.avg.get()).sum()
     }
 
-    /// A packet has left, and this is what remains of all.
+    /// A packet has left; `rest` is the remaining total backlog.
     fn left(&mut self, config: &Config, pkt: PacketView, queue: QueueView, now: Instant) {
         let Some(own) = self.queues.get_mut(config.map.entry(pkt.class)) else { return };
         own.queued.packets -= 1;
@@ -372,7 +372,7 @@ impl Aqm for Gred {
         let entries = params.entries();
         in_range("classes", entries.len() as f64, 1.0, MOST as f64).map_err(|e| e.cite("Linux: MAX_DPs is 16"))?;
         let names: Vec<String> = entries.iter().map(|entry| entry.class.clone()).collect();
-        // Whatever has no entry goes past the virtual queues: the entry after the last.
+        // Classes without an entry bypass the virtual queues: the entry after the last.
         let past = (!names.iter().any(|name| name == REST)).then_some(REST);
         let map = ClassMap::new(link, names.iter().map(String::as_str).chain(past))?;
         let checked = |(i, entry): (usize, &ClassParams)| {
@@ -434,7 +434,7 @@ impl Aqm for Gred {
         self.left(config, pkt, queue, now);
     }
 
-    /// An average says nothing about another unit, nor one of a virtual queue about all.
+    /// An average cannot be converted to another unit, nor from one virtual queue to all.
     fn on_change(&mut self, old: &Config, new: &Config, _now: Instant) -> Result<(), ParamError> {
         if old.map != new.map {
             return Err(ParamError::new("classes", "another list", "the classes cannot change while packets wait"));

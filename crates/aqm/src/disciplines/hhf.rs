@@ -79,9 +79,9 @@ use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowQueues, Links, List, fits, over};
 use crate::verdict::Why;
 
-/// Entries of the table of heavy hitters by the last ten bits of their hash.
+/// Lists of the heavy-hitter table, by ten bits of the hash.
 const TABLE: usize = 1024;
-/// Arrays of the filter, and counters of each.
+/// Arrays of the filter, and counters per array.
 const ARRAYS: usize = 4;
 const COUNTERS: usize = 1024;
 
@@ -89,22 +89,22 @@ const COUNTERS: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of both queues together.
+    /// Capacity of both queues together.
     pub limit: Amount,
-    /// Bytes that the heavy queue sends in a round.
+    /// Bytes that the heavy queue sends per round.
     pub quantum: Bytes,
-    /// The most heavy hitters.
+    /// Maximum number of heavy hitters.
     #[serde(alias = "hh_flows_limit")]
     pub hh_limit: u32,
-    /// How long the filter counts.
+    /// Period after which the filter is reset.
     pub reset_timeout: Duration,
-    /// Bytes that a flow sends in that time before it counts as heavy.
+    /// Bytes in that period that make a flow a heavy hitter.
     pub admit_bytes: Bytes,
-    /// Silence after which a heavy hitter is forgotten.
+    /// Idle time after which a heavy hitter is forgotten.
     pub evict_timeout: Duration,
-    /// The share of the light queue.
+    /// Weight of the light queue.
     pub non_hh_weight: u32,
-    /// Which flows share counters.
+    /// Salt of the hash: determines which flows share counters.
     pub salt: u64,
 }
 
@@ -134,7 +134,7 @@ impl Params {
             .map_err(|e| e.cite("Linux: quantum times weight is below 2^31"))
     }
 
-    /// Bytes that queue `q` sends in a round.
+    /// Bytes that queue `q` sends per round.
     fn round(&self, q: usize) -> i64 {
         let weight = if q == HEAVY { 1 } else { i64::from(self.non_hh_weight) };
         weight * self.quantum.0 as i64
@@ -159,10 +159,10 @@ impl Discipline for Params {
 const HEAVY: usize = 0;
 const LIGHT: usize = 1;
 
-/// The multi-stage filter: counters of what flows have sent since it was last reset.
+/// The multi-stage filter: counters of bytes per flow since the last reset.
 #[derive(Clone, Debug)]
 struct Filter {
-    /// The number of the period in which a counter was last set, and its value then.
+    /// The period in which a counter was last updated, and its value then.
     counters: Vec<(u64, u64)>,
     period: u64,
     reset: Instant,
@@ -173,7 +173,7 @@ impl Filter {
         Filter { counters: vec![(0, 0); ARRAYS * COUNTERS], period: 0, reset: now }
     }
 
-    /// Begins a new period where the last one is over.
+    /// Begins a new period if the last one is over.
     fn catch_up(&mut self, timeout: Duration, now: Instant) {
         if now.since(self.reset) > timeout {
             self.period += 1;
@@ -232,7 +232,8 @@ impl Table {
         self.entries.len() - self.free.len()
     }
 
-    /// The entry of a flow. Entries on the way that have expired are removed, except for the last of the list, which is kept for use.
+    /// The entry of a flow. Expired entries found on the way are removed, except for the last of the list, which is
+    /// kept for reuse.
     fn seek(&mut self, hash: u32, timeout: Duration, now: Instant) -> Option<&mut HeavyHitter> {
         let list = &mut self.lists[hash as usize & (TABLE - 1)];
         let mut next = list.front();
@@ -249,7 +250,7 @@ impl Table {
         None
     }
 
-    /// Inserts a flow: it replaces an expired one of its list, or is a new one where the table may grow.
+    /// Inserts a flow: it replaces an expired one in its list, or becomes a new entry if the table may grow.
     fn admit(&mut self, hash: u32, limit: u32, timeout: Duration, now: Instant) -> bool {
         let flow = HeavyHitter { hash, seen: now };
         let list = &mut self.lists[hash as usize & (TABLE - 1)];
@@ -278,7 +279,7 @@ impl Table {
 #[derive(Clone, Debug)]
 struct Hhf<P> {
     params: Params,
-    /// Made of the parameter, which is a number.
+    /// Mixed from the parameter, which is a plain number.
     salt: u64,
     filter: Filter,
     table: Table,
@@ -326,7 +327,7 @@ impl<P: Packet> Hhf<P> {
         LIGHT
     }
 
-    /// `hhf_drop`: from the head of the heavy queue, if it has any.
+    /// `hhf_drop`: from the head of the heavy queue, if it is not empty.
     fn drop_one(&mut self, why: Why, cx: &mut Cx<'_, P>) {
         let from = if self.queues.is_empty(HEAVY) { LIGHT } else { HEAVY };
         if let Some((packet, ())) = self.queues.pop(from) {
@@ -350,7 +351,7 @@ impl<P: Packet> Qdisc<P> for Hhf<P> {
         }
         self.queues.push(q, packet, ());
         if !self.listed[q] {
-            // Bursts of light flows go first; the heavy queue is always an old one.
+            // Bursts of light flows are served first; the heavy queue is always in the old list.
             self.rounds.push_back(if q == HEAVY { &mut self.old } else { &mut self.new }, q);
             self.listed[q] = true;
             self.deficits[q] = self.params.round(q);
@@ -376,7 +377,7 @@ impl<P: Packet> Qdisc<P> for Hhf<P> {
             }
             self.rounds.remove(list, q);
             if is_new && !self.old.is_empty() {
-                // Or it could be new again at once, and starve the old one.
+                // Otherwise it could immediately be new again, and starve the old one.
                 self.rounds.push_back(&mut self.old, q);
             } else {
                 self.listed[q] = false;

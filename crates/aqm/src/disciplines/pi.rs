@@ -81,15 +81,15 @@ const PAPER_HZ: f64 = 160.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Where the queue is to settle.
+    /// Target queue length.
     #[serde(alias = "qref")]
     pub q_ref: Amount,
     /// Gain on the newest sample, per packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub a: Option<f64>,
-    /// Gain on the sample before, per packet.
+    /// Gain on the previous sample, per packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b: Option<f64>,
     /// Samples per second.
@@ -97,10 +97,10 @@ pub struct Params {
     /// Quantities from which the gains are derived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(alias = "mean_pktsize", skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
-    /// Whether the probability is in proportion to the packet's size.
+    /// Whether the probability is proportional to the packet's size.
     #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
@@ -108,7 +108,7 @@ pub struct Params {
     pub ecn: bool,
 }
 
-/// The traffic that gains are designed for.
+/// The traffic for which the gains are designed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
@@ -249,7 +249,7 @@ impl Aqm for Pi {
     }
 }
 
-/// The gains that are given, designed, or the paper's.
+/// The gains as given, designed, or the paper's.
 fn gains(params: &Params, capacity: f64) -> Result<(f64, f64), ParamError> {
     let (a, b) = match &params.design {
         Some(design) => {

@@ -73,20 +73,20 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// The delay to hold.
+    /// Target queue delay.
     pub target: Duration,
     /// Time between updates.
     pub tupdate: Duration,
-    /// Weight of the error, per second.
+    /// Gain on the difference from the target, per second.
     pub alpha: f64,
-    /// Weight of the change, per second.
+    /// Gain on the change since the last update, per second.
     pub beta: f64,
-    /// How much more often Scalable packets are marked.
+    /// Ratio of Scalable marks to the root of Classic drops.
     #[serde(alias = "coupling_factor")]
     pub k: f64,
-    /// The largest output of the controller; `1 / k` where absent.
+    /// Maximum output of the controller; `1 / k` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_p: Option<f64>,
     /// Whether ECN-capable packets are marked.
@@ -175,7 +175,7 @@ impl Aqm for Pi2 {
         let congested = if config.ecn && matches!(pkt.ecn, Ecn::Ect1 | Ecn::Ce) {
             env.rng.uniform() < config.k * self.p
         } else {
-            // Both are drawn, whatever the first says: the stream moves by two for each Classic packet.
+            // Both numbers are always drawn, so each Classic packet advances the random stream by two.
             env.rng.uniform().max(env.rng.uniform()) < self.p
         };
         if congested { pkt.signal(config.ecn, Why::Early) } else { Verdict::Pass }

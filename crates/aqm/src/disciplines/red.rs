@@ -127,12 +127,12 @@ params_with_red! {
     pub struct Params {}
     red = RedParams::default(),
     then {
-        /// Whether `max_p` moves, so that the average stays in the middle between the thresholds.
+        /// Whether `max_p` adapts, to keep the average midway between the thresholds.
         #[serde(alias = "adaptative")]
         pub adaptive: bool = false,
         /// How often.
         pub interval: Duration = Adaptation::default().interval,
-        /// As ns-2's `wait_`: whether drops keep a distance of at least `1/p_b` packets.
+        /// As ns-2's `wait_`: whether drops are at least `1/p_b` packets apart.
         pub wait: bool = false,
     }
 }
@@ -154,7 +154,7 @@ pub struct Config {
     limit: Amount,
     ramp: Ramp,
     averaging: Averaging,
-    /// In byte mode, the size of a packet whose probability is not scaled.
+    /// In byte mode, the packet size at which the probability is not scaled.
     byte_unit: Option<f64>,
     marks: MarkRules,
     adaptation: Option<Adaptation>,
@@ -166,7 +166,7 @@ pub struct Config {
 pub struct Red {
     avg: QueueAverage,
     mode: DropMode,
-    /// The ramp with `max_p` as it now is.
+    /// The ramp with the current `max_p`.
     ramp: Ramp,
 }
 
@@ -195,60 +195,60 @@ impl Config {
         })
     }
 
-    /// The same with a `max_p` that moves.
+    /// The same with an adaptive `max_p`.
     pub(super) fn adaptive(self, adaptation: Option<Adaptation>) -> Self {
         Config { adaptation, ..self }
     }
 
-    /// The same with ns-2's distance between drops, or without.
+    /// The same with or without ns-2's distance between drops.
     pub(super) fn waiting(self, wait: bool) -> Self {
         Config { wait, ..self }
     }
 
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub(super) fn limit(&self) -> Amount {
         self.limit
     }
 
-    /// The thresholds, and `max_p` as it starts.
+    /// The thresholds, and the initial `max_p`.
     pub(super) fn ramp(&self) -> &Ramp {
         &self.ramp
     }
 
-    /// In byte mode, the size of a packet whose probability is not scaled.
+    /// In byte mode, the packet size at which the probability is not scaled.
     pub(super) fn byte_unit(&self) -> Option<f64> {
         self.byte_unit
     }
 }
 
-/// The parts of RED that others are made of too.
+/// RED's components, which variants use too.
 impl Red {
     /// RED at an empty queue.
     pub(super) fn at(config: &Config, now: Instant) -> Self {
         Red { avg: QueueAverage::new(now), mode: DropMode::default().waiting(config.wait), ramp: config.ramp }
     }
 
-    /// The average as the last arrival left it.
+    /// The average after the last arrival.
     pub(super) fn avg(&self) -> f64 {
         self.avg.get()
     }
 
-    /// `max_p` as it now is.
+    /// The current `max_p`.
     pub(super) fn max_p(&self) -> f64 {
         self.ramp.max_p
     }
 
-    /// The ramp, whose `max_p` may be moved.
+    /// The ramp, whose `max_p` may be changed.
     pub(super) fn ramp(&mut self) -> &mut Ramp {
         &mut self.ramp
     }
 
-    /// The average as an arrival now would find it.
+    /// The average that an arrival now would see.
     fn avg_at(&self, config: &Config, queue: QueueView, now: Instant) -> f64 {
         if queue.packets > 0 { self.avg.get() } else { self.avg.while_idle(config.averaging, now) }
     }
 
-    /// The average takes in the queue that an arrival finds.
+    /// Updates the average with the queue that an arrival sees.
     pub(super) fn average(&mut self, config: &Config, queue: QueueView, now: Instant) {
         self.avg.on_arrival(config.averaging, queue.length(config.limit.unit()), now);
     }
@@ -275,15 +275,15 @@ impl Red {
         self.decide(config, pkt, queue, env)
     }
 
-    /// A packet has left, and this is what remains: Figure 3.10.
+    /// A packet has left; `queue` remains: Figure 3.10.
     pub(super) fn departure(&mut self, queue: QueueView, now: Instant) {
         if queue.packets == 0 {
             self.on_idle(now);
         }
     }
 
-    /// Takes over changed parameters. An average of packets says nothing about bytes: where the unit changes, it
-    /// starts afresh. `max_p` stays where it has come to, unless its start is another.
+    /// Applies changed parameters. An average in packets cannot be converted to bytes: if the unit changes, it
+    /// restarts. `max_p` keeps its value unless its initial value changes.
     pub(super) fn change(&mut self, old: &Config, new: &Config, now: Instant) {
         let max_p = if old.ramp.max_p == new.ramp.max_p { self.ramp.max_p } else { new.ramp.max_p };
         if old.limit.unit() != new.limit.unit() {
@@ -336,7 +336,7 @@ impl Aqm for Red {
         }
     }
 
-    /// The average of a queue without arrivals does not grow: below the target it remains there.
+    /// The average of a queue without arrivals does not grow: below the target it stays there.
     fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
         let avg = self.avg_at(config, queue, first);
         config.adaptation.is_none_or(|adaptation| adaptation.at_rest(&self.ramp, avg))

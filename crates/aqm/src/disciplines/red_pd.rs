@@ -150,14 +150,14 @@ use crate::storage::drop_history::MAX_LISTS;
 use crate::storage::{DropHistory, FlowTable};
 use crate::verdict::{Verdict, Why};
 
-/// Rules of the authors' code for ns-2 that stand where the text says something else.
+/// Rules of the authors' ns-2 code that differ from the text.
 #[derive(Clone, Copy, Debug)]
 struct Ns2Rules {
-    /// The filter's drops of a flow are as far apart as RED's own would be.
+    /// The filter spaces a flow's drops as RED spaces its own.
     spacing: bool,
-    /// Unresponsive flows are filtered whatever RED's average is.
+    /// Unresponsive flows are filtered regardless of RED's average.
     below_min: bool,
-    /// A flow's rate and loss are those of the last interval, not those since its probability last rose.
+    /// A flow's rate and loss are those of the last interval, not since its probability last rose.
     last_interval: bool,
 }
 
@@ -165,7 +165,7 @@ struct Ns2Rules {
 #[derive(Clone, Debug)]
 pub struct Config {
     red: red::Config,
-    /// Below it the filter rests.
+    /// Below this the filter is inactive.
     min: f64,
     rtt: f64,
     k: usize,
@@ -183,7 +183,7 @@ pub struct Config {
     noidle: bool,
     ns2: Ns2Rules,
     drop_rate: Option<f64>,
-    /// The bytes that count as one packet; none where packets count.
+    /// The bytes that count as one packet; `None` if packets are counted.
     byte_unit: Option<f64>,
     ecn: bool,
 }
@@ -204,8 +204,7 @@ impl Config {
         &self.paces[usize::from(unresponsive)]
     }
 
-    /// Whether the filter is at work or rests, so that the link does not idle, as RED's average and the packets
-    /// waiting are.
+    /// Whether the filter is active, given RED's average and the packets waiting; it is not if the link might idle.
     fn filters(&self, unresponsive: bool, avg: f64, waiting: u32) -> bool {
         let enough = waiting > 1;
         if self.drop_rate.is_some() {
@@ -235,10 +234,10 @@ struct Monitored {
     p: f64,
     /// The interval after which it last changed.
     changed: u64,
-    /// Its packets that the filter let by since it last dropped one.
+    /// Packets that the filter has passed since its last drop of the flow.
     passed: u32,
     unresponsive: bool,
-    /// Since when arrivals and drops, those of the filter and of the queue, are counted.
+    /// Since when arrivals and drops (of the filter and of the queue) are counted.
     since: Instant,
     arrivals: u64,
     drops: u64,
@@ -246,18 +245,18 @@ struct Monitored {
 }
 
 impl Monitored {
-    /// Counts arrivals and drops afresh.
+    /// Restarts the counts of arrivals and drops.
     fn count_from(&mut self, now: Instant) {
         (self.since, self.arrivals, self.drops) = (now, 0, 0);
     }
 
-    /// Draws whether the filter drops its next packet.
+    /// Draws whether the filter drops the flow's next packet.
     fn unlucky(&self, config: &Config, rng: &mut Rng) -> bool {
         let p = if self.unresponsive { self.p * config.unresponsive_penalty } else { self.p };
         if config.ns2.spacing { early::drop_early(p, f64::from(self.passed), rng) } else { rng.chance(p) }
     }
 
-    /// Takes the response to the last change, and starts counting afresh.
+    /// Records the response to the last change, and restarts the counts.
     fn respond(&mut self, now: Instant) {
         let time = now.since(self.since).as_secs_f64();
         if self.arrivals > 0 && time > 0.0 {
@@ -272,17 +271,17 @@ impl Monitored {
 #[derive(Clone, Debug)]
 pub struct RedPd {
     red: Red,
-    /// When this interval began, how long it lasts, and how many have ended.
+    /// When this interval began, its length, and how many have ended.
     start: Instant,
     interval: Duration,
     ended: u64,
     /// Arrivals and drops in this interval, after the filter.
     arrivals: u64,
     drops: u64,
-    /// The queue's drop rate; none before the first interval has ended.
+    /// The queue's drop rate; `None` before the first interval has ended.
     drop_rate: Option<f64>,
     history: DropHistory,
-    /// The flows identified as the last interval ended, with their drops, most first.
+    /// The flows identified at the end of the last interval, with their drops, most first.
     identified: Vec<(u64, FlowKey)>,
     monitored: FlowTable<Monitored>,
 }
@@ -293,13 +292,13 @@ impl RedPd {
         config.drop_rate.or(self.drop_rate).unwrap_or(0.0)
     }
 
-    /// Ends every interval that has ended by now, as if at its time: nothing else happened since.
+    /// Ends all intervals that are over, as if each ended on time: nothing else happened since.
     fn catch_up(&mut self, config: &Config, now: Instant) {
         while self.start + self.interval <= now {
             self.start += self.interval;
             self.end_interval(config);
             if self.drop_rate == Some(0.0) && self.history.is_empty() && self.monitored.is_empty() {
-                // From here on all intervals are the same.
+                // From here on all intervals are alike.
                 let same = now.since(self.start).whole(self.interval);
                 self.start += self.interval * same;
                 self.ended += same;
@@ -336,7 +335,7 @@ impl RedPd {
         self.identified.sort_unstable_by_key(|&(drops, flow)| (std::cmp::Reverse(drops), flow));
     }
 
-    /// Equation 5: the flows identified are dropped more.
+    /// Equation 5: raises the drop probability of identified flows.
     fn raise(&mut self, config: &Config) {
         let total: u64 = self.identified.iter().map(|(drops, _)| drops).sum();
         let mean = total as f64 / self.identified.len() as f64;
@@ -358,7 +357,7 @@ impl RedPd {
         }
     }
 
-    /// The monitored flows that had no drops in any list are dropped less.
+    /// Lowers the drop probability of monitored flows without drops in any list.
     fn lower(&mut self, config: &Config) {
         if self.monitored.is_empty() {
             return;
@@ -495,8 +494,8 @@ impl Aqm for RedPd {
         self.red.departure(queue, now);
     }
 
-    /// Monitored flows stay; lists of another kind start afresh. The interval that has begun gets its new length, but does not
-    /// end before now: what has come since it began is counted in it.
+    /// Monitored flows are kept; lists of another kind are cleared. The current interval gets its new length, but does
+    /// not end before now, because the arrivals since its start have been counted.
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
         self.catch_up(old, now);
         self.interval = new.interval(self.p(new)).max(now.since(self.start));

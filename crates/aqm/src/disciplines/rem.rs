@@ -78,14 +78,14 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Price {
-    /// The rate of arrivals against that of the link, and the queue.
+    /// The mismatch of arrival rate and link rate, and the queue.
     #[default]
     Rate,
     /// The queue and its change.
     Backlog,
 }
 
-/// Where marks are decided.
+/// When marks are decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MarkAt {
@@ -100,14 +100,14 @@ pub enum MarkAt {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Where the queue is to settle.
+    /// Target queue length.
     #[serde(alias = "pbo")]
     pub target: Amount,
     /// Step of the price.
     pub gamma: f64,
-    /// Weight of the queue against the rate.
+    /// Weight of the queue relative to the rate.
     pub alpha: f64,
     /// Base of the probability.
     pub phi: f64,
@@ -119,16 +119,16 @@ pub struct Params {
     pub weight: f64,
     /// The terms of the price.
     pub price: Price,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(alias = "pktsize", skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
-    /// Whether bytes are counted, and the probability is in proportion to the packet's size.
+    /// Whether bytes are counted, and the probability is proportional to the packet's size.
     #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(alias = "markpkts")]
     pub ecn: bool,
-    /// Where marks are decided.
+    /// When marks are decided.
     pub mark_at: MarkAt,
 }
 

@@ -84,7 +84,7 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// Names of the classes that are IN.
     #[serde(rename = "in")]
@@ -107,16 +107,16 @@ pub struct Params {
     pub out_max_p: f64,
     /// Weight of the newest sample of the queue.
     pub weight: f64,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
-    /// Whether OUT is judged by the whole queue.
+    /// Whether OUT packets are judged by the whole queue.
     pub coupled: bool,
     /// Whether the probabilities ramp to 1 between the maximum and twice that.
     pub gentle: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
-    /// Whether even ECN-capable packets are dropped where a forced drop is due.
+    /// Whether forced drops also apply to ECN-capable packets.
     pub harddrop: bool,
 }
 
@@ -152,7 +152,7 @@ impl Discipline for Params {
     }
 }
 
-/// The two REDs, checked. RIO-PS has the same.
+/// The checked parameters of the two REDs, as in RIO-PS too.
 #[derive(Clone, Debug)]
 pub(crate) struct CoreConfig {
     limit: Amount,
@@ -189,11 +189,11 @@ impl CoreConfig {
     }
 }
 
-/// The state of the two REDs. RIO-PS has the same.
+/// The state of the two REDs, as in RIO-PS too.
 #[derive(Clone, Debug)]
 pub(crate) struct Core {
     inside: Part,
-    /// Its average is that of the whole queue where RIO is coupled.
+    /// Its average is that of the whole queue if RIO is coupled.
     outside: Part,
 }
 
@@ -202,7 +202,7 @@ impl Core {
         Core { inside: Part::new(now), outside: Part::new(now) }
     }
 
-    /// The backlog that decides about OUT packets.
+    /// The backlog by which OUT packets are judged.
     fn out_view(&self, config: &CoreConfig, queue: QueueView) -> QueueView {
         if config.coupled { queue } else { self.outside.queued }
     }
@@ -247,7 +247,7 @@ impl Core {
         verdict
     }
 
-    /// A packet has left the queue, of which `queue` remains.
+    /// A packet has left the queue; `queue` remains.
     pub(crate) fn left(&mut self, config: &CoreConfig, is_in: bool, len: u32, queue: QueueView, now: Instant) {
         if is_in {
             self.inside.dequeued(len, now);
@@ -259,7 +259,7 @@ impl Core {
         }
     }
 
-    /// An average says nothing about another unit, nor about another part of the queue.
+    /// An average cannot be converted to another unit, nor to another part of the queue.
     pub(crate) fn on_change(&mut self, old: &CoreConfig, new: &CoreConfig, now: Instant) {
         let fresh = Part::new(now);
         if old.limit.unit() != new.limit.unit() {

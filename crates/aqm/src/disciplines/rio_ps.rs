@@ -85,18 +85,18 @@ use crate::verdict::Verdict;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Packets of a flow that are IN, at the start.
+    /// The initial threshold: packets of a flow that are IN.
     #[serde(alias = "lt")]
     pub threshold: u32,
-    /// Short flows for each long one.
+    /// Target ratio of short to long flows.
     pub slr: f64,
-    /// How often the threshold moves.
+    /// How often the threshold is updated.
     pub t_c: Duration,
     /// Idle time after which a flow is forgotten.
     pub t_u: Duration,
-    /// Flows that are remembered at most.
+    /// Maximum number of flows remembered.
     pub flows: u32,
     /// Average of IN below which no IN packet is dropped.
     #[serde(alias = "short_min", skip_serializing_if = "Option::is_none")]
@@ -118,14 +118,14 @@ pub struct Params {
     pub out_max_p: f64,
     /// Weight of the newest sample of the queue.
     pub weight: f64,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// Whether the probabilities ramp to 1 between the maximum and twice that.
     pub gentle: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
-    /// Whether even ECN-capable packets are dropped where a forced drop is due.
+    /// Whether forced drops also apply to ECN-capable packets.
     pub harddrop: bool,
 }
 
@@ -213,7 +213,7 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct RioPs {
     core: Core,
-    /// `L_t` as it is now.
+    /// The current `L_t`.
     threshold: u32,
     /// Packets of each flow.
     counts: RecentFlows<u32>,
@@ -272,7 +272,7 @@ impl Aqm for RioPs {
         Verdict::Pass
     }
 
-    /// Only the youngest is ever removed: what comes to a full queue was dropped on arrival.
+    /// Only the newest is ever removed: arrivals at a full queue are dropped.
     fn on_discard(&mut self, config: &Config, pkt: PacketView, queue: QueueView, now: Instant) {
         if let Some(is_in) = self.waiting.pop_back() {
             self.core.left(&config.core, is_in, pkt.len, queue, now);
@@ -295,7 +295,7 @@ impl Aqm for RioPs {
         }
     }
 
-    /// Without flows `L_t` stays.
+    /// Without flows `L_t` does not change.
     fn skip_ticks(&mut self, _config: &Config, _queue: QueueView, _first: Instant, _ticks: u64) -> bool {
         self.counts.is_empty()
     }

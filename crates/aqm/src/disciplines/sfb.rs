@@ -106,16 +106,16 @@ use crate::verdict::{Verdict, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Bins that each flow has.
+    /// Bins per flow: one per level.
     pub levels: u32,
-    /// Bins of each level.
+    /// Bins per level.
     pub bins: u32,
-    /// Packets in a bin above which it steps up.
+    /// Packets in a bin above which its probability rises.
     #[serde(alias = "bin_size", skip_serializing_if = "Option::is_none")]
     pub target: Option<u32>,
-    /// Packets from which on a bin is full.
+    /// Packets at which a bin is full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
     /// Step up.
@@ -124,18 +124,18 @@ pub struct Params {
     /// Step down.
     #[serde(alias = "d2")]
     pub decrement: f64,
-    /// The least time between two steps of a bin.
+    /// Minimum time between two steps of a bin.
     #[serde(alias = "freeze_time")]
     pub freeze: Duration,
     /// How long a set of hashes is used.
     pub rehash: Duration,
-    /// How long before its turn the second set learns.
+    /// How long the second set warms up before it takes over.
     pub db: Duration,
-    /// Packets per second of the penalty box.
+    /// Rate of the penalty box in packets per second.
     pub penalty_rate: f64,
-    /// Packets that the penalty box lets through at once.
+    /// Burst of the penalty box in packets.
     pub penalty_burst: u32,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
 }
 
@@ -160,7 +160,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// `bin_size` and `max`, each from the other where absent, as `tc` derives them.
+    /// `bin_size` and `max`, each derived from the other if absent, as in `tc`.
     fn bin_sizes(&self) -> (u32, u32) {
         let up = |target: u32| ((5 * u64::from(target) + 1) / 4).max(u64::from(target) + 1).min(u32::MAX.into()) as u32;
         let down = |max: u32| (((4 * u64::from(max) + 3) / 5) as u32).min(max.saturating_sub(1));
@@ -184,7 +184,7 @@ impl Discipline for Params {
     }
 }
 
-/// The salts of four levels each. Sets that use one at another level are never in use together.
+/// The salts, each for four levels. Sets that use one at different levels are never active together.
 const LEVELS: [u64; 4] = [salt(0), salt(4), salt(8), salt(12)];
 
 /// SFB's parameters, checked.
@@ -240,13 +240,13 @@ struct Least {
 /// SFB's state.
 #[derive(Clone, Debug)]
 pub struct Sfb {
-    /// The sets number `set` and `set + 1`, each at its number modulo two.
+    /// Sets number `set` and `set + 1`, each at its number modulo two.
     banks: [Vec<Bin>; 2],
     /// The number of the set in use.
     set: u64,
-    /// When the next takes over, if ever: when the timer is due.
+    /// When the next set takes over, if ever: when the timer is due.
     until: Option<Instant>,
-    /// For each packet in the queue, the set that was in use when it came.
+    /// For each packet in the queue, the number of the set in use when it arrived.
     waiting: VecDeque<u64>,
     penalty: TokenBucket,
 }
@@ -273,7 +273,7 @@ impl Sfb {
         least
     }
 
-    /// Whether the second set is learning.
+    /// Whether the second set is warming up.
     fn warming(&self, config: &Config, now: Instant) -> bool {
         self.until.is_some_and(|until| now + config.params.db > until)
     }
@@ -286,7 +286,7 @@ impl Sfb {
         self.waiting.push_back(self.set);
     }
 
-    /// A packet that came when set `then` was in use has left: the sets that counted it count it out.
+    /// A packet that arrived when set `then` was in use has left: subtracts it from the sets that counted it.
     fn leave(&mut self, config: &Config, flow: FlowKey, then: u64) {
         for set in [self.set, self.set + 1] {
             if set <= then + 1 {
@@ -313,7 +313,7 @@ impl Sfb {
         if draw >= least.p {
             Verdict::Pass
         } else {
-            // So many marks mean that the flow does not answer, or that all is badly congested.
+            // That many marks mean that the flow does not respond, or that congestion is severe.
             let enough = draw < 2.0 * least.p - 1.0;
             pkt.signal(params.ecn && !enough, Why::Early)
         }
@@ -374,7 +374,7 @@ impl Aqm for Sfb {
         Verdict::Pass
     }
 
-    /// Only the youngest is ever removed: what comes to a full queue was dropped on arrival.
+    /// Only the newest is ever removed: arrivals at a full queue are dropped.
     fn on_discard(&mut self, config: &Config, pkt: PacketView, _queue: QueueView, _now: Instant) {
         if let Some(then) = self.waiting.pop_back() {
             self.leave(config, pkt.flow, then);
@@ -385,14 +385,14 @@ impl Aqm for Sfb {
         Some(config.params.rehash).filter(|period| !period.is_zero())
     }
 
-    /// The second set takes over, and the first becomes the next.
+    /// The second set takes over; the first is cleared and becomes the next.
     fn on_tick(&mut self, config: &Config, _queue: QueueView, now: Instant) {
         self.bank(self.set).fill(Bin::default());
         self.set += 1;
         self.until = Some(now + config.params.rehash);
     }
 
-    /// Empty sets take turns and stay empty.
+    /// Empty sets stay empty when they rotate.
     fn skip_ticks(&mut self, config: &Config, _queue: QueueView, first: Instant, ticks: u64) -> bool {
         if self.banks.iter().flatten().any(|bin| *bin != Bin::default()) {
             return false;
@@ -402,7 +402,7 @@ impl Aqm for Sfb {
         true
     }
 
-    /// The next set takes over when the timer is due under the new parameters: not later than it would have.
+    /// The next set takes over when the timer is due under the new parameters, but not later than before.
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
         let shape = |config: &Config| (config.params.levels, config.params.bins);
         if shape(old) != shape(new) {

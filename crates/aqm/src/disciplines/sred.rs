@@ -76,28 +76,28 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::verdict::{Verdict, Why};
 
-/// Flows from which on the drop probability does not rise any more.
+/// Number of flows above which the drop probability no longer rises.
 const MANY_FLOWS: f64 = 256.0;
 
 /// The parameters of SRED as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// Length of the list of zombies.
     pub zombies: u32,
-    /// Chance that a packet without a hit takes the zombie's place.
+    /// Probability that a packet without a hit replaces the zombie.
     pub overwrite: f64,
-    /// Weight of the newest comparison; one over `zombies` where absent.
+    /// Weight of the newest comparison; one over `zombies` if absent.
     #[serde(alias = "a", skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
     /// Drop probability above a third of the limit with many flows.
     #[serde(alias = "probability")]
     pub max_p: f64,
-    /// Whether packets that hit are dropped more often.
+    /// Whether packets with a hit are dropped more often.
     pub full: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
 }
 
@@ -136,7 +136,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The drop probability as the queue alone asks for it.
+    /// The drop probability by queue length alone.
     fn p_sred(&self, queue: QueueView) -> f64 {
         let (q, b) = (queue.length(self.limit.unit()), self.limit.value());
         if q >= b / 3.0 {
@@ -148,10 +148,10 @@ impl Config {
         }
     }
 
-    /// The drop probability with the rate of hits `p`, for a packet that hit or did not.
+    /// The drop probability at the hit rate `p`, for a packet with or without a hit.
     fn p_zap(&self, queue: QueueView, p: f64, hit: bool) -> f64 {
         let flows_squared = 1.0 / (MANY_FLOWS * p * MANY_FLOWS * p);
-        // No hit yet: as many flows as can be.
+        // No hits yet: assume the maximum number of flows.
         let few = if p > 0.0 { flows_squared.min(1.0) } else { 1.0 };
         // A hit has made p positive.
         let favour = if self.full && hit { 1.0 + 1.0 / p } else { 1.0 };
@@ -159,11 +159,11 @@ impl Config {
     }
 }
 
-/// A flow seen lately.
+/// A recently seen flow.
 #[derive(Clone, Copy, Debug)]
 struct Zombie {
     flow: FlowKey,
-    /// Hits since it is in the list.
+    /// Hits since it entered the list.
     count: u32,
 }
 
@@ -171,14 +171,14 @@ struct Zombie {
 #[derive(Clone, Debug)]
 pub struct Sred {
     zombies: Vec<Zombie>,
-    /// P: how often a packet hits.
+    /// P: the average hit rate.
     hit_rate: Ewma,
-    /// Hits on a zombie that had been hit before; flows that send much have many.
+    /// Hits on a zombie that was hit before; heavy flows have many.
     repeated: Ewma,
 }
 
 impl Sred {
-    /// Compares a packet with a zombie; whether it hit.
+    /// Compares a packet with a zombie; returns whether it hit.
     fn compare(&mut self, config: &Config, flow: FlowKey, rng: &mut Rng) -> bool {
         if self.zombies.len() < config.zombies {
             self.zombies.push(Zombie { flow, count: 0 });

@@ -61,7 +61,7 @@ pub enum NotEct {
     /// It is dropped.
     #[default]
     Drop,
-    /// It is let through.
+    /// It is admitted.
     Pass,
 }
 
@@ -69,15 +69,15 @@ pub enum NotEct {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Marks above this much waiting.
+    /// Queue length above which packets are marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Amount>,
-    /// Marks what has waited longer, instead.
+    /// Sojourn time above which packets are marked; replaces `threshold`.
     #[serde(alias = "step_thresh", skip_serializing_if = "Option::is_none")]
     pub sojourn: Option<Duration>,
-    /// Treatment of packets above it that are not ECN-capable.
+    /// Treatment above the threshold of packets that are not ECN-capable.
     pub not_ect: NotEct,
 }
 

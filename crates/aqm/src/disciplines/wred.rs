@@ -74,32 +74,32 @@ use crate::packet::{MarkRules, PacketView};
 use crate::params::{ParamError, in_unit, usable_limit};
 use crate::verdict::{Verdict, Why};
 
-/// The weight of the newest sample where nothing else is said: the routers' "exponential weighting constant" 9.
+/// Default weight of the newest sample: the routers' "exponential weighting constant" 9.
 const WEIGHT: f64 = 1.0 / 512.0;
 
 /// The parameters of WRED as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// Weight of the newest sample of the queue; 1/512 where absent.
+    /// Weight of the newest sample of the queue; 1/512 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Packets of a burst that is to pass; it replaces `weight`.
+    /// Burst to admit, in packets; replaces `weight`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
-    /// How fast an idle queue's average decays; the link's rate where absent.
+    /// How fast an idle queue's average decays; the link's rate if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<BitRate>,
     /// Whether the probabilities ramp to 1 between `max` and twice `max`.
     pub gentle: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
-    /// Whether even ECN-capable packets are dropped where a forced drop is due.
+    /// Whether forced drops also apply to ECN-capable packets.
     pub harddrop: bool,
     /// The classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -112,10 +112,10 @@ pub struct Params {
 pub struct ClassParams {
     /// The name of a class of the link, or `*`.
     pub class: String,
-    /// Average below which none of the class is dropped; by the place in the list where absent.
+    /// Average below which no packet of the class is dropped; derived from its index if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Amount>,
-    /// Average above which all of the class is dropped.
+    /// Average above which every packet of the class is dropped.
     pub max: Amount,
     /// Drop probability as the average reaches `max`.
     #[serde(alias = "probability")]
@@ -168,7 +168,7 @@ impl Discipline for Params {
 }
 
 impl Params {
-    /// The same with every class and its thresholds.
+    /// The same with all classes and thresholds filled in.
     fn complete(&self) -> Self {
         let mut full = self.clone();
         if full.classes.is_empty() {
@@ -185,7 +185,7 @@ impl Params {
         AveragingParams { weight, burst, avpkt, bandwidth }
     }
 
-    /// The average from which on something is dropped.
+    /// The average at which drops begin.
     fn least_min(&self) -> Amount {
         let mins = self.classes.iter().filter_map(|class| class.min);
         mins.min_by(|a, b| a.value().total_cmp(&b.value())).unwrap_or(Amount::Packets(0.0))

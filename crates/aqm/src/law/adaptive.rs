@@ -1,4 +1,4 @@
-//! Adaptive RED's slow change of the slope of RED's ramp.
+//! Adaptive RED's slow adaptation of `max_p`.
 //!
 //! Floyd, Gummadi and Shenker 2001, Figure 1.
 
@@ -12,17 +12,17 @@ use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range};
 pub struct Adaptation {
     /// Between changes.
     pub interval: Duration,
-    /// Most that `max_p` rises at once.
+    /// Maximum increase of `max_p` per step.
     pub alpha: f64,
     /// Decrease factor of `max_p`.
     pub beta: f64,
-    /// Above it `max_p` rises no further.
+    /// Above this `max_p` is not increased.
     pub top: f64,
-    /// Below it `max_p` falls no further.
+    /// Below this `max_p` is not decreased.
     pub bottom: f64,
 }
 
-/// The paper's, which are Linux's too.
+/// The paper's values, which Linux uses too.
 impl Default for Adaptation {
     fn default() -> Self {
         Adaptation { interval: Duration::from_millis(500), alpha: 0.01, beta: 0.9, top: 0.5, bottom: 0.01 }
@@ -71,7 +71,8 @@ fn aim(ramp: &Ramp) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Floyd, Gummadi and Shenker 2001, Figure 1: `max_p <= 0.5` and `max_p >= 0.01` include the bounds; from there one more step is taken.
+    /// Floyd, Gummadi and Shenker 2001, Figure 1: `max_p <= 0.5` and `max_p >= 0.01` include the bounds; from a bound
+    /// one more step is taken.
     #[test]
     fn the_last_step_begins_at_the_bound() {
         let changed = |max_p: f64, avg: f64| {
@@ -91,7 +92,7 @@ mod tests {
         ] {
             assert!((changed(max_p, avg) - wanted).abs() < 1e-12, "{max_p} at {avg}: {}", changed(max_p, avg));
         }
-        // Whatever the bound and the step, it is a probability.
+        // Whatever the bound and the step, the result is a probability.
         let mut ramp = Ramp { min: 10.0, max: 20.0, max_p: 0.9, gentle: true };
         Adaptation { alpha: 1.0, top: 1.0, ..Adaptation::default() }.adapt(&mut ramp, 16.1);
         assert_eq!(ramp.max_p, 1.0);

@@ -11,11 +11,11 @@ use crate::verdict::{Verdict, Why};
 /// The parameters of COBALT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltParams {
-    /// The standing delay that is acceptable, and the least time between two steps of BLUE.
+    /// Acceptable standing delay; also the minimum time between two steps of BLUE.
     pub target: Duration,
     /// About the longest usual round-trip time.
     pub interval: Duration,
-    /// How long the link takes for a longest packet; zero where its rate is not known.
+    /// Transmission time of a maximum-size packet; zero if the rate is unknown.
     pub mtu_time: Duration,
     /// Increment of BLUE's probability.
     pub p_inc: f64,
@@ -24,8 +24,8 @@ pub struct CobaltParams {
 }
 
 impl CobaltParams {
-    /// Target and interval made longer for a link that takes long for a packet of `mtu`: a target of at least one and a half
-    /// of them, an interval of at least two targets.
+    /// Extends target and interval for a link that is slow relative to `mtu`: the target is at least one and a half
+    /// transmission times of it, the interval at least two targets.
     #[must_use]
     pub fn for_rate(self, rate: Option<BitRate>, mtu: Bytes) -> Self {
         let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.time_to_send(mtu));
@@ -34,7 +34,7 @@ impl CobaltParams {
         CobaltParams { target, interval, mtu_time, ..self }
     }
 
-    /// Refuses times of nothing and steps that are no probabilities.
+    /// Rejects zero times and steps that are not probabilities.
     ///
     /// # Errors
     /// When `target` or `interval` is zero, or a step is not from 0 to 1.
@@ -52,7 +52,7 @@ impl CobaltParams {
 pub struct Judgement {
     /// Whether CoDel has marked it.
     pub marked: bool,
-    /// Whether it is to be dropped: by CoDel ([`Why::Sojourn`]) or by BLUE ([`Why::Early`]).
+    /// Why to drop it, if so: by CoDel ([`Why::Sojourn`]) or by BLUE ([`Why::Early`]).
     pub dropped: Option<Why>,
 }
 
@@ -68,15 +68,15 @@ impl Judgement {
     }
 }
 
-/// A packet at the head of a queue, as COBALT sees it.
+/// The packet at the head of a queue, as COBALT sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     /// How long it has waited.
     pub sojourn: Duration,
     /// Whether a mark is an alternative to a drop.
     pub can_mark: bool,
-    /// Flows that have a share of the link besides: the delay of two packets of each is no standing queue. Zero where that is
-    /// not looked at.
+    /// Number of other flows that share the link: a delay of two packets of each is not a standing queue. Zero if this
+    /// is not considered.
     pub bulk_flows: u64,
 }
 
@@ -86,16 +86,16 @@ pub struct Cobalt {
     /// The frequency of CoDel's drops: one per `interval / sqrt(count)`.
     count: u32,
     dropping: bool,
-    /// When CoDel's next drop is due; without a count, until when the queue counts as active.
+    /// When CoDel's next drop is due; if `count` is zero, until when the queue counts as active.
     drop_next: Instant,
     /// BLUE's probability.
     p_drop: f64,
-    /// When it last moved.
+    /// When it was last changed.
     blue_timer: Option<Instant>,
 }
 
 impl Cobalt {
-    /// COBALT at a queue that has never held anything.
+    /// COBALT for a queue that was never used.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Cobalt { count: 0, dropping: false, drop_next: now, p_drop: 0.0, blue_timer: None }
@@ -113,18 +113,18 @@ impl Cobalt {
         self.count
     }
 
-    /// Whether it has nothing left to forget.
+    /// Whether its state has decayed completely.
     #[must_use]
     pub fn at_rest(&self, now: Instant) -> bool {
         self.p_drop == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// Whether BLUE may move again.
+    /// Whether BLUE's probability may change again.
     fn blue_is_due(&self, by: &CobaltParams, now: Instant) -> bool {
         self.blue_timer.is_none_or(|last| now.since(last) > by.target)
     }
 
-    /// One less of CoDel's count, and the time of its next drop.
+    /// Decrements CoDel's count, and sets the time of its next drop.
     fn count_down(&mut self, by: &CobaltParams) {
         self.count -= 1;
         self.drop_next = control_law(self.drop_next, by.interval, self.count);
@@ -141,7 +141,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// `cobalt_queue_empty`: the queue was served and turned out to be empty.
+    /// `cobalt_queue_empty`: the queue was served and found empty.
     pub fn queue_empty(&mut self, by: &CobaltParams, now: Instant) {
         if self.p_drop > 0.0 && self.blue_is_due(by, now) {
             self.p_drop = (self.p_drop - by.p_dec).max(0.0);
@@ -153,7 +153,7 @@ impl Cobalt {
         }
     }
 
-    /// Decreases BLUE's probability while the queue stays empty: a step after every `target`.
+    /// Decreases BLUE's probability while the queue stays empty: one step per `target`.
     pub fn while_empty(&mut self, by: &CobaltParams, now: Instant) {
         if let Some(last) = self.blue_timer.filter(|_| self.p_drop > 0.0) {
             let to_zero = libm::ceil(self.p_drop / by.p_dec) as u64;
@@ -163,13 +163,13 @@ impl Cobalt {
         }
     }
 
-    /// `cobalt_should_drop`: what is to become of the packet at the head.
+    /// `cobalt_should_drop`: the decision about the packet at the head.
     pub fn judge(&mut self, by: &CobaltParams, head: Head, now: Instant, rng: &mut Rng) -> Judgement {
         let mut judgement = Judgement::default();
         let over_target = head.sojourn > by.target
             && head.sojourn > by.mtu_time * 4
             && head.sojourn > by.mtu_time * (2 * head.bulk_flows);
-        // Whether `drop_next` has passed is asked before it moves.
+        // Whether `drop_next` has passed is tested before it is advanced.
         let mut next_due = self.count > 0 && now >= self.drop_next;
         let mut late = now > self.drop_next;
         if over_target {
@@ -193,7 +193,7 @@ impl Cobalt {
             late = now > self.drop_next;
             next_due = self.count > 0 && now >= self.drop_next;
         }
-        // BLUE is for flows that do not listen: it does not mark.
+        // BLUE is for unresponsive flows: it does not mark.
         if self.p_drop > 0.0 && rng.uniform() < self.p_drop {
             judgement.dropped = judgement.dropped.or(Some(Why::Early));
         }

@@ -4,7 +4,7 @@
 
 use aqmkit_base::{Duration, Instant};
 
-/// `interval / sqrt(count)` after `from`. A count of zero has the interval of one.
+/// `interval / sqrt(count)` after `from`. A count of zero is treated as one.
 #[must_use]
 pub fn control_law(from: Instant, interval: Duration, count: u32) -> Instant {
     from + interval.mul_f64(1.0 / f64::from(count.max(1)).sqrt())

@@ -1,4 +1,4 @@
-//! Curvy RED's law: a delay against the largest of a few random numbers.
+//! Curvy RED's law: compares a delay with the maximum of a few random numbers.
 //!
 //! De Schepper, Bondarenko, Briscoe, Tsang 2015, section 5, Algorithm 1; RFC 9332 appendix B.
 
@@ -6,23 +6,23 @@ use aqmkit_base::{Duration, Rng};
 
 use crate::params::{ParamError, in_range};
 
-/// More random numbers for each packet would bend the curve no further to any use.
+/// More random numbers per packet would not bend the curve usefully.
 const MAX_CURVINESS: u32 = 16;
 
-/// How the probability rises with the delay: `(2^s delay)^u`, so 1 from `2^-s` seconds on.
+/// How the probability rises with the delay: `(2^s delay)^u`, so it is 1 from `2^-s` seconds on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
     /// `2^s` per second.
     scale: f64,
-    /// How many random numbers the delay must exceed.
+    /// Number of random numbers that the delay must exceed.
     u: u32,
 }
 
 impl Slope {
-    /// The slope `2^s` with curviness `u`; the names of both parameters are for the error.
+    /// The slope `2^s` with curviness `u`; the names of both parameters are for error messages.
     ///
     /// # Errors
-    /// When `s` is no sensible exponent or `u` is 0 or large.
+    /// When `s` is not a sensible exponent, or `u` is 0 or too large.
     pub fn new((s_field, s): (&str, f64), (u_field, u): (&str, u32)) -> Result<Self, ParamError> {
         in_range(s_field, s, -20.0, 40.0)?;
         in_range(u_field, f64::from(u), 1.0, f64::from(MAX_CURVINESS))?;
@@ -41,14 +41,14 @@ impl Slope {
         libm::pow(self.scaled(delay).min(1.0), f64::from(self.u))
     }
 
-    /// The delay in seconds from which on the probability is this one.
+    /// The delay in seconds at which the probability has this value.
     #[must_use]
     pub fn delay(&self, probability: f64) -> f64 {
         libm::pow(probability, 1.0 / f64::from(self.u)) / self.scale
     }
 
-    /// Whether to act at this delay: `(delay << s) > max(rnd(), …)`, which has that probability without
-    /// a multiplication. It always draws all its numbers.
+    /// Whether to act at this delay: `(delay << s) > max(rnd(), …)`, which is true with that probability, without a
+    /// multiplication. It always draws all its numbers.
     pub fn exceeds(&self, delay: f64, rng: &mut Rng) -> bool {
         let bar = (0..self.u).map(|_| rng.uniform()).fold(0.0, f64::max);
         self.scaled(delay) > bar
@@ -75,7 +75,7 @@ impl DelayAverage {
         self.0
     }
 
-    /// A packet departs after this delay: `Q += (delay - Q) >> f`, with `weight` = `2^-f`; gives the average.
+    /// A packet departs after this delay: `Q += (delay - Q) >> f`, with `weight` = `2^-f`; returns the average.
     pub fn sample(&mut self, weight: f64, delay: Duration) -> f64 {
         self.0 += (delay.as_secs_f64() - self.0) * weight;
         self.0

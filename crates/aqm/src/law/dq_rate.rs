@@ -1,23 +1,23 @@
-//! The rate at which packets leave a queue, and the delay that follows from it.
+//! The departure rate of a queue, and the delay derived from it.
 //!
-//! RFC 8033, section 5.2. A departure first starts a measurement and then counts, in that order, so that the packet that
-//! starts one after a pause counts although it took no time: as in Linux (`pie_process_dequeue`). The RFC's pseudo-code
-//! counts first and starts then. Where one measurement follows another there is no difference.
+//! RFC 8033, section 5.2. A departure first starts a measurement and then counts, in that order, so that the packet
+//! that starts one after a pause counts although it took no time: as in Linux (`pie_process_dequeue`). The RFC's
+//! pseudo-code counts first and then starts one. Between consecutive measurements there is no difference.
 
 use aqmkit_base::{Bytes, Duration, Instant};
 
-/// The average time that a threshold's worth of bytes takes to leave a queue, measured only while at
-/// least as much waits: then the link, not the arrivals, sets the rate.
+/// The average time in which `threshold` bytes leave a queue, measured only while at least as much is queued: then the
+/// link, not the arrivals, determines the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DqRate {
     /// Seconds for `threshold` bytes; zero before the first measurement.
     avg_dq_time: f64,
-    /// Since when departures are counted, and how many bytes have left.
+    /// When the current measurement began, and how many bytes have left since.
     measuring: Option<(Instant, u64)>,
 }
 
 impl DqRate {
-    /// A packet of `len` bytes has left a queue in which `backlog` bytes remain. The average's weight is
+    /// A packet of `len` bytes has left a queue in which `backlog` bytes remain. The weight of the average is
     /// `threshold / 2^16`.
     pub fn on_departure(&mut self, threshold: Bytes, len: u64, backlog: u64, now: Instant) {
         let enough = backlog >= threshold.0;
@@ -38,7 +38,7 @@ impl DqRate {
         self.measuring = enough.then_some((now, 0));
     }
 
-    /// How long `backlog` bytes take to leave; nothing before the first measurement.
+    /// The time in which `backlog` bytes leave; `None` before the first measurement.
     #[must_use]
     pub fn delay(&self, threshold: Bytes, backlog: u64) -> Duration {
         Duration::from_secs_f64(backlog as f64 * self.avg_dq_time / threshold.as_f64())

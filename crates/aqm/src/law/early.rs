@@ -1,4 +1,4 @@
-//! RED's early drop: a probability that rises with the average, spread evenly in time.
+//! RED's early drop: a probability that rises with the average, spread evenly over arrivals.
 //!
 //! Floyd and Jacobson 1993, section 4; Parris 2001, equations 3.1 and 3.2, Figures 3.8, 3.9, 4.3 and 4.5.
 
@@ -16,12 +16,12 @@ pub struct Ramp {
     pub max: f64,
     /// Probability at `max`.
     pub max_p: f64,
-    /// Whether the probability goes on from `max_p` at `max` to 1 at twice `max`, instead of jumping to 1.
+    /// Whether the probability continues from `max_p` at `max` to 1 at twice `max`, instead of jumping to 1.
     pub gentle: bool,
 }
 
 impl Ramp {
-    /// Refuses thresholds in the wrong order and probabilities that are none.
+    /// Rejects thresholds in the wrong order, and values that are not probabilities.
     ///
     /// # Errors
     /// When `min` or `max` is negative, `min` is above `max`, or `max_p` is not a probability.
@@ -42,8 +42,8 @@ impl Ramp {
         if self.gentle { 2.0 * self.max } else { self.max }
     }
 
-    /// `p_b = max_p (avg - min) / (max - min)` from `min` to `max`; above `max` (where there is a gentle
-    /// ramp) from `max_p` to 1 at twice `max`.
+    /// `p_b = max_p (avg - min) / (max - min)` from `min` to `max`; above `max` (with the gentle ramp) from `max_p` to
+    /// 1 at twice `max`.
     #[must_use]
     pub fn base_probability(&self, avg: f64) -> f64 {
         if avg <= self.max {
@@ -54,17 +54,17 @@ impl Ramp {
     }
 }
 
-/// `p_a = p_b / (1 - count p_b)`: the probability that makes the gaps between drops uniform at a constant
-/// average, on 1 to `1/p_b - 1` where the first packet after a drop has count one. One where the denominator is not positive: a drop is then overdue,
-/// because the average rose since the last one.
+/// `p_a = p_b / (1 - count p_b)`: the probability that makes the gaps between drops uniform at a constant average, on 1
+/// to `1/p_b - 1` if the first packet after a drop has count one. It is one if the denominator is not positive: a drop
+/// is then overdue, because the average has risen since the last one.
 #[must_use]
 pub fn spread(p_b: f64, count: f64) -> f64 {
     let room = 1.0 - count * p_b;
     if room > p_b { p_b / room } else { 1.0 }
 }
 
-/// The probability of ns-2's `wait_`: no drop until `1/p_b` packets have come since the last one, then gaps that are uniform up to
-/// `2/p_b`. The mean gap is three times that of [`spread`].
+/// The probability of ns-2's `wait_`: no drop within `1/p_b` packets of the last one, then gaps uniform up to `2/p_b`.
+/// The mean gap is three times that of [`spread`].
 #[must_use]
 pub fn spread_after_wait(p_b: f64, count: f64) -> f64 {
     let due = count * p_b;
@@ -77,7 +77,7 @@ pub fn spread_after_wait(p_b: f64, count: f64) -> f64 {
     }
 }
 
-/// The early drop test of Figure 3.9. It always draws, so that the stream does not depend on rounding.
+/// The early drop test of Figure 3.9. It always draws a number, so that the random stream does not depend on rounding.
 pub fn drop_early(p_b: f64, count: f64, rng: &mut Rng) -> bool {
     rng.uniform() < spread(p_b, count)
 }
@@ -88,7 +88,7 @@ pub struct DropMode {
     /// Packets that have arrived since the last drop.
     count: f64,
     in_early_drop: bool,
-    /// Whether no drop follows another at once: [`spread_after_wait`].
+    /// Whether drops keep a distance: [`spread_after_wait`].
     waits: bool,
 }
 
@@ -99,13 +99,14 @@ impl Default for DropMode {
 }
 
 impl DropMode {
-    /// The same, whose gaps between drops are those of ns-2's `wait_` or not.
+    /// The same, with or without the gaps of ns-2's `wait_`.
     #[must_use]
     pub fn waiting(self, waits: bool) -> Self {
         DropMode { waits, ..self }
     }
 
-    /// Draws whether the early drop is due. It always draws, so that the stream does not depend on rounding.
+    /// Draws whether the early drop is due. It always draws a number, so that the random stream does not depend on
+    /// rounding.
     fn drops_early(&self, p_b: f64, rng: &mut Rng) -> bool {
         let spread = if self.waits { spread_after_wait } else { spread };
         rng.uniform() < spread(p_b, self.count)

@@ -24,14 +24,13 @@ impl Ewma {
         self.0
     }
 
-    /// Takes one sample with weight `w`: `avg <- (1 - w) avg + w x`.
+    /// Adds a sample with weight `w`: `avg <- (1 - w) avg + w x`.
     pub fn sample(&mut self, w: f64, x: f64) {
         self.0 = (1.0 - w) * self.0 + w * x;
     }
 
-    /// As if `n` samples of zero had been taken: `avg <- (1 - w)^n avg`. A negative `n` counts as none:
-    /// the pseudo-code's `idle_time * drain_rate - 1` is -1 after an idle time of nothing, which would
-    /// raise the average.
+    /// Adds `n` samples of zero: `avg <- (1 - w)^n avg`. A negative `n` counts as zero: the pseudo-code's `idle_time *
+    /// drain_rate - 1` is -1 after an idle time of zero, which would raise the average.
     pub fn decay(&mut self, w: f64, n: f64) {
         if n > 0.0 {
             self.0 *= libm::pow(1.0 - w, n);
@@ -44,20 +43,20 @@ impl Ewma {
 pub struct Averaging {
     /// Weight of the newest sample.
     pub weight: f64,
-    /// Samples of zero in a second in which the queue is empty: the typical packets that could have left.
+    /// Samples of zero per second while the queue is empty: the typical packets that could have been sent.
     pub drain_rate: f64,
 }
 
-/// The user's parameters of the average, with the names of `tc-red(8)`.
+/// The user's parameters of the average, named as in `tc-red(8)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AveragingParams {
     /// Weight of the newest sample.
     pub weight: Option<f64>,
-    /// Packets of a burst that may pass, from which the weight is derived.
+    /// Burst to admit, in packets, from which the weight is derived.
     pub burst: Option<u32>,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     pub avpkt: Option<Bytes>,
-    /// How fast the queue drains; the link's rate where absent.
+    /// How fast the queue drains; the link's rate if absent.
     pub bandwidth: Option<BitRate>,
 }
 
@@ -65,8 +64,8 @@ impl AveragingParams {
     /// Fills in all values; `min` is the lower threshold, `weight` is the default.
     ///
     /// # Errors
-    /// When the weight is not above 0 and at most 1, a burst is too small for `min` or comes beside another weight
-    /// than it gives, or a packet or the rate is nothing.
+    /// When the weight is not above 0 and at most 1, a burst is too small for `min` or contradicts a given weight, or a
+    /// packet size or the rate is zero.
     pub fn complete(self, link: &Link, min: Amount, weight: f64) -> Result<Self, ParamError> {
         let avpkt = link.avpkt(self.avpkt)?;
         let from_burst = self.burst.map(|burst| weight_for_burst(burst, in_packets(min, avpkt))).transpose()?;
@@ -103,9 +102,9 @@ pub(crate) fn in_packets(length: Amount, size: Bytes) -> f64 {
     }
 }
 
-/// The weight with which a burst of `L` packets into an empty queue just takes the average to `min` packets, as
-/// `tc` gives it: the largest power of 1/2 with `L + 1 - min <= (1 - (1 - w)^L) / w`. Floyd and Jacobson 1993,
-/// equation 3, with `>` for their `<`.
+/// The weight with which a burst of `L` packets into an empty queue just raises the average to `min` packets, as `tc`
+/// computes it: the largest power of 1/2 with `L + 1 - min <= (1 - (1 - w)^L) / w`. Floyd and Jacobson 1993, equation
+/// 3, with `>` for their `<`.
 ///
 /// # Errors
 /// When the burst is shorter than `min`, or `min` is below a packet: then no weight would do.
@@ -122,8 +121,8 @@ pub fn weight_for_burst(burst: u32, min: f64) -> Result<f64, ParamError> {
     }
 }
 
-/// The average length of a queue that is sometimes empty: as if zeros had been sampled meanwhile, as
-/// often as packets could have left.
+/// The average length of a queue with empty periods: as if zeros had been sampled then, as often as packets could have
+/// been sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueAverage {
     avg: Ewma,
@@ -132,7 +131,7 @@ pub struct QueueAverage {
 }
 
 impl QueueAverage {
-    /// The average of a queue that becomes empty at `now` and has never held anything.
+    /// The average of a queue that is empty at `now` and was never used.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         QueueAverage { avg: Ewma::default(), idle_since: now }
@@ -144,8 +143,8 @@ impl QueueAverage {
         self.avg.get()
     }
 
-    /// A packet arrives at a queue of this length: one sample, or, where the queue is empty,
-    /// `n = idle_time * drain_rate - 1` samples of zero, whole packets as the figure declares `n`.
+    /// A packet arrives at a queue of this length: adds one sample or, if the queue is empty, `n = idle_time *
+    /// drain_rate - 1` samples of zero, with an integer `n` as in the figure.
     pub fn on_arrival(&mut self, by: Averaging, length: f64, now: Instant) {
         if length > 0.0 {
             self.avg.sample(by.weight, length);
@@ -156,8 +155,8 @@ impl QueueAverage {
         }
     }
 
-    /// The average that an arrival at an empty queue would find now, without taking it over: for a timer
-    /// that must not mistake a queue idle for long for the one it was.
+    /// The average that an arrival at an empty queue would see now, without updating it: for a timer that must not use
+    /// an outdated average of a long-idle queue.
     #[must_use]
     pub fn while_idle(&self, by: Averaging, now: Instant) -> f64 {
         let mut decayed = *self;
@@ -165,7 +164,7 @@ impl QueueAverage {
         decayed.get()
     }
 
-    /// One sample with weight `w`, whether or not the queue is empty.
+    /// Adds one sample with weight `w`, whether or not the queue is empty.
     pub fn sample(&mut self, w: f64, length: f64) {
         self.avg.sample(w, length);
     }

@@ -1,10 +1,10 @@
-//! Tests for flows that do not behave like TCP in congestion, based on their drops.
+//! Tests for flows that do not respond to congestion like TCP, based on their drops.
 //!
-//! Floyd and Fall 1999, section IV; the numbers are those of the authors' scripts for ns-2.
+//! Floyd and Fall 1999, section IV; the constants are those of the authors' ns-2 scripts.
 
 use super::tcp;
 
-/// The estimates for a flow from the drops of an interval.
+/// Estimates for a flow from its drops in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// Its arrival rate in bytes per second.
@@ -13,8 +13,8 @@ pub struct Estimate {
     pub loss: f64,
 }
 
-/// A flow's part of the drops, which stands for its part of the arrivals: the mean of its parts of the
-/// early drops and of the forced ones, weighted by how many packets each kind took.
+/// A flow's share of the drops, which estimates its share of the arrivals: the mean of its shares of early and of
+/// forced drops, weighted by the number of packets of each kind.
 #[must_use]
 pub fn metric(early: [f64; 2], forced: [f64; 2], early_packets: f64, all_packets: f64) -> f64 {
     let part = |[own, all]: [f64; 2]| if all > 0.0 { own / all } else { 0.0 };
@@ -33,22 +33,22 @@ pub fn reference(mtu: f64, rtt: f64, loss: f64) -> f64 {
 pub struct Thresholds {
     /// Largest packet, bytes.
     pub mtu: f64,
-    /// Smallest round trip, seconds.
+    /// Minimum round trip in seconds.
     pub rtt: f64,
-    /// How far a rate may be above the reference.
+    /// Maximum ratio of a rate to the reference.
     pub safety: f64,
-    /// A loss so many times higher
+    /// A loss higher by this factor
     pub loss_factor: f64,
-    /// should bring the rate below this part.
+    /// should bring the rate below this fraction.
     pub rate_factor: f64,
-    /// The same for one that has failed already, in both.
+    /// Both values for a flow that has failed before.
     pub again: f64,
     /// Bytes per second times the root of the loss, above which a rate is high.
     pub c: f64,
 }
 
 impl Thresholds {
-    /// The reference of this loss: infinite without loss.
+    /// The reference rate at this loss; infinite without loss.
     #[must_use]
     pub fn reference(&self, loss: f64) -> f64 {
         reference(self.mtu, self.rtt, loss)
@@ -60,19 +60,19 @@ impl Thresholds {
         flow.rate > self.safety * self.reference(flow.loss)
     }
 
-    /// Unresponsive: the loss has risen much, the rate has not fallen.
+    /// Unresponsive: the loss has risen much, but the rate has not fallen.
     #[must_use]
     pub fn unresponsive(&self, before: Estimate, now: Estimate) -> bool {
         now.loss > self.loss_factor * before.loss && now.rate > self.rate_factor * before.rate
     }
 
-    /// Unresponsive still: neither has fallen since.
+    /// Still unresponsive: neither has fallen since.
     #[must_use]
     pub fn unresponsive_again(&self, before: Estimate, now: Estimate) -> bool {
         now.rate > 0.0 && now.rate >= self.again * before.rate && now.loss >= self.again * before.loss
     }
 
-    /// Disproportionate: more than `ln(3n)/n` of what `n` flows send, and more than `c / sqrt(p)`.
+    /// Disproportionate: more than `ln(3n)/n` of the total of `n` flows, and more than `c / sqrt(p)`.
     #[must_use]
     pub fn disproportionate(&self, flow: Estimate, flows: usize, all: f64) -> bool {
         let n = flows.max(1) as f64;

@@ -1,4 +1,4 @@
-//! A part of a queue, such as the packets of one class, that has an average and drops of its own.
+//! A part of a queue, such as the packets of one class, with its own average and drop state.
 
 use aqmkit_base::Instant;
 
@@ -13,18 +13,18 @@ pub struct Part {
     pub queued: QueueView,
     /// The average of that.
     pub avg: QueueAverage,
-    /// Where its early drops stand.
+    /// The state of its early drops.
     pub mode: DropMode,
 }
 
 impl Part {
-    /// A part that has nothing waiting at `now`.
+    /// An empty part at `now`.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Part { queued: QueueView::default(), avg: QueueAverage::new(now), mode: DropMode::default() }
     }
 
-    /// One of its packets has been put into the queue.
+    /// One of its packets has been queued.
     pub fn enqueued(&mut self, len: u32) {
         self.queued.packets += 1;
         self.queued.bytes += u64::from(len);

@@ -4,13 +4,13 @@
 
 use aqmkit_base::Duration;
 
-/// A PI controller of the queuing delay. Both gains are per second of delay error and per update, so a
-/// delay cannot have the wrong unit; if the time between updates is halved, `alpha_hz` must be halved.
+/// A PI controller of the queuing delay. Both gains are per second of delay error and per update, so a delay cannot
+/// have the wrong unit; if the update period is halved, `alpha_hz` must be halved too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PiController {
-    /// Integral gain, in Hz: what an update adds for each second above the target.
+    /// Integral gain, in Hz: the increment per update for each second above the target.
     pub alpha_hz: f64,
-    /// Proportional gain, in Hz: what an update adds for each second that the delay has grown.
+    /// Proportional gain, in Hz: the increment per update for each second by which the delay has grown.
     pub beta_hz: f64,
 }
 
@@ -22,7 +22,7 @@ impl PiController {
         self.alpha_hz * (now - target.as_secs_f64()) + self.beta_hz * (now - old)
     }
 
-    /// The probability after one update, kept within 0 and 1; the bounds are also what keeps the integral from winding up.
+    /// The probability after one update, clamped to 0 and 1, which also prevents integral windup.
     #[must_use]
     pub fn update(&self, p: f64, qdelay: Duration, qdelay_old: Duration, target: Duration) -> f64 {
         (p + self.step(qdelay, qdelay_old, target)).clamp(0.0, 1.0)
@@ -32,11 +32,11 @@ impl PiController {
 /// The accumulated probability below which no packet is dropped at random (RFC 8033 section 5.4).
 pub const PROB_LOW: f64 = 0.85;
 
-/// The accumulated probability from which on the next packet is dropped for certain.
+/// The accumulated probability at which the next packet is certainly dropped.
 pub const PROB_HIGH: f64 = 8.5;
 
-/// PIE's scale of a step by the probability it starts from: the gains of a linear controller are too
-/// large where the probability is small. A factor of four for each decade.
+/// PIE's scaling of a step by the current probability: the gains of a linear controller are too large at small
+/// probabilities. A factor of four for each decade.
 #[must_use]
 pub fn auto_tune(p: f64) -> f64 {
     const TABLE: [(f64, f64); 6] = [

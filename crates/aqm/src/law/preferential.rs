@@ -6,35 +6,35 @@
 /// The rules for one kind of flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// How many quanta one increase takes.
+    /// Number of quanta per increase.
     pub gain: f64,
-    /// A decrease divides by this, beta,
+    /// Divisor of a decrease, beta,
     pub beta: f64,
-    /// but takes no more than this, `p_d`.
+    /// which subtracts at most this much, `p_d`.
     pub p_d: f64,
-    /// At this probability the flow is left alone.
+    /// At this probability the flow is released.
     pub p_min: f64,
-    /// Intervals from one change to the next decrease, l.
+    /// Intervals between a change and the next decrease, l.
     pub wait: u64,
 }
 
 impl Pace {
-    /// One increase: by the quantum, but the flow's drop rate (its own probability and that of the queue,
-    /// `ambient`) no more than doubles for each gain. What would pass 1 goes half-way there.
+    /// One increase: by the quantum, but at most doubling the flow's drop rate (its own probability and that of the
+    /// queue, `ambient`) for each gain. A result above 1 goes half-way there instead.
     #[must_use]
     pub fn increased(&self, p: f64, quantum: f64, ambient: f64) -> f64 {
         let raised = p + self.gain * quantum.min(p + ambient);
         if raised < 1.0 { raised } else { (1.0 + p) / 2.0 }
     }
 
-    /// One decrease: by the factor or by the fixed step, whichever takes less.
+    /// One decrease: by the factor or by the fixed step, whichever is smaller.
     #[must_use]
     pub fn decreased(&self, p: f64) -> f64 {
         p - (p - p / self.beta).min(self.p_d)
     }
 }
 
-/// A flow's arrival rate over some time, and the part of it that was dropped.
+/// A flow's arrival rate over some time, and the share of it that was dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Response {
     /// Arrivals per second, in any unit.
@@ -51,10 +51,10 @@ pub struct Responses {
 }
 
 impl Responses {
-    /// How many are kept.
+    /// Maximum number kept.
     pub const KEPT: usize = 5;
 
-    /// Adds one; the oldest goes.
+    /// Adds a response; the oldest is removed.
     pub fn push(&mut self, response: Response) {
         if self.len == Self::KEPT {
             self.kept.rotate_left(1);
@@ -64,9 +64,9 @@ impl Responses {
         self.len += 1;
     }
 
-    /// Whether the flow fails to slow down: where the loss rose by a factor x (up to ten), the rate of a
-    /// TCP falls to `1/sqrt(x)`. A pair of responses is good where it fell so far, bad where it did not;
-    /// unresponsive is one with three bad pairs and none good, four and one good, or four for each good.
+    /// Whether the flow fails to slow down: if the loss rises by a factor x (up to ten), the rate of a TCP falls to
+    /// `1/sqrt(x)`. A pair of responses is good if the rate fell that far, bad if not; a flow is unresponsive with
+    /// three bad pairs and no good one, with four and one good, or with four for each good one.
     #[must_use]
     pub fn unresponsive(&self) -> bool {
         let (mut good, mut bad) = (0, 0);

@@ -7,10 +7,10 @@ use aqmkit_base::{BitRate, Duration, Instant};
 
 use super::sharing::Next;
 
-/// The weight of the newest sample of a class's idle time is one over this.
+/// Inverse weight of the newest sample of a class's idle time.
 const SAMPLES: f64 = 16.0;
 
-/// When a class above its share may go on sending.
+/// When a class above its share may continue to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guideline {
@@ -26,24 +26,24 @@ pub enum Guideline {
 pub struct Rules {
     /// The link's rate.
     pub link: BitRate,
-    /// When a class above its share may go on sending.
+    /// When a class above its share may continue to send.
     pub guideline: Guideline,
-    /// Bytes that a round of a priority has for each of its classes, on average: a longest packet.
+    /// Average bytes per round for each class of a priority: a maximum-size packet.
     pub maxpkt: f64,
     /// Bytes of a typical packet.
     pub avpkt: f64,
-    /// Typical packets that a class may send back to back after it was idle.
+    /// Burst of a class after an idle period, in typical packets.
     pub maxburst: u32,
-    /// Typical packets that a class above its share sends back to back when it may send again.
+    /// Burst of a class above its share when it may send again, in typical packets.
     pub minburst: u32,
 }
 
-/// A node of the tree, with its estimator. Times are seconds from that of the last call, so that they are as exact
-/// after years as at first.
+/// A node of the tree, with its estimator. Times are in seconds relative to the last call, so that they stay exact over
+/// years.
 #[derive(Clone, Debug)]
 struct Node {
     parent: Option<usize>,
-    /// 1 for a leaf, else one above its highest child's.
+    /// 1 for a leaf, otherwise one above its highest child's.
     level: u32,
     share: f64,
     borrows: bool,
@@ -51,9 +51,9 @@ struct Node {
     demand: bool,
     /// The average of the time between its packets, less the time they would take at its share.
     avgidle: f64,
-    /// When its last packet was sent, to the end.
+    /// When transmission of its last packet ends.
     last: f64,
-    /// Until then it is above its share.
+    /// Until when it is above its share.
     undertime: f64,
     delayed: bool,
     /// Bytes that it may still send in this round.
@@ -70,8 +70,8 @@ struct Band {
     share: f64,
 }
 
-/// A tree of classes, of which those of the highest priority are served first, in turns of bytes in proportion to
-/// their shares: as long as they are below their shares, or may borrow.
+/// A tree of classes: those of the highest priority are served first, in turns of bytes in proportion to their shares,
+/// while they are below their shares or may borrow.
 #[derive(Clone, Debug)]
 pub struct Priorities {
     rules: Rules,
@@ -79,25 +79,25 @@ pub struct Priorities {
     bands: Vec<Band>,
     /// When the last call was.
     origin: Instant,
-    /// Whether the leaf that was picked last may send only because nobody else would.
+    /// Whether the leaf picked last may send only because no other would.
     unaccounted: bool,
 }
 
 impl Priorities {
-    /// A tree of which there is only the root.
+    /// A tree with only the root.
     #[must_use]
     pub fn new(rules: Rules, now: Instant) -> Self {
         let root = Node::new(None, 1.0, true);
         Priorities { rules, nodes: vec![root], bands: Vec::new(), origin: now, unaccounted: false }
     }
 
-    /// Adds a group under `parent` and gives its index.
+    /// Adds a group under `parent` and returns its index.
     pub fn add_group(&mut self, parent: usize) -> usize {
         self.nodes.push(Node::new(Some(parent), 0.0, true));
         self.nodes.len() - 1
     }
 
-    /// Adds a class under `parent` and gives its index. Of priorities the lowest number is served first.
+    /// Adds a class under `parent` and returns its index. The lowest priority number is served first.
     pub fn add(&mut self, parent: usize, priority: u32, share: f64, borrows: bool) -> usize {
         let leaf = self.nodes.len();
         self.nodes.push(Node::new(Some(parent), 0.0, borrows));
@@ -135,7 +135,7 @@ impl Priorities {
         self.rules = rules;
     }
 
-    /// The class has packets, or has none any more.
+    /// The class has packets, or no longer has any.
     pub fn set_demand(&mut self, leaf: usize, demand: bool) {
         self.nodes[leaf].demand = demand;
     }
@@ -155,7 +155,7 @@ impl Priorities {
         first.map_or_else(|| self.held(now), Next::Leaf)
     }
 
-    /// The class has sent `len` bytes from `now` on: the estimators up to the root, and its part of the round.
+    /// The class has sent `len` bytes from `now` on: updates the estimators up to the root, and its part of the round.
     pub fn charge(&mut self, leaf: usize, len: u32, now: Instant) {
         let Some(band) = self.bands.iter_mut().find(|band| band.leaves.contains(&leaf)) else { return };
         let turn = band.leaves.iter().position(|&other| other == leaf).unwrap_or(0);
@@ -172,7 +172,7 @@ impl Priorities {
         }
     }
 
-    /// Time passes until `now`.
+    /// Advances time to `now`.
     fn pass(&mut self, now: Instant) {
         let seconds = now.since(self.origin).as_secs_f64();
         self.origin = now;
@@ -188,8 +188,8 @@ impl Priorities {
             .flat_map(|band| (0..band.leaves.len()).map(|i| band.leaves[(band.turn + i) % band.leaves.len()]))
     }
 
-    /// Weighted round robin among the classes of a priority that may send. In the first round only those are
-    /// looked for that have bytes left; where they have none, one in the second that may.
+    /// Weighted round robin among the classes of a priority that may send. The first pass considers only those with
+    /// bytes left; if there are none, the second takes one that may send.
     fn pick(&mut self, band: usize) -> Option<usize> {
         let mut deficit = false;
         for again in [false, true] {
@@ -219,7 +219,7 @@ impl Priorities {
         None
     }
 
-    /// Below its share, or able to borrow by the guideline.
+    /// Whether it is below its share, or able to borrow by the guideline.
     fn may_send(&mut self, leaf: usize) -> bool {
         if self.under(leaf) {
             self.nodes[leaf].delayed = false;
@@ -235,7 +235,7 @@ impl Priorities {
         false
     }
 
-    /// A clock of nanoseconds may see the end of a packet a little late, so more than the time of sixteen bytes counts.
+    /// A clock in nanoseconds may see the end of a packet slightly late, so times above that of sixteen bytes count.
     fn under(&self, node: usize) -> bool {
         self.nodes[node].undertime + 16.0 / self.rules.link.bytes_per_sec() < 0.0
     }
@@ -246,7 +246,7 @@ impl Priorities {
         self.rules.guideline == Guideline::Ancestors || !(0..self.nodes.len()).any(unsatisfied)
     }
 
-    /// Whether it is a class with packets, or a group with a class that has some and may borrow.
+    /// Whether it is a class with packets, or a group with such a class that may borrow.
     fn has_demand(&self, node: usize) -> bool {
         if self.nodes[node].level == 1 {
             return self.nodes[node].demand;
@@ -258,7 +258,7 @@ impl Priorities {
         })
     }
 
-    /// A class above its share that cannot borrow waits a little longer, so that it then sends `minburst` packets.
+    /// A class above its share that cannot borrow waits a little longer, so that it can then send `minburst` packets.
     fn hold(&mut self, leaf: usize) {
         let extra = self.extradelay(leaf);
         let node = &mut self.nodes[leaf];
@@ -295,7 +295,7 @@ impl Priorities {
         }
     }
 
-    /// The highest average: what `maxburst` packets back to back use up.
+    /// The maximum average: what `maxburst` back-to-back packets use up.
     fn maxidle(&self, node: usize) -> f64 {
         let g = 1.0 - 1.0 / SAMPLES;
         let gn = libm::pow(g, f64::from(self.rules.maxburst));
@@ -303,7 +303,7 @@ impl Priorities {
         packet * ((1.0 / self.nodes[node].share - 1.0) * (1.0 - gn) / gn).max(1.0 - g)
     }
 
-    /// The time that a class waits beyond that of one packet, to send `minburst` at once.
+    /// How long a class waits beyond one packet time, to send `minburst` at once.
     fn extradelay(&self, node: usize) -> f64 {
         let packet = self.rules.avpkt / self.rules.link.bytes_per_sec();
         packet * (1.0 / self.nodes[node].share - 1.0) * f64::from(self.rules.minburst.saturating_sub(1))

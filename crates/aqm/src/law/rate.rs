@@ -2,16 +2,16 @@
 
 use aqmkit_base::{Duration, Instant};
 
-/// A rate in bits per second by exponential averaging over the gaps between packets (Stoica, Shenker, Zhang
-/// 1998, equation 3): `r <- (1 - e^(-T/K)) l/T + e^(-T/K) r`, for a packet of `l` bits after a gap of `T`.
-/// Unlike an average with a fixed weight it does not depend on the sizes or the number of the packets that
-/// a rate comes in; after a silence much longer than `K` it is `l/T`.
+/// A rate in bits per second, averaged exponentially over the gaps between packets (Stoica, Shenker, Zhang 1998,
+/// equation 3): `r <- (1 - e^(-T/K)) l/T + e^(-T/K) r`, for a packet of `l` bits after a gap of `T`. Unlike an average
+/// with a fixed weight it does not depend on the sizes or number of packets; after a gap much longer than `K` it is
+/// `l/T`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateEstimate {
     rate: f64,
-    /// When the last packet came; none has, where it is absent.
+    /// When the last packet arrived; `None` before the first.
     at: Option<Instant>,
-    /// Bits that came at the time of the last packet and are not in the rate: a gap of nothing says nothing.
+    /// Bits that arrived at the time of the last packet and are not in the rate yet: a zero gap gives no rate.
     together: f64,
 }
 
@@ -22,7 +22,7 @@ impl RateEstimate {
         RateEstimate { rate: 0.0, at: Some(now), together: 0.0 }
     }
 
-    /// The rate of a stream of which nothing is known: its first packet counts as one after a silence of `k`.
+    /// The rate of a stream without history: its first packet counts as if it followed a gap of `k`.
     #[must_use]
     pub fn unknown() -> Self {
         RateEstimate { rate: 0.0, at: None, together: 0.0 }
@@ -34,7 +34,7 @@ impl RateEstimate {
         self.rate
     }
 
-    /// A packet of so many bits has come; `k` is the averaging constant, which is not zero.
+    /// A packet of this many bits has arrived; `k` is the averaging constant, which is not zero.
     pub fn packet(&mut self, bits: f64, k: Duration, now: Instant) {
         self.together += bits;
         let gap = self.at.map_or(k, |at| now.since(at));

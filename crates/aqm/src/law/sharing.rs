@@ -1,18 +1,17 @@
 //! Hierarchical link sharing: selection of the next node.
 //!
-//! Each node keeps the time at which it is to be served next, on a clock of its parent that advances with
-//! the work done there: among the nodes with work, the one with the earliest time is served, and its time
-//! moves on by the length of what was sent over its share. This is the "next service time" of Parris 2001,
-//! Figures 3.18 and 3.20, with start-time fair queueing's clock (Goyal, Vin, Cheng 1996) for nodes that
-//! come back from idleness.
+//! Each node keeps the time at which it is to be served next, on its parent's clock, which advances with the work done
+//! there: among the nodes with work, the one with the earliest time is served, and its time advances by the length sent
+//! divided by its share. This is the "next service time" of Parris 2001, Figures 3.18 and 3.20, with start-time fair
+//! queueing's clock (Goyal, Vin, Cheng 1996) for nodes that become busy again.
 
 use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 
-/// A tree of nodes that share a link. Leaves hold work; what a node leaves unused goes to its siblings
-/// first, in proportion to their shares, and only then up the tree.
+/// A tree of nodes that share a link. Leaves hold work; what a node leaves unused goes first to its siblings, in
+/// proportion to their shares, and only then up the tree.
 #[derive(Clone, Debug)]
 pub struct Sharing {
-    /// The root is the first; a child comes after its parent.
+    /// The root is first; a child comes after its parent.
     nodes: Vec<Node>,
 }
 
@@ -39,14 +38,14 @@ struct Node {
     clock: f64,
     /// Children with work in them; for a leaf, one if it has work.
     busy: usize,
-    /// For a leaf that may not borrow: the rate it is held to.
+    /// For a leaf that may not borrow: its maximum rate.
     held_to: Option<BitRate>,
     held_until: Instant,
 }
 
-/// The credit of a leaf held to a rate, in packets of this size or of its own where that is larger: as much as it may
-/// have been kept waiting by others' packets. A link that is slower than its rate says earns it no more, as `maxidle`
-/// bounds the credit of CBQ's estimator (Floyd and Jacobson 1995, appendix A).
+/// The credit of a leaf held to a rate, in packets of this size or of its own if larger: at most the time for which
+/// others' packets may have delayed it. A link slower than configured earns it no more, as `maxidle` bounds the credit
+/// of CBQ's estimator (Floyd and Jacobson 1995, appendix A).
 const CREDIT_PACKETS: u32 = 2;
 const CREDIT_PACKET: u32 = 1500;
 
@@ -83,7 +82,7 @@ impl Node {
 }
 
 impl Sharing {
-    /// Adds a node under `parent` and gives its index. Nodes with children take the sum of their shares.
+    /// Adds a node under `parent` and returns its index. Nodes with children have the sum of their shares.
     pub fn add(&mut self, parent: usize, share: f64, held_to: Option<BitRate>) -> usize {
         let new = self.nodes.len();
         self.nodes.push(Node::new(parent, 0.0, held_to));
@@ -103,7 +102,7 @@ impl Sharing {
         }
     }
 
-    /// The leaf, until now without work, has some.
+    /// A leaf without work has got some.
     pub fn wake(&mut self, leaf: usize, now: Instant) {
         self.nodes[leaf].held_until = self.nodes[leaf].held_until.max(now);
         let mut at = leaf;
@@ -116,7 +115,7 @@ impl Sharing {
         }
     }
 
-    /// The leaf has no more work. A node without work resets the order of its children.
+    /// The leaf has no more work. A node without work resets its clock.
     pub fn sleep(&mut self, leaf: usize) {
         let mut at = leaf;
         loop {
@@ -163,13 +162,13 @@ impl Sharing {
         }
     }
 
-    /// When `node` is to be served next. Only a node that was idle, or held to its rate, can be behind the
-    /// clock: it does not catch up what it did not send.
+    /// When `node` is to be served next. Only a node that was idle, or held to its rate, can be behind the clock: it
+    /// does not catch up.
     fn due(&self, node: usize) -> f64 {
         self.nodes[node].next_service.max(self.nodes[self.nodes[node].parent].clock)
     }
 
-    /// Whether something under `node` has work and may send.
+    /// Whether any leaf under `node` has work and may send.
     fn ready(&self, node: usize, now: Instant) -> bool {
         let n = &self.nodes[node];
         if n.children.is_empty() {

@@ -8,8 +8,8 @@ pub fn root_of_1_5() -> f64 {
     1.5_f64.sqrt()
 }
 
-/// `f(R, p) = sqrt(1.5) / (R sqrt(p))`: packets a second of a TCP with round trip `rtt` seconds that loses
-/// one in `1/p` packets. Infinite where nothing is lost.
+/// `f(R, p) = sqrt(1.5) / (R sqrt(p))`: packets per second of a TCP with round trip `rtt` seconds that loses one in
+/// `1/p` packets. Infinite without loss.
 #[must_use]
 pub fn rate(rtt: f64, p: f64) -> f64 {
     root_of_1_5() / (rtt * p.sqrt())

@@ -2,7 +2,7 @@
 
 use aqmkit_base::Instant;
 
-/// A token bucket. The caller defines a token: a packet or a byte.
+/// A token bucket. The caller decides what a token is: a packet or a byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenBucket {
     tokens: f64,
@@ -16,8 +16,8 @@ impl TokenBucket {
         TokenBucket { tokens: burst, filled: now }
     }
 
-    /// Takes `cost` tokens if there are as many, after adding those that came since the last call: `rate`
-    /// a second, up to `burst`.
+    /// Takes `cost` tokens if there are enough, after adding those accrued since the last call: `rate` per second, up
+    /// to `burst`.
     pub fn take(&mut self, cost: f64, rate: f64, burst: f64, now: Instant) -> bool {
         self.tokens = self.level(rate, burst, now);
         self.filled = now;

@@ -1,12 +1,11 @@
-//! An order among numbered places.
+//! A linked order over the indices of a vector.
 
 use super::links::{Links, List};
 
-/// The number of no place.
+/// The null index.
 const NOBODY: usize = usize::MAX;
 
-/// The one list of the places of a vector without holes that is kept in another order than its own.
-/// Numbers that are no place of the vector mean nobody.
+/// A linked list over the indices of a dense vector, in an order of its own. Indices outside of the vector mean none.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     links: Links,
@@ -38,12 +37,12 @@ impl Chain {
         self.links.before(place).unwrap_or(NOBODY)
     }
 
-    /// Puts a place that is not in the chain at its end.
+    /// Appends an index that is not in the chain.
     pub fn push(&mut self, place: usize) {
         self.links.push_back(&mut self.list, place);
     }
 
-    /// Takes a place out.
+    /// Removes an index.
     pub fn remove(&mut self, place: usize) {
         self.links.remove(&mut self.list, place);
     }

@@ -1,4 +1,4 @@
-//! A FIFO out of whose middle any packet can be drawn and taken, each at the same cost.
+//! A FIFO from whose middle any packet can be drawn and removed at constant cost.
 
 use aqmkit_base::{Amount, Duration, FlowKey, Instant};
 
@@ -12,9 +12,9 @@ struct Place<P> {
     since: Instant,
 }
 
-/// A FIFO of packets without holes: the places are filled from zero on, in no particular order, and linked
-/// in the order of arrival. A number below [`len`](Crowd::len) is thus a packet, and each as likely. It
-/// grows to the longest queue it has held and allocates nothing after that.
+/// A FIFO in a dense vector: slots are filled from zero on, in no particular order, and linked in the order of arrival.
+/// So every number below [`len`](Crowd::len) is a packet, and a random number draws each with equal probability. It
+/// grows to the longest queue so far and allocates nothing after that.
 #[derive(Clone, Debug)]
 pub struct Crowd<P> {
     places: Vec<Place<P>>,
@@ -44,18 +44,18 @@ impl<P: Packet> Crowd<P> {
         places.map(|at| &self.places[at].packet)
     }
 
-    /// Takes the packet at the head, with how long it has waited.
+    /// Removes the packet at the head; returns it with its sojourn time.
     pub fn pop(&mut self, now: Instant) -> Option<(P, Duration)> {
         self.take(self.order.first(), now)
     }
 
-    /// Takes the packet at the tail.
+    /// Removes the packet at the tail.
     pub fn pop_tail(&mut self, now: Instant) -> Option<(P, Duration)> {
         self.take(self.order.last(), now)
     }
 
-    /// Takes the packet at a place; the order of the others stays, but the packet of the last place moves
-    /// into the gap.
+    /// Removes the packet at an index; the order of the others is kept, but the packet of the last index moves into the
+    /// gap.
     pub fn take(&mut self, place: usize, now: Instant) -> Option<(P, Duration)> {
         if place >= self.places.len() {
             return None;
@@ -67,13 +67,13 @@ impl<P: Packet> Crowd<P> {
         Some((taken.packet, now.since(taken.since)))
     }
 
-    /// The flow of the packet at a place.
+    /// The flow of the packet at an index.
     #[must_use]
     pub fn flow(&self, place: usize) -> Option<FlowKey> {
         self.places.get(place).map(|p| p.packet.flow())
     }
 
-    /// The order of arrival, as a chain of places.
+    /// The order of arrival, as a chain of indices.
     #[must_use]
     pub fn order(&self) -> &Chain {
         &self.order
@@ -97,7 +97,7 @@ impl<P: Packet> Crowd<P> {
         super::fits(self.backlog(), len, limit)
     }
 
-    /// Whether more waits than `limit` allows, as after the limit was lowered.
+    /// Whether more is queued than `limit` allows, as after the limit was lowered.
     #[must_use]
     pub fn over(&self, limit: Amount) -> bool {
         super::over(self.backlog(), limit)

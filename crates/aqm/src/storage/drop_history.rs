@@ -1,22 +1,22 @@
-//! Which flows had packets dropped, interval by interval.
+//! The flows that had packets dropped, by interval.
 
 use aqmkit_base::FlowKey;
 
 use super::FlowTable;
 
-/// The most intervals that can be remembered.
+/// Maximum number of intervals that can be remembered.
 pub const MAX_LISTS: usize = 16;
 
-/// While an interval lasts, its list may be so many times longer than what is kept of it: the flows with
-/// the most drops are known only at its end.
+/// During an interval its list may be this many times longer than the part that is kept: the flows with the most drops
+/// are known only at its end.
 const SLACK: usize = 16;
 
-/// The drops of a flow in each of the intervals, in whatever unit they are counted; zero is none.
+/// The drops of a flow in each of the intervals, in any unit; zero for none.
 type Drops = [u32; MAX_LISTS];
 
-/// Lists of the flows that had drops in the last few intervals, with how many. Of each list that has ended
-/// only the flows with the most drops are kept, and a list that has grown to sixteen times that takes no
-/// new flows before it ends, so memory is bounded whatever arrives.
+/// Lists of the flows that had drops in the last few intervals, with their amounts. Of each completed list only the
+/// flows with the most drops are kept, and a list that has grown to sixteen times that accepts no new flows until it
+/// ends, so memory is bounded whatever arrives.
 #[derive(Clone, Debug)]
 pub struct DropHistory {
     flows: FlowTable<Drops>,
@@ -25,12 +25,12 @@ pub struct DropHistory {
     current: usize,
     /// Flows in the current list.
     in_current: usize,
-    /// The current list by drops, when it is cut.
+    /// The current list sorted by drops, when it is cut.
     sorted: Vec<(u32, FlowKey)>,
 }
 
 impl DropHistory {
-    /// No drops yet, in the last `lists` intervals (at most [`MAX_LISTS`]), each of which keeps `per_list` flows.
+    /// No drops yet, for the last `lists` intervals (at most [`MAX_LISTS`]), each of which keeps `per_list` flows.
     #[must_use]
     pub fn new(lists: usize, per_list: usize) -> Self {
         let lists = lists.clamp(1, MAX_LISTS);
@@ -39,7 +39,7 @@ impl DropHistory {
         DropHistory { flows: FlowTable::with_capacity(most), lists, per_list, current: 0, in_current: 0, sorted }
     }
 
-    /// A packet of the flow was dropped, and counts as `amount`.
+    /// A packet of the flow was dropped; it counts as `amount`.
     pub fn record(&mut self, flow: FlowKey, amount: u32) {
         let drops = match self.flows.get_mut(flow) {
             Some(drops) if drops[self.current] > 0 => drops,
@@ -52,8 +52,8 @@ impl DropHistory {
         drops[self.current] = drops[self.current].saturating_add(amount.max(1));
     }
 
-    /// The interval has ended: of its list only the flows with the most drops stay (of equal ones those
-    /// with the smaller keys).
+    /// The interval has ended: only the flows with the most drops stay in its list (among equal ones those with smaller
+    /// keys).
     pub fn cut(&mut self) {
         if self.in_current <= self.per_list {
             return;
@@ -70,7 +70,7 @@ impl DropHistory {
         }
     }
 
-    /// The next interval begins; the oldest is forgotten.
+    /// Begins the next interval; the oldest is removed.
     pub fn advance(&mut self) {
         self.current = (self.current + 1) % self.lists;
         self.in_current = 0;
@@ -95,7 +95,7 @@ impl DropHistory {
         self.flows.get(flow).is_none()
     }
 
-    /// Every flow with drops: in how many lists it is, and its drops in all of them.
+    /// Every flow with drops: the number of lists it is in, and its drops in all of them.
     pub fn iter(&self) -> impl Iterator<Item = (FlowKey, usize, u64)> {
         self.flows.iter().map(|(flow, drops)| {
             (flow, drops.iter().filter(|&&d| d > 0).count(), drops.iter().map(|&d| u64::from(d)).sum())

@@ -1,4 +1,4 @@
-//! Two FIFOs under one limit: what the coupled dual-queue disciplines keep their packets in.
+//! Two FIFOs under one limit: the storage of the coupled dual-queue disciplines.
 
 use aqmkit_base::{Amount, Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::verdict::Why;
 /// One of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Low latency, low loss: scalable congestion controls.
+    /// Low latency, low loss: for scalable congestion controls.
     L,
     /// Classic: everything else.
     C,
@@ -64,7 +64,7 @@ impl<P: Packet> Dual<P> {
         }
     }
 
-    /// How long the head of `ring` has waited; no time where it is empty.
+    /// How long the head of `ring` has waited; zero if it is empty.
     #[must_use]
     pub fn head_delay(ring: &Ring<P>, now: Instant) -> Duration {
         ring.view(0, now).map_or(Duration::ZERO, |head| head.sojourn)
@@ -76,7 +76,7 @@ impl<P: Packet> Dual<P> {
         self.l.bytes() + self.c.bytes()
     }
 
-    /// Whether a packet of `len` bytes fits under `limit` for both together.
+    /// Whether a packet of `len` bytes fits under the common limit.
     #[must_use]
     pub fn fits(&self, len: u32, limit: Amount) -> bool {
         super::fits(self.backlog(), len, limit)

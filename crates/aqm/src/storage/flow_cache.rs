@@ -1,8 +1,8 @@
-//! The state of flows that come and go, in a space that never grows.
+//! The state of flows that come and go, in a fixed amount of memory.
 
 use aqmkit_base::FlowKey;
 
-/// A fixed salt, as [`super::FlowTable`]'s.
+/// A fixed salt, as in [`super::FlowTable`].
 const SALT: u64 = 0x6171_6d6b_6974_0002;
 
 /// How many flows share a set.
@@ -11,14 +11,13 @@ const WAYS: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Slot<V> {
     key: FlowKey,
-    /// When it was used last, on a clock of uses.
+    /// When it was last used, in uses of the cache.
     used: u64,
     value: V,
 }
 
-/// A map from flows to values for at most a fixed number of flows: a flow has its place in one set of four,
-/// and where the set is full, takes the place of the flow of the set that was not used for longest. All its
-/// space is taken at the beginning.
+/// A map from flows to values with a fixed capacity: a flow belongs to one set of four, and if the set is full,
+/// replaces the least recently used flow of the set. All memory is allocated at the start.
 #[derive(Clone, Debug)]
 pub struct FlowCache<V> {
     slots: Vec<Option<Slot<V>>>,
@@ -33,13 +32,13 @@ impl<V: Copy> FlowCache<V> {
         FlowCache { slots: vec![None; flows.next_power_of_two().max(WAYS)], uses: 0, len: 0 }
     }
 
-    /// The value of `key`, made by `fresh` where it is not known (any more).
+    /// The value of `key`, created by `fresh` if it is not (or no longer) known.
     pub fn get_or(&mut self, key: FlowKey, fresh: impl FnOnce() -> V) -> &mut V {
         self.uses += 1;
         let sets = self.slots.len() / WAYS;
         let first = (key.hash(SALT) as usize & (sets - 1)) * WAYS;
         let set = &mut self.slots[first..first + WAYS];
-        // The first of equals: an empty slot was never used.
+        // The first among equals: an empty slot was never used.
         let oldest = |slot: &Option<Slot<V>>| slot.as_ref().map_or(0, |s| s.used);
         let way = set
             .iter()
@@ -55,7 +54,7 @@ impl<V: Copy> FlowCache<V> {
         &mut slot.value
     }
 
-    /// How many flows it knows.
+    /// Number of flows it knows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -67,7 +66,7 @@ impl<V: Copy> FlowCache<V> {
         self.len == 0
     }
 
-    /// For how many flows it has room.
+    /// Its capacity in flows.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.slots.len()

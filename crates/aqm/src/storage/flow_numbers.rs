@@ -1,11 +1,11 @@
-//! Small numbers for flows: an index into arrays for each flow that is known.
+//! Small numbers for flows: an index into arrays for each known flow.
 
 use aqmkit_base::FlowKey;
 
 use super::FlowTable;
 
-/// Gives each flow a number, the same as long as it is known; released numbers are used again, so that the
-/// highest is never above the most flows known at once.
+/// Gives each flow a number, constant as long as it is known; released numbers are reused, so that the highest never
+/// exceeds the maximum number of flows known at once.
 #[derive(Clone, Debug, Default)]
 pub struct FlowNumbers {
     numbers: FlowTable<u32>,

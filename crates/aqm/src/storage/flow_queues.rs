@@ -1,9 +1,9 @@
-//! Many FIFOs in one store, of which the longest is always known: what fair queueing needs.
+//! Many FIFOs in one store, with the longest always known: the storage of fair queueing.
 //!
-//! Packets stand in one slab, each in the list of its queue, so memory follows the packets that wait and
-//! not the number of queues. Queues stand in lists by their length, as `McKenney` 1990 keeps them: a packet
-//! moves its queue by one list, so the longest is found without a search. Where lengths are bytes the
-//! lists are [`GRAIN`] apart, and the search after a packet has left is as long as the packet is.
+//! Packets are in one slab, each in the list of its queue, so memory is proportional to the queued packets, not to the
+//! number of queues. Queues are in lists by their length, as in `McKenney` 1990: a packet moves its queue by one list,
+//! so the longest is found without a search. If lengths are in bytes the lists are [`GRAIN`] apart, and the search
+//! after a departure is proportional to the packet's length.
 
 use aqmkit_base::size::Counting;
 
@@ -12,16 +12,16 @@ use super::pool::Pool;
 use crate::packet::Packet;
 use crate::qdisc::Backlog;
 
-/// How exactly the lengths of queues are compared in bytes.
+/// Resolution in bytes of comparisons of queue lengths.
 pub const GRAIN: u64 = 256;
 
-/// Numbered FIFOs of packets, each with a note of type `T`. It grows with the most packets and the longest
-/// queue it has held and allocates nothing after that.
+/// Numbered FIFOs of packets, each with a note of type `T`. It grows with the maximum number of packets and the longest
+/// queue so far, and allocates nothing after that.
 #[derive(Clone, Debug)]
 pub struct FlowQueues<P, T = ()> {
     pool: Pool<(P, T)>,
     queues: Vec<Queue>,
-    /// Queues by their level; who came to a level last is first.
+    /// Queues by their level; the latest to reach a level is first.
     levels: Vec<List>,
     by_level: Links,
     /// The highest level with a queue in it; 0 if nothing waits.
@@ -48,7 +48,7 @@ impl Queue {
 }
 
 impl<P: Packet, T> FlowQueues<P, T> {
-    /// So many empty queues, whose lengths are compared in this unit.
+    /// This many empty queues, whose lengths are compared in this unit.
     #[must_use]
     pub fn new(queues: usize, counting: Counting) -> Self {
         FlowQueues {
@@ -70,7 +70,7 @@ impl<P: Packet, T> FlowQueues<P, T> {
         }
     }
 
-    /// Puts a packet at the tail of queue `q`; there are as many queues as the highest number needs.
+    /// Appends a packet to queue `q`; creates queues up to the highest number used.
     pub fn push(&mut self, q: usize, packet: P, note: T) {
         if q >= self.queues.len() {
             self.queues.resize(q + 1, Queue::default());
@@ -85,26 +85,26 @@ impl<P: Packet, T> FlowQueues<P, T> {
         self.relevel(q);
     }
 
-    /// Takes the packet at the head of queue `q`.
+    /// Removes the packet at the head of queue `q`.
     pub fn pop(&mut self, q: usize) -> Option<(P, T)> {
         let entry = self.pool.pop(&mut self.queues.get_mut(q)?.list)?;
         self.taken(q, &entry.0);
         Some(entry)
     }
 
-    /// Takes the packet at the tail of queue `q`.
+    /// Removes the packet at the tail of queue `q`.
     pub fn pop_tail(&mut self, q: usize) -> Option<(P, T)> {
         let entry = self.pool.pop_tail(&mut self.queues.get_mut(q)?.list)?;
         self.taken(q, &entry.0);
         Some(entry)
     }
 
-    /// Takes a packet out of queue `q` at the end that is asked for.
+    /// Removes a packet from queue `q` at the given end.
     pub fn steal(&mut self, q: usize, from_head: bool) -> Option<(P, T)> {
         if from_head { self.pop(q) } else { self.pop_tail(q) }
     }
 
-    /// Takes out of queue `q` the packet that stands behind `before` others. It looks at all of them.
+    /// Removes from queue `q` the packet behind `before` others, in linear time.
     pub fn remove(&mut self, q: usize, before: usize) -> Option<(P, T)> {
         let entry = self.pool.remove(&mut self.queues.get_mut(q)?.list, before)?;
         self.taken(q, &entry.0);
@@ -116,7 +116,7 @@ impl<P: Packet, T> FlowQueues<P, T> {
         self.pool.each(self.queues.get(q).map_or(List::default(), |queue| queue.list))
     }
 
-    /// The packet has been taken out of queue `q`.
+    /// Accounts for a packet removed from queue `q`.
     fn taken(&mut self, q: usize, packet: &P) {
         for length in [&mut self.queues[q].length, &mut self.total] {
             length.packets -= 1;
@@ -142,13 +142,13 @@ impl<P: Packet, T> FlowQueues<P, T> {
         }
         self.queues[q].level = new;
         self.top = self.top.max(new);
-        // The queue that just left the top is at `new` or above it: so far down at most.
+        // The queue that just left the top is at `new` or above it, which bounds the search.
         while self.top > 0 && self.levels[self.top].is_empty() {
             self.top -= 1;
         }
     }
 
-    /// The longest queue; of several, the one that came to this length last.
+    /// The longest queue; among several, the one that reached this length last.
     #[must_use]
     pub fn longest(&self) -> Option<usize> {
         self.levels.get(self.top)?.front()
@@ -160,12 +160,12 @@ impl<P: Packet, T> FlowQueues<P, T> {
         self.pool.head(self.queues.get(q)?.list)
     }
 
-    /// The packet at the head of queue `q`, to be marked; its length must stay.
+    /// The packet at the head of queue `q`, for marking; its length must not change.
     pub fn head_mut(&mut self, q: usize) -> Option<&mut (P, T)> {
         self.pool.head_mut(self.queues.get(q)?.list)
     }
 
-    /// The packet at the tail of queue `q`, to be marked; its length must stay.
+    /// The packet at the tail of queue `q`, for marking; its length must not change.
     pub fn tail_mut(&mut self, q: usize) -> Option<&mut (P, T)> {
         self.pool.tail_mut(self.queues.get(q)?.list)
     }

@@ -5,13 +5,12 @@ use aqmkit_base::FlowKey;
 /// A fixed salt: two runs must visit the same slots, and a live link's keys are salted hashes already.
 const SALT: u64 = 0x6171_6d6b_6974_0001;
 
-/// The fewest slots a table has once it holds a flow; a power of two.
+/// The minimum number of slots once it holds a flow; a power of two.
 const SMALLEST: usize = 16;
 
-/// A map from flows to small values: open addressing with linear probing, at most a quarter full (so that
-/// a look-up seldom needs a second step), no tombstones. It grows with the largest number of flows it has
-/// held and allocates nothing after that; whoever keeps only flows with a packet waiting is bounded by the
-/// queue's limit.
+/// A map from flows to small values: open addressing with linear probing, at most a quarter full (so that look-ups
+/// seldom take a second step), no tombstones. It grows with the maximum number of flows so far and allocates nothing
+/// after that; if only flows with queued packets are kept, the queue's limit bounds it.
 #[derive(Clone, Debug)]
 pub struct FlowTable<V> {
     /// Empty, or a power of two long.
@@ -51,13 +50,13 @@ impl<V: Default> FlowTable<V> {
         self.slots.get(self.find(key))?.as_ref().map(|(_, value)| value)
     }
 
-    /// The value of `key`, to be changed.
+    /// The value of `key`, mutable.
     pub fn get_mut(&mut self, key: FlowKey) -> Option<&mut V> {
         let slot = self.find(key);
         self.slots.get_mut(slot)?.as_mut().map(|(_, value)| value)
     }
 
-    /// The value of `key`, put in as the default where it is not there yet.
+    /// The value of `key`, inserted with the default if missing.
     pub fn or_default(&mut self, key: FlowKey) -> &mut V {
         let mut slot = self.find(key);
         if self.slots.get(slot).is_none_or(Option::is_none) {
@@ -70,8 +69,7 @@ impl<V: Default> FlowTable<V> {
         &mut self.slots[slot].get_or_insert_with(|| (key, V::default())).1
     }
 
-    /// Changes the value of `key`, if it is there, and removes it if `keep` then returns false: one
-    /// look-up for both.
+    /// Updates the value of `key`, if present, and removes it if `keep` then returns false: one look-up for both.
     pub fn change(&mut self, key: FlowKey, keep: impl FnOnce(&mut V) -> bool) {
         let slot = self.find(key);
         if let Some(Some((_, value))) = self.slots.get_mut(slot)
@@ -89,9 +87,9 @@ impl<V: Default> FlowTable<V> {
         Some(value)
     }
 
-    /// Changes every value, and removes those for which `keep` returns false.
+    /// Updates every value, and removes those for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(FlowKey, &mut V) -> bool) {
-        // From a free slot on, closing a gap moves only flows that have not been seen.
+        // When starting at a free slot, closing a gap moves only flows not visited yet.
         let Some(start) = self.slots.iter().position(Option::is_none) else { return };
         let mut slot = self.after(start);
         while slot != start {
@@ -103,8 +101,8 @@ impl<V: Default> FlowTable<V> {
         }
     }
 
-    /// Empties a slot that held a flow and closes the gap: whoever follows without a break moves back,
-    /// unless the hole is before its home.
+    /// Clears the slot of a flow and closes the gap: the following flows of the same run move back, unless the hole is
+    /// before their home slot.
     fn clear_slot(&mut self, slot: usize) {
         self.len -= 1;
         self.slots[slot] = None;
@@ -133,7 +131,7 @@ impl<V: Default> FlowTable<V> {
         (slot + 1) & (self.slots.len() - 1)
     }
 
-    /// The slot that holds `key`, or the one where it would go; 0 in a table without slots.
+    /// The slot that holds `key`, or the one it would be inserted at; 0 in a table without slots.
     fn find(&self, key: FlowKey) -> usize {
         if self.slots.is_empty() {
             return 0;

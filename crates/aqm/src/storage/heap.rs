@@ -1,9 +1,9 @@
-//! A priority queue of numbered things whose keys may change: a binary heap that knows where each is.
+//! A priority queue with changeable keys: a binary heap that tracks positions.
 
 const NIL: u32 = u32::MAX;
 
-/// A heap of numbered things, the smallest key on top. Every change takes as many steps as the heap is
-/// high, `log2 n`. It grows with the highest number and allocates nothing after that.
+/// A heap of numbered items, smallest key on top. Every change takes `log2 n` steps. It grows with the highest number
+/// and allocates nothing after that.
 #[derive(Clone, Debug)]
 pub struct IndexedHeap<K> {
     heap: Vec<(K, u32)>,
@@ -17,7 +17,7 @@ impl<K> Default for IndexedHeap<K> {
 }
 
 impl<K: Ord + Copy> IndexedHeap<K> {
-    /// Puts `id` in, or changes its key.
+    /// Inserts `id`, or changes its key.
     pub fn set(&mut self, id: usize, key: K) {
         if id >= self.place.len() {
             self.place.resize(id + 1, NIL);
@@ -33,7 +33,7 @@ impl<K: Ord + Copy> IndexedHeap<K> {
         self.settle(at);
     }
 
-    /// Takes `id` out, if it is in.
+    /// Removes `id`, if present.
     pub fn remove(&mut self, id: usize) -> Option<K> {
         let at = *self.place.get(id).filter(|&&at| at != NIL)? as usize;
         let (key, _) = self.heap.swap_remove(at);
@@ -68,7 +68,7 @@ impl<K: Ord + Copy> IndexedHeap<K> {
         self.heap.is_empty()
     }
 
-    /// Moves what is at `at` to where its key belongs.
+    /// Restores the heap order of the item at `at`.
     fn settle(&mut self, mut at: usize) {
         while at > 0 && self.heap[at] < self.heap[(at - 1) / 2] {
             self.heap.swap(at, (at - 1) / 2);

@@ -1,5 +1,5 @@
-//! Doubly linked lists of numbered things, with the links in one array: any thing can leave its list at
-//! once, and lists are joined and left without allocating.
+//! Doubly linked lists of numbered items, with the links in one array: any item can leave its list in constant time,
+//! without allocation.
 
 const NIL: u32 = u32::MAX;
 
@@ -9,7 +9,7 @@ struct Neighbours {
     next: u32,
 }
 
-/// The links of numbered things, each in at most one list at a time. Whoever owns the lists knows which.
+/// The links of numbered items, each in at most one list at a time. The owner of the lists knows which.
 #[derive(Clone, Debug, Default)]
 pub struct Links(Vec<Neighbours>);
 
@@ -47,7 +47,7 @@ impl List {
 }
 
 impl Links {
-    /// Puts `id`, which is in no list, at the end of `list`.
+    /// Appends `id`, which is in no list, to `list`.
     pub fn push_back(&mut self, list: &mut List, id: usize) {
         let last = list.tail;
         self.place(id, Neighbours { prev: last, next: NIL });
@@ -55,7 +55,7 @@ impl Links {
         self.set_next(list, last, id as u32);
     }
 
-    /// Puts `id`, which is in no list, at the beginning of `list`.
+    /// Prepends `id`, which is in no list, to `list`.
     pub fn push_front(&mut self, list: &mut List, id: usize) {
         let first = list.head;
         self.place(id, Neighbours { prev: NIL, next: first });
@@ -63,14 +63,14 @@ impl Links {
         self.set_prev(list, first, id as u32);
     }
 
-    /// Takes `id` out of `list`, which it is in.
+    /// Removes `id` from `list`, which contains it.
     pub fn remove(&mut self, list: &mut List, id: usize) {
         let Neighbours { prev, next } = self.0[id];
         self.set_next(list, prev, next);
         self.set_prev(list, next, prev);
     }
 
-    /// Gives the element `from` of `list` the number `to`, which is in no list.
+    /// Renumbers the element `from` of `list` to `to`, which is in no list.
     pub fn renumber(&mut self, list: &mut List, from: usize, to: usize) {
         let link = self.0[from];
         self.place(to, link);
@@ -78,33 +78,33 @@ impl Links {
         self.set_prev(list, link.next, to as u32);
     }
 
-    /// Who follows `id` in its list.
+    /// The successor of `id` in its list.
     #[must_use]
     pub fn after(&self, id: usize) -> Option<usize> {
         self.0.get(id).and_then(|link| (link.next != NIL).then_some(link.next as usize))
     }
 
-    /// Whom `id` follows in its list.
+    /// The predecessor of `id` in its list.
     #[must_use]
     pub fn before(&self, id: usize) -> Option<usize> {
         self.0.get(id).and_then(|link| (link.prev != NIL).then_some(link.prev as usize))
     }
 
-    /// Takes the first out of `list`.
+    /// Removes the first element of `list`.
     pub fn pop_front(&mut self, list: &mut List) -> Option<usize> {
         let first = list.front()?;
         self.remove(list, first);
         Some(first)
     }
 
-    /// Moves the first of `list` to its end.
+    /// Moves the first element of `list` to its end.
     pub fn rotate(&mut self, list: &mut List) {
         if let Some(first) = self.pop_front(list) {
             self.push_back(list, first);
         }
     }
 
-    /// Nobody's follower is the first.
+    /// No item precedes the first.
     fn set_next(&mut self, list: &mut List, id: u32, next: u32) {
         match id {
             NIL => list.head = next,
@@ -112,7 +112,7 @@ impl Links {
         }
     }
 
-    /// Nobody follows the last.
+    /// No item follows the last.
     fn set_prev(&mut self, list: &mut List, id: u32, prev: u32) {
         match id {
             NIL => list.tail = prev,

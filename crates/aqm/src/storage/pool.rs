@@ -2,11 +2,11 @@
 
 use super::links::{Links, List};
 
-/// Storage for any number of queues, each linked by index in a [`List`] of its own. It grows to the most that
-/// has waited at once, in all queues together, and allocates nothing after that.
+/// Storage for any number of queues, each a linked [`List`] of indices. It grows to the maximum number of elements in
+/// all queues together, and allocates nothing after that.
 #[derive(Clone, Debug)]
 pub struct Pool<T> {
-    /// Nothing in a slot that is free.
+    /// Empty in a free slot.
     slots: Vec<Option<T>>,
     free: Vec<u32>,
     order: Links,
@@ -19,7 +19,7 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// Puts something at the tail of `queue`.
+    /// Appends an element to `queue`.
     pub fn push(&mut self, queue: &mut List, item: T) {
         let slot = match self.free.pop() {
             Some(slot) => slot as usize,
@@ -54,19 +54,19 @@ impl<T> Pool<T> {
         self.slots[queue.back()?].as_mut()
     }
 
-    /// Takes what is at the head of `queue`.
+    /// Removes the head of `queue`.
     pub fn pop(&mut self, queue: &mut List) -> Option<T> {
         let slot = queue.front()?;
         self.take(queue, slot)
     }
 
-    /// Takes what is at the tail of `queue`.
+    /// Removes the tail of `queue`.
     pub fn pop_tail(&mut self, queue: &mut List) -> Option<T> {
         let slot = queue.back()?;
         self.take(queue, slot)
     }
 
-    /// Takes what stands behind `before` others in `queue`. It looks at all of them.
+    /// Removes the element behind `before` others in `queue`, in linear time.
     pub fn remove(&mut self, queue: &mut List, before: usize) -> Option<T> {
         let slot = std::iter::successors(queue.front(), |&slot| self.order.after(slot)).nth(before)?;
         self.take(queue, slot)

@@ -1,4 +1,4 @@
-//! The state of the flows that were seen lately.
+//! The state of recently seen flows.
 
 use aqmkit_base::{Duration, FlowKey, Instant};
 
@@ -12,8 +12,8 @@ struct Entry<V> {
     value: V,
 }
 
-/// A map from flows to small values that can forget the flow not seen for longest, at the same cost as any
-/// other operation. It grows to the most flows it has held and allocates nothing after that.
+/// A map from flows to small values that can remove the least recently seen flow, in constant time like any other
+/// operation. It grows to the maximum number of flows so far and allocates nothing after that.
 #[derive(Clone, Debug)]
 pub struct RecentFlows<V> {
     place: FlowTable<usize>,
@@ -28,7 +28,7 @@ impl<V> Default for RecentFlows<V> {
 }
 
 impl<V: Default> RecentFlows<V> {
-    /// How many flows it holds.
+    /// Number of flows it holds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -40,8 +40,8 @@ impl<V: Default> RecentFlows<V> {
         self.entries.is_empty()
     }
 
-    /// The value of a flow that is seen now, put in as the default where it is not there yet; where `most`
-    /// are held already, in place of the one not seen for longest.
+    /// The value of a flow seen now, inserted with the default if missing; if `most` are held already, it replaces the
+    /// least recently seen one.
     pub fn seen(&mut self, flow: FlowKey, most: usize, now: Instant) -> &mut V {
         let place = match self.place.get(flow) {
             Some(&place) => {
@@ -63,7 +63,7 @@ impl<V: Default> RecentFlows<V> {
         &mut self.entries[place].value
     }
 
-    /// Forgets the flows that have not been seen for longer than `idle`.
+    /// Removes flows that have not been seen for longer than `idle`.
     pub fn expire(&mut self, idle: Duration, now: Instant) {
         while self.entries.get(self.order.first()).is_some_and(|e| now.since(e.seen) > idle) {
             self.forget_oldest();

@@ -14,8 +14,8 @@ struct Entry<P> {
     since: Instant,
 }
 
-/// A FIFO that knows when each packet came and how many bytes it holds. It grows to the longest queue it
-/// has held and allocates nothing after that.
+/// A FIFO that stores each packet's arrival time and counts bytes. It grows to the longest queue so far and allocates
+/// nothing after that.
 #[derive(Clone, Debug)]
 pub struct Ring<P> {
     entries: VecDeque<Entry<P>>,
@@ -29,27 +29,27 @@ impl<P> Default for Ring<P> {
 }
 
 impl<P: Packet> Ring<P> {
-    /// Puts a packet at the tail.
+    /// Appends a packet.
     pub fn push(&mut self, packet: P, now: Instant) {
         self.bytes += u64::from(packet.len());
         self.entries.push_back(Entry { packet, since: now });
     }
 
-    /// Takes the packet at the head, with how long it has waited.
+    /// Removes the packet at the head; returns it with its sojourn time.
     pub fn pop(&mut self, now: Instant) -> Option<(P, Duration)> {
         let entry = self.entries.pop_front()?;
         self.bytes -= u64::from(entry.packet.len());
         Some((entry.packet, now.since(entry.since)))
     }
 
-    /// Takes the packet at the tail.
+    /// Removes the packet at the tail.
     pub fn pop_tail(&mut self, now: Instant) -> Option<(P, Duration)> {
         let entry = self.entries.pop_back()?;
         self.bytes -= u64::from(entry.packet.len());
         Some((entry.packet, now.since(entry.since)))
     }
 
-    /// Takes the packet at `index` (0 is the head) out of the middle; the order of the others stays.
+    /// Removes the packet at `index` (0 is the head) from the middle; the order of the others is kept.
     pub fn remove(&mut self, index: usize, now: Instant) -> Option<(P, Duration)> {
         let entry = self.entries.remove(index)?;
         self.bytes -= u64::from(entry.packet.len());
@@ -91,7 +91,7 @@ impl<P: Packet> Ring<P> {
         super::fits(self.backlog(), len, limit)
     }
 
-    /// Whether more waits than `limit` allows, as after the limit was lowered.
+    /// Whether more is queued than `limit` allows, as after the limit was lowered.
     #[must_use]
     pub fn over(&self, limit: Amount) -> bool {
         super::over(self.backlog(), limit)

@@ -198,7 +198,7 @@ fn the_gauges_of_the_parts_add_up_to_the_queue() {
         let mut draw = Rng::stream(1, "parts");
         let is_part = |name: &str| name.starts_with("queue.") || name.ends_with(".packets");
         let parts = gauges(&b).iter().filter(|(name, _)| is_part(name)).count();
-        // RIO tells of one part only.
+        // RIO reports only one part.
         if parts < 2 {
             continue;
         }

@@ -165,7 +165,7 @@ impl Tried<'_> {
     }
 }
 
-/// To so many digits.
+/// Rounds to this many digits.
 fn round(x: f64, digits: usize) -> f64 {
     format!("{x:.*e}", digits - 1).parse().unwrap()
 }

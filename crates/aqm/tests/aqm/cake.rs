@@ -80,7 +80,7 @@ impl Bench {
         self.now = Instant::ZERO + Duration::from_micros(us);
     }
 
-    /// So many packets as soon as they may be sent, of sources that always have some more: how many each of these flows sends.
+    /// Sends this many packets as soon as allowed, from sources that always have more; returns how many each of these flows sent.
     fn shares<const N: usize>(&mut self, sources: [Pkt; N], packets: usize) -> [usize; N] {
         let mut sent = [0; N];
         for _ in 0..20 {

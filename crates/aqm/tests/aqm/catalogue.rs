@@ -1,4 +1,4 @@
-//! Disciplines that a program adds to the catalogue: the same code behaves the same, whoever brings it along.
+//! Disciplines that a program adds to the catalogue: the same code behaves the same, built in or added.
 
 use crate::common::driver::{Op, Play};
 use crate::common::{Log, Pkt, cx, link};

@@ -59,7 +59,7 @@ fn link(rate: f64) -> Link {
     Link { classes: vec!["a".to_owned(), "b".to_owned()], ..Link::new(BitRate::from_bps(rate as u64)) }
 }
 
-/// Flows that send at these rates for so many seconds, at slightly irregular times.
+/// Flows that send at these rates for `seconds`, at slightly irregular times.
 fn flows(rates: &[f64], seconds: f64) -> Stream {
     let mut all = Vec::new();
     for (flow, &rate) in rates.iter().enumerate() {

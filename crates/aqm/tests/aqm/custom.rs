@@ -1,4 +1,4 @@
-//! Disciplines that a program brings along.
+//! Disciplines defined by a program.
 
 use std::sync::Arc;
 

@@ -141,7 +141,7 @@ fn sfqs_flows_part_when_the_hash_changes() {
     assert!(spread(r#", "perturb": "500ms""#) < 1.2);
 }
 
-/// Offers small packets of 20 flows at twice the rate of the link, flow 10 so many times as many as each other
+/// Offers small packets of 20 flows at twice the rate of the link, flow 10 this many times as many as each other
 /// flow; gives each flow's share of what is sent, and the packets dropped of others than flow 10.
 fn with_a_hog(name: &str, options: &str, times: u64, flows: u64) -> (Vec<f64>, usize) {
     let fair = spec(name, &format!(r#"{{"limit": 400{options}}}"#));

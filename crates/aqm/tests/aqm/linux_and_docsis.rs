@@ -8,7 +8,7 @@ use crate::common::{Pkt, cx, spec};
 use aqmkit_aqm::{InnerQueue, Why};
 use aqmkit_base::{Duration, Instant};
 
-/// An instant, so many milliseconds after the start.
+/// The instant `ms` milliseconds after the start.
 fn ms(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }

@@ -17,7 +17,7 @@ struct Source {
     /// Packets per second.
     rate: f64,
     class: u8,
-    /// After so many packets it goes on as another flow.
+    /// After this many packets it continues as another flow.
     flow_length: u64,
 }
 
@@ -150,7 +150,7 @@ fn sfb_isolates_a_flow_that_does_not_answer() {
     assert!(fifo[..20].iter().all(|f| f.loss() > 0.4), "without it they share the loss");
 }
 
-/// The share of so many arrivals that is dropped early while `standing` packets of 1000 bytes wait, after
+/// The share of arrivals dropped early while `standing` packets of 1000 bytes wait, after
 /// `warm` arrivals.
 fn early_drops(sred: &Spec, flows: u64, standing: u64, warm: u64, arrivals: u64) -> f64 {
     let mut b = Bench::new(sred);

@@ -19,7 +19,7 @@ impl Seconds {
         Seconds { bench: Bench::new(&spec("red-pd", &all)), from: Instant::ZERO }
     }
 
-    /// So many packets of flow 1, evenly over the next second; gives how many the filter dropped.
+    /// Sends this many packets of flow 1, evenly over the next second; returns how many the filter dropped.
     fn second(&mut self, packets: u32) -> usize {
         let mut filtered = 0;
         for at in 0..packets {
@@ -102,7 +102,7 @@ fn interval_after_a_change(at_ms: u64, before: &str, after: &str) -> (f64, f64) 
 }
 
 /// Before the first drop an interval lasts ten times `rtt`. A change of `rtt` changes the interval that has begun; one that would have
-/// ended already ends at the change, with what has come in it.
+/// ended already ends at the change, with the arrivals so far.
 #[test]
 fn an_interval_that_has_begun_follows_a_change_of_rtt() {
     let (short, long) = (r#"{"rtt": "40ms"}"#, r#"{"rtt": "100ms"}"#);
@@ -166,7 +166,7 @@ fn a_spaced_drop_that_is_overdue_falls_at_once() {
     assert!((0..20).filter(|seed| at_once(false, *seed)).count() < 15);
 }
 
-/// Flow 1 sends twice what leaves until it is unresponsive; then the queue is kept at `waiting` packets, and flow 1 goes on.
+/// Flow 1 sends twice what leaves until it is unresponsive; then the queue is kept at `waiting` packets, and flow 1 continues.
 fn penalties(waiting: usize, more: &str) -> usize {
     let params = format!(r#"{{"limit": 60, "min": 5, "max": 15, "weight": 1.0, "rtt": "40ms", {more}}}"#);
     let mut bench = Bench::new(&spec("red-pd", &params));
@@ -214,7 +214,7 @@ fn responsive_flows_keep_the_link_busy_in_the_authors_code() {
 }
 
 /// With M = 3 a probability rises after every second interval. Of each two the flow sends `first` packets in one and `last`
-/// in the other; its drop rate goes on rising, as P does: 0.1, 0.2, 0.3 ...
+/// in the other; its drop rate keeps rising, as P does: 0.1, 0.2, 0.3 ...
 fn is_unresponsive(rounds: [(u32, u32); 5], last_interval: bool) -> bool {
     let mut at = Seconds::new(&format!(r#""k": 1, "m": 3, "drop_rate": 0.1, "ns2_last_interval": {last_interval}"#));
     at.second(1000);

@@ -62,7 +62,7 @@ pub struct Play<'a> {
     pub before: Option<&'a Spec>,
     pub link: Link,
     pub origin: Instant,
-    /// Every length of time is taken so many times.
+    /// Multiplies every duration by this factor.
     pub stretch: u64,
     pub seed: u64,
     /// Wake the queue again and again, whether it wants it or not.

@@ -104,7 +104,7 @@ pub fn spec(name: &str, json: &str) -> Spec {
 /// between queues.
 pub fn lane(spec: &Spec, packet: &Pkt) -> u64 {
     if spec.name() == "hhf" {
-        // A flow that becomes a heavy hitter, or is one no longer, goes on in the other queue.
+        // A flow that becomes a heavy hitter, or ceases to be one, continues in the other queue.
         return packet.id;
     }
     let by_codepoint = matches!(spec.name(), "dualq" | "dualpi2");

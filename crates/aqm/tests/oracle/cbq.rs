@@ -1,4 +1,4 @@
-//! Figures 3.18 to 3.20, in whole numbers. The service time of a class goes on by the length of its packet
+//! Figures 3.18 to 3.20, in whole numbers. The service time of a class advances by the length of its packet
 //! over its share; a class that wakes up is due when the last class was served, or, after all were idle,
 //! when any will be.
 

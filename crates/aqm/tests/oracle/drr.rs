@@ -17,7 +17,7 @@ struct Drr {
     buckets: Option<u64>,
     limit: u64,
     headdrop: bool,
-    /// DRR+: the flows of class 0 may send so many bytes in so long.
+    /// DRR+: the flows of class 0 may send this many bytes in this time.
     contract: Option<(u64, Duration)>,
     /// For each flow when its timer expires, and what it has sent since it last had.
     timers: Vec<(Option<Instant>, u64)>,
@@ -91,7 +91,7 @@ impl Oracle for Drr {
         if !self.active_list.contains(&i) && self.serving != Some(i) {
             self.dc[i] = 0;
             if critical == Some(true) {
-                // Whoever was being served goes on with its turn after this one.
+                // The queue that was being served continues its turn after this one.
                 if let Some(served) = self.serving.take() {
                     self.suspended.push(served);
                     self.active_list.insert(0, served);

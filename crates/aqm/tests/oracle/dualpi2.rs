@@ -140,7 +140,7 @@ impl DualPi2 {
         if self.lq.byt() + self.cq.byt() < 2 * self.mtu { (0.0, 0.0) } else { (self.p_cl, self.p_c) }
     }
 
-    /// The body of `dualpi2_dequeue` for the L queue: whether the packet goes on.
+    /// The body of `dualpi2_dequeue` for the L queue: returns whether the packet is forwarded.
     fn send_l(&mut self, pkt: &mut Pkt, delay: f64, seen: &mut Vec<Seen>) -> bool {
         let (p_cl, p_c) = self.acting();
         if p_cl < 1.0 {

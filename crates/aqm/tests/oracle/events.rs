@@ -28,7 +28,7 @@ impl Seen {
     }
 }
 
-/// A transcription that says what happens. Its timer is its own affair: each call brings the time.
+/// A transcription that reports events. It handles its own timer: each call passes the time.
 pub(crate) trait Literal {
     fn arriving(&mut self, packet: Pkt, now: Instant, rng: &mut Rng, seen: &mut Vec<Seen>);
     fn departing(&mut self, now: Instant, rng: &mut Rng, seen: &mut Vec<Seen>);

@@ -52,7 +52,7 @@ struct RedPd {
     red: Red,
     fixed: Option<f64>,
     single: bool,
-    /// Section 6.3: so many drops identify a flow that is in fewer lists.
+    /// Section 6.3: this many drops identify a flow that is in fewer lists.
     bursty: Option<u64>,
     authors: Authors,
     arrivals: u64,

@@ -15,7 +15,7 @@ struct Step {
 }
 
 impl Step {
-    /// Gives whether the packet goes on.
+    /// Returns whether the packet is forwarded.
     fn above(&self, packet: &mut Pkt) -> bool {
         if packet.ecn != Ecn::NotEct {
             packet.ecn = Ecn::Ce;

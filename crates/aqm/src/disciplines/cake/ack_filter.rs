@@ -11,18 +11,19 @@ pub enum AckFilter {
     /// None is.
     #[default]
     Off,
-    /// The oldest of two superfluous ones is, so that loss recovery still sees every other one.
+    /// Drops the older of two superfluous ones, so that loss recovery still sees every other one.
     On,
-    /// Also a single one that the arriving one follows at once.
+    /// Drops also a single one if the arriving one follows it directly.
     Aggressive,
 }
 
-/// Whether `late` is after `early`, as sequence numbers of 32 bits are.
+/// Whether `late` is after `early`, as 32-bit sequence numbers.
 fn after(late: u32, early: u32) -> bool {
     (late.wrapping_sub(early) as i32) > 0
 }
 
-/// Whether `new` says all that `old` says: a pure acknowledgement of no more than it, whose SACK blocks are all below it.
+/// Whether `new` supersedes `old`: `old` is a pure acknowledgement that is not higher, and all its SACK blocks are
+/// below `new`.
 fn superfluous(old: Ack, new: Ack) -> bool {
     if !old.pure || after(old.number, new.number) {
         return false;
@@ -30,14 +31,15 @@ fn superfluous(old: Ack, new: Ack) -> bool {
     let old_blocks = after(old.sack_end, old.number);
     let new_blocks = after(new.sack_end, new.number);
     if old_blocks {
-        // Whether every block is in the new ones is not known; below the number all are.
+        // Blocks are not compared with those of the new one; only those below its number are certainly covered.
         return !after(old.sack_end, new.number);
     }
     new_blocks || after(new.number, old.number)
 }
 
-/// `cake_ack_filter`: which of the packets of a queue goes, in front of the last one, which has just come. `acks` are the
-/// acknowledgements of its connection with their places, from the head on, without the last; `new` is at the place `last`.
+/// `cake_ack_filter`: which packet of a queue to drop in favour of the last one, which has just arrived. `acks` has the
+/// acknowledgements of its connection with their positions, from the head on, without the last; `new` is at position
+/// `last`.
 pub(super) fn to_drop(
     filter: AckFilter,
     acks: impl Iterator<Item = (usize, Ack)>,
@@ -98,7 +100,7 @@ mod tests {
         assert_eq!(dropped(AckFilter::Aggressive, &[ack(2000)], more), Some(0), "blocks are news");
     }
 
-    /// The echo of a mark separates: what is before it is not joined with what is after it.
+    /// An ECN echo separates: acknowledgements before it are not merged with those after it.
     #[test]
     fn a_change_of_the_ecn_echo_is_kept() {
         let echo = |number| Ack { marks: 1, ..ack(number) };

@@ -1,11 +1,11 @@
-//! The set-associative tables of CAKE: flows in queues, and hosts with the number of their bulk flows.
+//! CAKE's set-associative tables: the queues of flows, and hosts with the number of their bulk flows.
 
 /// Queues of a tin, and entries of its tables of hosts.
 pub(super) const QUEUES: usize = 1024;
-/// Queues among which a flow finds one: the one of its hash, and the other seven of its set.
+/// Ways of a set: a flow gets the queue of its hash or one of the other seven in its set.
 const WAYS: usize = 8;
 
-/// The places of the set of a hash, that of the hash first.
+/// The indices of the set of a hash, the hash's own first.
 pub(super) fn ways(hash: u32) -> impl Iterator<Item = usize> {
     let own = hash as usize % QUEUES;
     let (first, inner) = (own - own % WAYS, own % WAYS);
@@ -15,7 +15,7 @@ pub(super) fn ways(hash: u32) -> impl Iterator<Item = usize> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     tag: u32,
-    /// Its flows that have a standing queue.
+    /// Number of its flows with a standing queue.
     bulk: u32,
 }
 
@@ -28,7 +28,8 @@ impl Hosts {
         Hosts(vec![Host::default(); QUEUES])
     }
 
-    /// The entry of a host: its own, else one of its set without bulk flows, else that of its hash, which then two hosts share.
+    /// The entry of a host: its own, else one in its set without bulk flows, else that of its hash, which two hosts
+    /// then share.
     pub(super) fn place(&mut self, hash: u32) -> usize {
         let own = hash as usize % QUEUES;
         let known = ways(hash).find(|&at| self.0[at].tag == hash);
@@ -37,12 +38,12 @@ impl Hosts {
         at
     }
 
-    /// How many of the host's flows have a standing queue.
+    /// Number of the host's flows with a standing queue.
     pub(super) fn bulk(&self, host: usize) -> u32 {
         self.0[host].bulk
     }
 
-    /// One more or one less of them.
+    /// Increments or decrements that number.
     pub(super) fn count(&mut self, host: usize, more: bool) {
         let bulk = &mut self.0[host].bulk;
         *bulk = if more { *bulk + 1 } else { bulk.saturating_sub(1) };

@@ -1,4 +1,4 @@
-//! The queues of CAKE, and who is served next.
+//! CAKE's queues and their scheduling.
 
 use aqmkit_base::size::Counting;
 use aqmkit_base::{BitRate, Bytes, Duration, FlowKey, Instant, Rng};
@@ -14,7 +14,7 @@ use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowQueues, Links, List, over};
 use crate::verdict::{Verdict, Why};
 
-/// How a flow takes part in the rounds of its tin.
+/// A flow's state in the rounds of its tin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Set {
     /// It does not.
@@ -25,7 +25,7 @@ enum Set {
     SparseWait,
     /// Among the old ones, with a standing queue.
     Bulk,
-    /// Empty, until COBALT is at rest.
+    /// Empty, and kept until COBALT has decayed.
     Decaying,
 }
 
@@ -35,16 +35,16 @@ struct Flow {
     /// Bytes that it may still send in this round.
     deficit: i64,
     cobalt: Cobalt,
-    /// Its entries among the hosts of its tin.
+    /// Its entries in its tin's tables of hosts.
     source: usize,
     destination: usize,
 }
 
-/// One class of traffic: its flows, and the shaper that tells whether it is within its rate.
+/// One class of traffic: its flows, and the shaper that tells whether it exceeds its rate.
 #[derive(Clone, Debug)]
 struct Tin {
     flows: Vec<Flow>,
-    /// The hash of the flow that each queue is, or was last.
+    /// By queue, the hash of its current or last flow.
     tags: Vec<u32>,
     sources: Hosts,
     destinations: Hosts,
@@ -84,7 +84,7 @@ impl Tin {
         self.sparse + self.bulk > 0
     }
 
-    /// The list that a flow of this set is in.
+    /// The list for flows in this set.
     fn list(&mut self, set: Set) -> Option<&mut List> {
         match set {
             Set::None => None,
@@ -94,7 +94,7 @@ impl Tin {
         }
     }
 
-    /// Puts a flow at the end of the list of its new set, and keeps all counts.
+    /// Appends a flow to the list of its new set, and updates all counts.
     fn move_to(&mut self, at: usize, set: Set) {
         let was = self.flows[at].set;
         self.counted(at, was, false);
@@ -123,7 +123,7 @@ impl Tin {
         *count = if more { *count + 1 } else { *count - 1 };
     }
 
-    /// The queue of a flow: its own, else a free one of its set, else that of its hash.
+    /// The queue of a flow: its own, else a free one in its set, else that of its hash.
     fn queue_of(&mut self, flow: u32, [source, destination]: [u32; 2]) -> usize {
         let own = ways(flow).find(|&at| self.tags[at] == flow);
         if let Some(at) = own.filter(|&at| self.flows[at].set != Set::None) {
@@ -131,7 +131,7 @@ impl Tin {
         }
         let free = || ways(flow).find(|&at| self.flows[at].set == Set::None);
         let at = own.or_else(free).unwrap_or(flow as usize % QUEUES);
-        // Where two flows share a queue, it is that of the hosts of the one that came last.
+        // If two flows share a queue, its hosts are those of the latest arrival.
         let bulk = self.flows[at].set == Set::Bulk;
         if bulk {
             self.sources.count(self.flows[at].source, false);
@@ -147,7 +147,7 @@ impl Tin {
         at
     }
 
-    /// How many flows the busier host of a flow has.
+    /// Bulk flows of a flow's busier host.
     fn host_load(&self, at: usize, isolation: Isolation) -> u32 {
         let (by_source, by_destination) = isolation.fair_between();
         let source = if by_source { self.sources.bulk(self.flows[at].source) } else { 0 };
@@ -155,13 +155,13 @@ impl Tin {
         source.max(destination).max(1)
     }
 
-    /// The first queue to look at: one that decays once in a request, then new ones, then old ones.
+    /// The next queue to consider: a decaying one once per request, then new ones, then old ones.
     fn first(&self, decaying: bool) -> Option<usize> {
         let rest = || self.new.front().or(self.old.front()).or(self.decaying.front());
         self.decaying.front().filter(|_| decaying).or_else(rest)
     }
 
-    /// Charges what takes this long at its rate.
+    /// Charges the shaper with this transmission time.
     fn charge(&mut self, time: Duration, now: Instant) {
         self.time_next = if self.time_next < now { self.time_next + time } else { self.time_next.max(now + time) };
     }
@@ -171,7 +171,7 @@ impl Tin {
 #[derive(Clone, Copy, Debug)]
 struct Shaper {
     time_next: Instant,
-    /// So that drops that are charged never stop the link for long.
+    /// Limits the debt, so that charged drops never block the link for long.
     failsafe_next: Instant,
 }
 
@@ -179,10 +179,10 @@ struct Shaper {
 pub(super) struct Cake<P> {
     config: Config,
     tins: Vec<Tin>,
-    /// The queue of flow `f` of tin `t` has the number `t * QUEUES + f`. Packets with the time at which they came.
+    /// Flow `f` of tin `t` has the queue number `t * QUEUES + f`. Packets are stored with their arrival time.
     queues: FlowQueues<P, Instant>,
     shaper: Shaper,
-    /// The tin whose turn it is without a shaper.
+    /// The tin whose turn it is, if there is no shaper.
     turn: usize,
     stats: Stats,
 }
@@ -199,11 +199,11 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// The hash of what has a queue of its own, and those of its hosts.
+    /// The hash that selects the queue, and those of its hosts.
     fn hashes(&self, packet: &P) -> (u32, [u32; 2]) {
         let hash = |key: u64| (FlowKey(key).hash(self.config.salt) >> 32) as u32;
         let ends = packet.ends();
-        // A host has one number at either end, but is not the same as source and as destination.
+        // A host has the same number at either end, but differs as source and as destination.
         let hosts = [hash(ends.source.into()), hash(ends.destination.into()).rotate_left(16)];
         let flow = match self.config.params.isolation {
             Isolation::Flowblind => 0,
@@ -215,12 +215,12 @@ impl<P: Packet> Cake<P> {
         (flow, hosts)
     }
 
-    /// How long the link takes for a packet at a rate.
+    /// Transmission time of a packet at a rate.
     fn time(&self, len: u32, rate: BitRate) -> Duration {
         rate.time_to_send(self.config.framing.sent(len))
     }
 
-    /// `cake_advance_shaper`; gives what the packet is charged with.
+    /// `cake_advance_shaper`; returns the bytes that the packet is charged for.
     fn advance_shaper(&mut self, t: usize, len: u32, dropped: bool, now: Instant) -> i64 {
         if let Some(rate) = self.config.params.bandwidth {
             let time = self.time(len, rate);
@@ -259,7 +259,7 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Drops the acknowledgement that the one at the tail of a queue makes superfluous.
+    /// Drops the acknowledgement superseded by the one at the tail of a queue.
     fn filter_acks(&mut self, t: usize, q: usize, cx: &mut Cx<'_, P>) {
         let filter = self.config.params.ack_filter;
         if filter == AckFilter::Off {
@@ -297,7 +297,7 @@ impl<P: Packet> Cake<P> {
         Some(self.turn)
     }
 
-    /// The last tin that is within its rate, else the one that will be first.
+    /// The last tin within its rate, else the one that will be first.
     fn tin_on_schedule(&self, now: Instant) -> Option<usize> {
         let busy = self.tins.iter().enumerate().filter(|(_, tin)| tin.busy());
         let mut best: Option<(Instant, usize)> = None;
@@ -309,14 +309,14 @@ impl<P: Packet> Cake<P> {
         best.map(|(_, t)| t)
     }
 
-    /// A flow without credit gets some and goes to the end of the old ones.
+    /// A flow without credit receives some and moves to the end of the old list.
     fn next_round(&mut self, t: usize, at: usize, rng: &mut Rng) {
         let waiting = !self.queues.is_empty(t * QUEUES + at);
         let tin = &mut self.tins[t];
         let set = match tin.flows[at].set {
             Set::Sparse if waiting => Set::Bulk,
             Set::Sparse => Set::SparseWait,
-            // One that decays has no deficit, as long as COBALT drops its first packets only.
+            // A decaying flow has no deficit, as long as COBALT drops only its first packets.
             Set::Decaying | Set::None => Set::SparseWait,
             set => set,
         };
@@ -326,7 +326,7 @@ impl<P: Packet> Cake<P> {
         tin.flows[at].deficit += share(quantum, load, rng);
     }
 
-    /// A queue was found empty: it leaves its tin's rounds, or stays until COBALT has forgotten.
+    /// A queue was found empty: it leaves its tin's rounds, or stays until COBALT has decayed.
     fn found_empty(&mut self, t: usize, at: usize, now: Instant) {
         let tin = &mut self.tins[t];
         let cobalt = &mut tin.flows[at].cobalt;
@@ -335,7 +335,7 @@ impl<P: Packet> Cake<P> {
         tin.move_to(at, set);
     }
 
-    /// The verdict of COBALT about the packet just taken from the head of a queue.
+    /// COBALT's verdict on the packet just taken from the head of a queue.
     fn judge(&mut self, t: usize, at: usize, packet: &P, since: Instant, cx: &mut Cx<'_, P>) -> Verdict {
         let last = self.queues.is_empty(t * QUEUES + at);
         let tin = &mut self.tins[t];
@@ -346,7 +346,7 @@ impl<P: Packet> Cake<P> {
     }
 }
 
-/// A flow's part of a quantum: a random number decides about the fraction of a byte.
+/// A flow's share of a quantum; a random number rounds it up or down.
 fn share(quantum: u64, load: u32, rng: &mut Rng) -> i64 {
     if load == 1 {
         return quantum as i64;
@@ -365,7 +365,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         let (flow, hosts) = self.hashes(&packet);
         let at = self.tins[t].queue_of(flow, hosts);
         if self.tins[t].packets == 0 {
-            // A shaper saves nothing up while there is nothing to send.
+            // A shaper accumulates no credit while there is nothing to send.
             self.tins[t].time_next = self.tins[t].time_next.max(cx.now);
             if self.queues.backlog().packets == 0 && self.shaper.time_next < cx.now {
                 self.shaper = Shaper { time_next: cx.now, failsafe_next: cx.now };

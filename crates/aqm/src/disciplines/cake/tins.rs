@@ -1,15 +1,15 @@
-//! The tins of CAKE: which codepoint belongs to which, and what share of the link each has.
+//! CAKE's tins: the mapping from codepoints, and each tin's share of the link.
 
 use aqmkit_base::BitRate;
 use serde::{Deserialize, Serialize};
 
-/// How packets are put into tins by their codepoints.
+/// How packets are assigned to tins by their codepoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Diffserv {
     /// One tin.
     BestEffort,
-    /// Eight, by the three upper bits: the IP precedence of RFC 791.
+    /// Eight, by the upper three bits: the IP precedence of RFC 791.
     Precedence,
     /// Low priority, best effort, latency sensitive.
     #[default]
@@ -20,13 +20,13 @@ pub enum Diffserv {
     Diffserv8,
 }
 
-/// One tin before it has a rate: its name, its part of the link's rate, and its weight where the link has no shaper.
+/// A tin before its rate is known: its name, its share of the link's rate, and its weight without a shaper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
     pub(super) name: &'static str,
-    /// Up to this part of the rate it has its priority.
+    /// It has priority up to this share of the rate.
     pub(super) part: f64,
-    /// Bytes of a round of tins.
+    /// Its bytes per round of the tins.
     pub(super) quantum: i64,
 }
 
@@ -34,7 +34,7 @@ const fn share(name: &'static str, part: f64, quantum: i64) -> Share {
     Share { name, part, quantum }
 }
 
-/// Names of tins by number, where there are eight of them.
+/// Names of tins by number, if there are eight.
 const EIGHT: [&str; 8] = ["tin0", "tin1", "tin2", "tin3", "tin4", "tin5", "tin6", "tin7"];
 
 /// The tins of `diffserv8` by codepoint.
@@ -69,7 +69,7 @@ impl Diffserv {
         }
     }
 
-    /// The tins, in the order in which the highest wins: of two that are within their rates, the later one.
+    /// The tins in increasing priority: of two within their rates, the later one is served.
     pub(super) fn shares(self) -> Vec<Share> {
         match self {
             Diffserv::BestEffort => vec![share("best effort", 1.0, 65_535)],
@@ -82,7 +82,7 @@ impl Diffserv {
                 share("video", 0.5, 512),
                 share("voice", 0.25, 256),
             ],
-            // Each has seven eighths of the one before.
+            // Each has seven eighths of the previous one's rate.
             Diffserv::Precedence | Diffserv::Diffserv8 => {
                 let (mut part, mut quantum) = (1.0, 256);
                 let mut next = |name| {
@@ -96,7 +96,7 @@ impl Diffserv {
     }
 }
 
-/// Bytes that a flow of a tin sends in a round: what the tin sends in 4096th parts of a second, within 300 and 1500.
+/// Bytes that a flow of a tin sends per round: what the tin sends in 1/4096 s, between 300 and 1500.
 pub(super) fn flow_quantum(rate: Option<BitRate>) -> u64 {
     rate.map_or(1500, |rate| (rate.as_bps() / 8 / 4096).clamp(300, 1500))
 }

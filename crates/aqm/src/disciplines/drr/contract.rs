@@ -1,4 +1,4 @@
-//! The contracts of DRR+: a latency-critical flow sends no more than so much in a period.
+//! DRR+ contracts: a latency-critical flow sends at most a given amount per period.
 
 use aqmkit_base::{Duration, FlowKey, Instant};
 
@@ -8,7 +8,7 @@ use crate::link::Link;
 use crate::params::{ParamError, in_range, positive_time};
 use crate::storage::FlowCache;
 
-/// The classes of flows with contracts, and the terms.
+/// The classes of flows with contracts, and the contract.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) critical: ClassSet,
@@ -18,7 +18,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The contract that the parameters describe, if they name classes for it.
+    /// The contract described by the parameters, if they name classes for it.
     pub(super) fn new(params: &Params, link: &Link) -> Result<Option<Self>, ParamError> {
         if params.latency_critical.is_empty() {
             return Ok(None);
@@ -43,7 +43,7 @@ struct Sent {
     bytes: u64,
 }
 
-/// Who keeps to the contract.
+/// Tracks which flows keep their contract.
 #[derive(Clone, Debug)]
 pub(super) struct Police {
     sent: FlowCache<Sent>,
@@ -54,8 +54,8 @@ impl Police {
         Police { sent: FlowCache::new(terms.flows) }
     }
 
-    /// A packet of a latency-critical flow arrives: whether the flow has kept to its contract. A violation begins
-    /// the period anew, as the paper's timer that each packet resets does, so that only silence makes up for it.
+    /// A packet of a latency-critical flow arrives: returns whether the flow keeps its contract. A violation restarts
+    /// the period, like the paper's timer, which every packet resets; so only silence restores the flow.
     pub(super) fn meets(&mut self, terms: &Terms, flow: FlowKey, len: u32, now: Instant) -> bool {
         let sent = self.sent.get_or(flow, || Sent { since: now, bytes: 0 });
         if now.since(sent.since) >= terms.period {

@@ -12,14 +12,14 @@ use crate::params::ParamError;
 use crate::qdisc::Qdisc;
 use crate::storage::Classifier;
 
-/// The reaction to saturated marking.
+/// The reaction when marking saturates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overload {
     /// Packets of both queues are dropped, ECN-capable or not.
     #[serde(alias = "drop")]
     DropOnOverload,
-    /// The probability stops where marking saturates, and the queue grows to its limit.
+    /// The probability stops at saturation, and the queue grows to its limit.
     Overflow,
 }
 
@@ -37,9 +37,9 @@ pub enum DropAt {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a time such as \"1ms\" or a number of packets such as \"5p\"")]
 pub enum Threshold {
-    /// A threshold of the packet's delay.
+    /// A threshold on the packet's delay.
     Delay(Duration),
-    /// A threshold of the queue's length.
+    /// A threshold on the queue length.
     Length(Amount),
 }
 
@@ -47,18 +47,18 @@ pub enum Threshold {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of both queues together.
+    /// Capacity of both queues together.
     pub limit: Amount,
     /// The same in bytes.
     #[serde(alias = "memory_limit", skip_serializing_if = "Option::is_none")]
     pub memlimit: Option<Bytes>,
-    /// Ratio of marks to the root of drops.
+    /// Ratio of the marking probability to the root of the drop probability.
     #[serde(alias = "k")]
     pub coupling_factor: f64,
-    /// Classic delay aimed at.
+    /// Target delay of the Classic queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Duration>,
-    /// Between updates of the probability.
+    /// Time between updates of the probability.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tupdate: Option<Duration>,
     /// Integral gain in Hz.
@@ -67,7 +67,7 @@ pub struct Params {
     /// Proportional gain in Hz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
-    /// Longest round trip to be stable for.
+    /// Longest round trip for which the controller is stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rtt: Option<Duration>,
     /// The usual round trip.
@@ -75,26 +75,26 @@ pub struct Params {
     pub typical_rtt: Option<Duration>,
     /// L delay at which marking starts.
     pub min_th: Duration,
-    /// L delay above `min_th` at which all is marked.
+    /// Delay range above `min_th` over which marking rises to all packets.
     pub range: Duration,
-    /// A step in place of the ramp.
+    /// A step threshold instead of the ramp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_thresh: Option<Threshold>,
-    /// Where no more packets remain in L, none is marked for its delay; 0 marks always.
+    /// Packets are not marked for L's delay if no more than this many remain in L; 0 marks always.
     #[serde(alias = "th_len")]
     pub min_qlen_step: u32,
     /// The packets that go into the L queue.
     pub classifier: Classifier,
-    /// The reaction to saturated marking.
+    /// The reaction when marking saturates.
     pub overload: Overload,
     /// Where the base probability is applied.
     pub drop_at: DropAt,
-    /// The Classic queue's part of the link while L is busy.
+    /// The Classic queue's share of the link while L is busy.
     pub classic_protection: f64,
-    /// Time-shifted FIFO in place of weighted round robin.
+    /// Whether a time-shifted FIFO replaces weighted round robin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tshift: Option<Duration>,
-    /// Whether random numbers are drawn instead of likelihoods counted.
+    /// Whether marks are drawn at random rather than spaced by an accumulator.
     pub random: bool,
     /// The largest packet.
     pub mtu: Bytes,

@@ -1,4 +1,4 @@
-//! State of the flows, and the restricted ones among them: Floyd and Fall 1999, section IV.
+//! The state of the flows, and which are restricted: Floyd and Fall 1999, section IV.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::{Config, Params};
 use crate::law::misbehaving::{Estimate, metric};
 use crate::storage::FlowTable;
 
-/// Drops in an interval, early ones in the unit in which they stand for bytes, forced ones in bytes.
+/// Drops in an interval: early ones in the unit that represents bytes, forced ones in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drops {
     pub(super) early: u64,
@@ -27,7 +27,7 @@ impl Drops {
 pub(super) struct Seen {
     pub(super) packets: u64,
     pub(super) bytes: u64,
-    /// Packets dropped, and those of them early.
+    /// Packets dropped, and how many of them early.
     pub(super) drops: u64,
     pub(super) early_packets: u64,
     pub(super) by_kind: Drops,
@@ -52,13 +52,13 @@ enum Cause {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Restricted {
     cause: Cause,
-    /// How it was when it failed.
+    /// Its rate and loss when it failed.
     then: Estimate,
-    /// Arrivals of this interval.
+    /// Its arrivals in this interval.
     pub(super) bytes: u64,
-    /// It may be served when so many packets have left the open lane.
+    /// It may be served once this many packets have left the open lane.
     pub(super) after: u64,
-    /// Not yet there for a whole interval.
+    /// Whether it was restricted during this interval only partly.
     fresh: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Judge {
     dropped: FlowTable<Drops>,
     /// The largest flows of past intervals.
     history: Past,
-    /// Those that failed to respond once.
+    /// Flows that failed to respond once.
     suspects: Past,
     pub(super) restricted: FlowTable<Restricted>,
 }
@@ -114,7 +114,7 @@ impl Judge {
         }
     }
 
-    /// The flow that the drops show to send most in the open lane.
+    /// The flow that sends the most in the open lane, judging by its drops.
     fn largest(&self, config: &Config, open: &Seen) -> Option<(FlowKey, Estimate)> {
         let part = |drops: &Drops| {
             let early = [drops.early as f64, open.by_kind.early as f64];
@@ -122,13 +122,13 @@ impl Judge {
             metric(early, forced, open.early_packets as f64, open.drops as f64)
         };
         let flows = self.dropped.iter().map(|(flow, drops)| (part(drops), flow));
-        // Ties go to the smallest key, wherever the table has it.
+        // Ties go to the smallest key, independent of its position in the table.
         let (most, flow) = flows.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
         Some((flow, Estimate { rate: most * open.bytes as f64 / config.interval, loss: open.loss() }))
     }
 
-    /// Tests the largest flow; if it is to be restricted, gives the rate of the class. `entered` packets
-    /// have come into the open lane by now.
+    /// Tests the largest flow; if it is to be restricted, returns the rate of the class. `entered` packets have entered
+    /// the open lane so far.
     pub(super) fn detect(&mut self, config: &Config, open: &Seen, entered: u64) -> Option<f64> {
         let (flow, now) = self.largest(config, open)?;
         let (tests, params) = (config.tests, &config.params);
@@ -170,7 +170,7 @@ impl Judge {
         Some(params.half * guideline * self.restricted.len() as f64)
     }
 
-    /// Whether a restricted flow, as it is now, would pass.
+    /// Whether a restricted flow would currently pass.
     fn behaves(&self, config: &Config, open: &Seen, flow: &Restricted, now: Estimate) -> bool {
         let passes = match flow.cause {
             Cause::Unfriendly => true,
@@ -180,7 +180,7 @@ impl Judge {
         passes && !config.tests.unfriendly(now)
     }
 
-    /// Releases the flows that behave; gives the factor by which the class changes.
+    /// Releases flows that behave; returns the factor by which the class changes.
     pub(super) fn reward(&mut self, config: &Config, open: &Seen, class: &Seen) -> Option<f64> {
         if self.restricted.is_empty() {
             return None;
@@ -203,14 +203,14 @@ impl Judge {
 mod tests {
     use super::*;
 
-    /// Where nothing came, nothing was lost.
+    /// Without arrivals nothing was lost.
     #[test]
     fn the_drop_rate_is_a_share_of_the_arrivals() {
         let loss = |packets, drops| Seen { packets, drops, ..Seen::default() }.loss();
         assert_eq!([loss(0, 0), loss(1, 0), loss(1, 1), loss(8, 2)], [0.0, 0.0, 1.0, 0.25]);
     }
 
-    /// The first so many flows with drops in an interval are remembered, and all of their drops.
+    /// Only the first few flows with drops in an interval are remembered, with all of their drops.
     #[test]
     fn so_many_flows_are_remembered() {
         let params = Params { max_flows: 3, ..Params::default() };

@@ -14,7 +14,7 @@ use crate::qdisc::Qdisc;
 params_with_red! {
     /// The parameters as a user writes them.
     pub struct Params {
-        /// Smallest round trip of the flows.
+        /// Minimum round trip of the flows.
         #[serde(alias = "R")]
         pub rtt: Duration = Duration::from_millis(60),
         /// Largest packet.
@@ -28,29 +28,29 @@ params_with_red! {
         pub unresponsive: bool = true,
         /// Whether flows must not be disproportionate.
         pub disproportionate: bool = true,
-        /// How far above TCP's rate a flow may be.
+        /// Maximum ratio of a flow's rate to TCP's.
         pub safety: f64 = 1.2,
-        /// A drop rate so many times higher asks for a response.
+        /// A drop rate higher by this factor calls for a response.
         pub loss_factor: f64 = 2.0,
-        /// A rate below this part of what it was is one.
+        /// A response is a rate below this fraction of the former one.
         pub rate_factor: f64 = 0.8,
-        /// The same for a flow that failed once.
+        /// The same for a flow that has failed before.
         pub again: f64 = 0.98,
-        /// Rate times root of the drop rate that is not yet high.
+        /// Rate times the root of the drop rate, up to which a flow is not disproportionate.
         pub c: BitRate = BitRate::from_bps(96_000),
-        /// Part of its guideline that a restricted flow is given.
+        /// Fraction of its guideline that a restricted flow receives.
         pub half: f64 = 0.5,
-        /// Largest part of the link for the class.
+        /// Maximum share of the link for the class.
         pub max_share: f64 = 0.25,
-        /// Smallest part of the link for the class.
+        /// Minimum share of the link for the class.
         pub min_share: f64 = 0.001,
-        /// Whether the class may use what the others leave.
+        /// Whether the class may use bandwidth that others leave.
         pub borrow: bool = false,
         /// Largest flows remembered.
         pub history: u32 = 10,
-        /// Flows whose drops are counted.
+        /// Maximum number of flows whose drops are counted.
         pub max_flows: u32 = 1000,
-        /// Flows restricted at a time.
+        /// Maximum number of restricted flows.
         pub max_restricted: u32 = 100,
         /// Limit of the class's queue.
         #[serde(skip_serializing_if = "Option::is_none")]

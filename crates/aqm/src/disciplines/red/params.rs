@@ -13,7 +13,7 @@ const WEIGHT: f64 = 1.0 / 512.0;
 /// RED's part of a discipline's parameters, as a user writes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedParams {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
     /// Average below which nothing is dropped.
     pub min: Option<Amount>,
@@ -21,17 +21,17 @@ pub struct RedParams {
     pub max: Option<Amount>,
     /// Drop probability as the average reaches `max`.
     pub max_p: f64,
-    /// How the queue is averaged.
+    /// The settings of the average.
     pub averaging: AveragingParams,
     /// Whether the probability ramps from `max_p` to 1 between `max` and twice `max`.
     pub gentle: bool,
-    /// Whether the probability is in proportion to the packet's size.
+    /// Whether the probability is proportional to the packet's size.
     pub byte_mode: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped early.
     pub ecn: bool,
-    /// Whether even ECN-capable packets are dropped where a forced drop is due.
+    /// Whether forced drops also apply to ECN-capable packets.
     pub harddrop: bool,
-    /// With `ecn`: whether packets that cannot carry a mark are let in.
+    /// With `ecn`: whether packets that are not ECN-capable are admitted instead of dropped early.
     pub nodrop: bool,
 }
 
@@ -75,8 +75,8 @@ impl RedParams {
         }
     }
 
-    /// The thresholds as numbers in the unit of the limit. One that is derived from the other has its unit, so the one
-    /// that was given is at fault.
+    /// The thresholds as numbers in the unit of the limit. A threshold derived from the other has the other's unit, so
+    /// an error names the one that was given.
     pub(super) fn in_unit(&self, unit: Counting) -> Result<(f64, f64), ParamError> {
         for (field, given) in [("min", self.min), ("max", self.max)] {
             given.map(|length| in_unit(field, length, unit)).transpose()?;
@@ -85,7 +85,7 @@ impl RedParams {
         Ok((in_unit("min", min, unit)?, in_unit("max", max, unit)?))
     }
 
-    /// An error about a threshold that was derived, as an error about the one that was given.
+    /// Converts an error about a derived threshold to one about the threshold that was given.
     pub(super) fn given<T>(&self, checked: Result<T, ParamError>) -> Result<T, ParamError> {
         checked.map_err(|e| match (e.field.as_str(), self.min, self.max) {
             ("min", None, Some(max)) => e.about("max", max),
@@ -105,8 +105,8 @@ impl RedParams {
     }
 }
 
-/// Defines a discipline's `Params`: its own fields, each with its default, and RED's, with those of a [`RedParams`],
-/// in the order in which they are to be shown.
+/// Defines a discipline's `Params`: its own fields, each with its default, and RED's, with the defaults of a
+/// [`RedParams`], in display order.
 macro_rules! params_with_red {
     (
         $(#[$about:meta])*
@@ -121,7 +121,7 @@ macro_rules! params_with_red {
         #[serde(default, deny_unknown_fields)]
         pub struct Params {
             $($(#[$of_field])* pub $field: $type,)*
-            /// Limit of the queue.
+            /// Capacity of the queue.
             pub limit: aqmkit_base::Amount,
             /// RED's lower threshold.
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ macro_rules! params_with_red {
             /// RED's upper threshold.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub max: Option<aqmkit_base::Amount>,
-            /// Packets of a burst that is to pass; it replaces `weight`.
+            /// Burst to admit, in packets; replaces `weight`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub burst: Option<u32>,
             /// RED's weight of the newest sample of the queue.
@@ -138,22 +138,22 @@ macro_rules! params_with_red {
             /// RED's drop probability as the average reaches `max`.
             #[serde(alias = "probability")]
             pub max_p: f64,
-            /// Size of a typical packet; the link's where absent.
+            /// Size of a typical packet; the link's if absent.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub avpkt: Option<aqmkit_base::Bytes>,
-            /// How fast an idle queue's average decays; the link's rate where absent.
+            /// How fast an idle queue's average decays; the link's rate if absent.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub bandwidth: Option<aqmkit_base::BitRate>,
             /// Whether RED's probability ramps from `max_p` to 1 between `max` and twice `max`.
             pub gentle: bool,
-            /// Whether RED's probability is in proportion to the packet's size.
+            /// Whether RED's probability is proportional to the packet's size.
             #[serde(alias = "bytemode")]
             pub byte_mode: bool,
-            /// Whether ECN-capable packets are marked where an early drop is due.
+            /// Whether ECN-capable packets are marked instead of dropped early.
             pub ecn: bool,
-            /// Whether even ECN-capable packets are dropped where a forced drop is due.
+            /// Whether forced drops also apply to ECN-capable packets.
             pub harddrop: bool,
-            /// With `ecn`: whether packets that cannot carry a mark are let in.
+            /// With `ecn`: whether packets that are not ECN-capable are admitted instead of dropped early.
             pub nodrop: bool,
             $($($(#[$of_last])* pub $last: $last_type,)*)?
         }
@@ -182,7 +182,7 @@ macro_rules! params_with_red {
         }
 
         impl Params {
-            /// RED's part of them.
+            /// RED's part of the parameters.
             #[must_use]
             pub fn red(&self) -> $crate::disciplines::red::RedParams {
                 $crate::disciplines::red::RedParams {
@@ -204,7 +204,7 @@ macro_rules! params_with_red {
                 }
             }
 
-            /// The same with another part of RED.
+            /// The same with another RED part.
             fn with_red(self, red: $crate::disciplines::red::RedParams) -> Self {
                 Params {
                     limit: red.limit,

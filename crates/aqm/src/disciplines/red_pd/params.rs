@@ -28,7 +28,7 @@ params_with_red! {
         /// Round trip of the reference TCP.
         #[serde(alias = "target_rtt", alias = "R")]
         pub rtt: Duration = Duration::from_millis(40),
-        /// Lists that a flow must be in.
+        /// Number of lists that a flow must be in.
         #[serde(alias = "K")]
         pub k: u32 = 3,
         /// Lists that count.
@@ -47,13 +47,13 @@ params_with_red! {
         /// Longest interval.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub interval_max: Option<Duration> = None,
-        /// Flows kept of each list.
+        /// Flows kept per list.
         pub max_flows: u32 = 50,
-        /// Flows with a probability of their own.
+        /// Maximum number of flows with a probability of their own.
         pub max_monitored: u32 = 256,
-        /// A decrease divides by this.
+        /// Divisor of a decrease.
         pub beta: f64 = 2.0,
-        /// A decrease takes no more than this.
+        /// Maximum amount of a decrease.
         pub p_d: f64 = 0.05,
         /// Probability at which a flow is released.
         pub p_min: f64 = 0.005,
@@ -67,17 +67,17 @@ params_with_red! {
         pub u_p_min: f64 = 0.0025,
         /// `l` of an unresponsive flow.
         pub u_l: u32 = 5,
-        /// Whether there are unresponsive flows.
+        /// Whether unresponsive flows are treated differently.
         pub unresponsive_test: bool = true,
-        /// Factor on the probability of unresponsive flows.
+        /// Factor on the drop probability of unresponsive flows; above 1 they get less than their share.
         pub unresponsive_penalty: f64 = 1.0,
-        /// Whether the filter passes what finds fewer than two packets waiting.
+        /// Whether the filter passes packets that find fewer than two packets waiting.
         pub noidle: bool = true,
         /// As in the authors' code for ns-2: whether the filter's drops of a flow are spaced by a count of its packets.
         pub ns2_spacing: bool = false,
         /// As in the authors' code for ns-2: whether unresponsive flows are filtered below `min` too.
         pub ns2_below_min: bool = false,
-        /// As in the authors' code for ns-2: whether the test for unresponsive flows looks at the last interval alone.
+        /// As in the authors' code for ns-2: whether the test for unresponsive flows considers only the last interval.
         pub ns2_last_interval: bool = false,
         /// Drop probability of the queue, which replaces RED's.
         #[serde(alias = "P_testFRp", skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ impl Params {
         red::Config::new(&self.red(), link)
     }
 
-    /// The rules that are those of the authors' code in place of the text's.
+    /// Which rules follow the authors' code instead of the text.
     pub(super) fn ns2_rules(&self) -> Ns2Rules {
         Ns2Rules { spacing: self.ns2_spacing, below_min: self.ns2_below_min, last_interval: self.ns2_last_interval }
     }

@@ -1,4 +1,4 @@
-//! A RED for each of SFQ's queues, as Linux has it: it decides from the bytes of the queue, and begins afresh with it.
+//! RED for each of SFQ's queues, as in Linux: it averages the queue's bytes, and is reset with the queue.
 
 use aqmkit_base::{Amount, Bytes, Rng};
 
@@ -29,12 +29,12 @@ pub(super) struct FlowRed {
 }
 
 impl FlowRed {
-    /// The average takes in the queue that an arrival finds.
+    /// Updates the average with the queue that an arrival sees.
     pub(super) fn average(&mut self, config: &Config, queue: Backlog) {
         self.avg.sample(config.weight, queue.bytes as f64);
     }
 
-    /// Why the arrival is to be dropped or marked, if it is.
+    /// The reason to drop or mark the arrival, if any.
     pub(super) fn decide(&mut self, config: &Config, queue: Backlog, rng: &mut Rng) -> Option<Why> {
         self.average(config, queue);
         self.mode.on_arrival(&config.ramp, self.avg.get(), queue.packets as u32, 1.0, rng)
@@ -42,7 +42,7 @@ impl FlowRed {
 }
 
 impl Params {
-    /// The same with what is left open of the RED of each queue, if they have one, as `tc` derives it.
+    /// The same with omitted RED parameters derived as in `tc`, if the queues have a RED.
     pub(super) fn with_red(&self, link: &Link) -> Result<Self, ParamError> {
         let Some(limit) = self.redflowlimit else {
             let red = [self.min.is_some(), self.max.is_some(), self.burst.is_some(), self.weight.is_some()];
@@ -62,7 +62,7 @@ impl Params {
         Ok(Params { min: Some(min), max: Some(max), avpkt: Some(avpkt), burst, weight: full.weight, ..self.clone() })
     }
 
-    /// The RED of each queue, of parameters that are filled in.
+    /// The RED of each queue, from complete parameters.
     pub(super) fn red(&self) -> Result<Option<Config>, ParamError> {
         let (Some(limit), Some(min), Some(max), Some(weight)) = (self.redflowlimit, self.min, self.max, self.weight)
         else {
