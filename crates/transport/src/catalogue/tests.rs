@@ -5,7 +5,7 @@ use super::*;
 use crate::congestion::{CongestionControl, Cx, Window};
 use crate::profile::Profile;
 
-/// Takes one segment for every acknowledgement, and gives up a share of the window for a loss.
+/// Grows by one segment per acknowledgement, and reduces by a fraction of the window at a loss.
 #[derive(Clone, Debug)]
 struct Greedy {
     window: Window,
@@ -103,7 +103,7 @@ fn what_is_wrong_with_it_is_said_by_name() {
 
 #[test]
 fn a_name_means_one_control() {
-    /// The same under a name that is taken.
+    /// The same control under a name that is taken.
     macro_rules! taken {
         ($name:literal) => {{
             #[derive(Clone, Debug)]

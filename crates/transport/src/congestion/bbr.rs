@@ -399,7 +399,7 @@ mod tests {
     use super::super::worked::at;
     use super::*;
 
-    /// `BBREnterProbeBW`: each phase but the one that drains the queue is as likely as another.
+    /// `BBREnterProbeBW`: each phase except the one that drains the queue is equally likely.
     #[test]
     fn the_first_phase_is_drawn() {
         let mut drawn = [0_u32; PROBE_GAINS.len()];
@@ -411,7 +411,7 @@ mod tests {
         assert!(drawn[1] == 0 && even(&drawn[0]) && drawn[2..].iter().all(even), "{drawn:?}");
     }
 
-    /// A growth by 25 % is growth; the third round trip with less ends it.
+    /// 25 % counts as growth; the third round trip with less ends Startup.
     #[test]
     fn the_pipe_is_full_after_three_round_trips_with_less_growth() {
         let sample = |rate, app_limited| Sample {

@@ -146,8 +146,8 @@ mod tests {
         }
     }
 
-    /// By hand: segments of 1000 bytes leave every 10 ms and come after 100 ms, four of them together; the rate is what was delivered since the
-    /// newest of them left, over the longer of the times of its sending and of its acknowledgement.
+    /// By hand: segments of 1000 bytes are sent every 10 ms and arrive after 100 ms, four of them together; the rate is
+    /// what was delivered since the newest of them was sent, over the longer of the send and acknowledgement intervals.
     #[test]
     fn a_sample_is_what_was_delivered_since_the_newest_segment_left() {
         let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
@@ -182,16 +182,17 @@ mod tests {
         (4..6).for_each(|n| sent.on_sent(piece(n), ms(100)));
         sent.begin_ack();
         sent.on_acked(4000, ms(130), |_| ());
-        // The fourth left at 30 ms; until 130 ms all four were delivered, 130 ms after the first left.
+        // The fourth was sent at 30 ms; by 130 ms all four were delivered, 130 ms after the first was sent.
         let all = read(&sent, ms(130), 50).unwrap();
         assert_eq!((all.rate, all.acked, all.tx_in_flight), (Some(4000.0 / 0.13), 3000, 4000));
-        // Sent at 100 ms, when one had been delivered: five in 105 ms. A segment that went twice measures no round trip.
+        // Sent at 100 ms, when one had been delivered: five in 105 ms. A retransmitted segment gives no round-trip
+        // sample.
         sent.begin_ack();
         sent.on_sent(piece(5), ms(110));
         sent.on_sacked(piece(5), ms(205), |_| ());
         let again = read(&sent, ms(205), 0).unwrap();
         assert_eq!((again.rtt, again.prior_delivered, again.delivered), (None, 4000, 5000));
-        // Delivered at the very time at which it left: no rate, whatever the shortest round trip.
+        // Delivered at the very time at which it was sent: no rate, whatever the minimum round trip.
         let mut at_once = Sent::new(true, true, ms(0));
         at_once.on_sent(piece(0), ms(7));
         at_once.on_acked(1000, ms(7), |_| ());

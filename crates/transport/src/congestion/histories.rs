@@ -15,15 +15,15 @@ pub(super) const MSS: u64 = 1000;
 /// An event for a control.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// Segments were found to be lost: only with SACK.
+    /// Losses were detected: only with SACK.
     Losses,
-    /// Fast recovery begins, and ends.
+    /// Fast recovery begins, or ends.
     Loss,
     Recovered,
-    /// The retransmission timer expires; what was in flight is acknowledged.
+    /// The retransmission timer expires; the flight before it is acknowledged.
     Timeout,
     Mended,
-    /// The recovery was needless.
+    /// The recovery was spurious.
     Needless,
     /// Bytes delivered, and how many of them were marked.
     Feedback(u64, u64),
@@ -31,7 +31,7 @@ pub(super) enum Event {
     Echo,
     /// An acknowledgement was processed.
     Sample,
-    /// The first segment goes while nothing is in flight.
+    /// The first segment is sent while nothing is in flight.
     Restart,
 }
 
@@ -67,7 +67,7 @@ pub(super) trait Both {
     fn phase(&self) -> &'static str;
 }
 
-/// Properties of the path for a while.
+/// Properties of the path for some time.
 #[derive(Clone, Copy)]
 struct Path {
     bytes_per_second: f64,
@@ -96,7 +96,7 @@ struct History<B> {
     una: u64,
     /// The end of the current recovery, and whether it is a fast one.
     recovery: Option<(u64, bool)>,
-    /// Segments that the application has.
+    /// Segments that the application has left to send.
     app: u64,
     seen: BTreeMap<&'static str, u64>,
 }
@@ -104,7 +104,7 @@ struct History<B> {
 /// Plays many histories; returns how often each event happened and each phase was seen.
 pub(super) fn play<B: Both>() -> BTreeMap<&'static str, u64> {
     let mut seen = BTreeMap::new();
-    // Long ones on a path that begins well, and short ones, for how a connection starts, on any.
+    // Long histories on a path that starts out well, and short ones on any path, for the start of connections.
     for (seed, steps) in (0..40).map(|seed| (seed, 4_000)).chain((40..440).map(|seed| (seed, 100))) {
         let mut history = History::<B>::new(seed);
         if steps < 1_000 {
@@ -116,7 +116,7 @@ pub(super) fn play<B: Both>() -> BTreeMap<&'static str, u64> {
             }
             history.send();
             if history.rng.chance(0.003) {
-                // Everything under way is lost.
+                // Everything in flight is lost.
                 history.wire.clear();
             }
             if history.wire.is_empty() { history.wait() } else { history.acknowledge() }
@@ -203,7 +203,7 @@ impl<B: Both> History<B> {
         let waiting = self.free.since(self.now).as_secs_f64() / time.as_secs_f64();
         if waiting <= self.path.limit && !self.rng.chance(self.path.loss) {
             self.free = self.free.max(self.now) + time;
-            // In order, even where the delay has become shorter.
+            // In order, even if the delay has become shorter.
             let last = self.wire.back().map_or(Instant::ZERO, |(at, _)| *at);
             self.wire.push_back(((self.free + self.path.delay).max(last), seq));
         }

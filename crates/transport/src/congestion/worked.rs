@@ -46,14 +46,14 @@ fn near(got: u64, wanted: f64, what: &str) {
     assert!((got as f64 - wanted).abs() < 1.0, "{what}: {got}, by hand {wanted}");
 }
 
-/// The control with this window, in avoidance.
+/// The control with this window, in congestion avoidance.
 fn avoiding<C: CongestionControl>(mut control: C, cwnd: u64) -> C {
     *control.window_mut() = Window { cwnd, ssthresh: cwnd / 2 };
     control
 }
 
-/// RFC 9438 equations 1 and 2 and section 4.2: the next round trip's cubic is the target, and each segment acknowledged brings its part of
-/// the way there.
+/// RFC 9438 equations 1 and 2 and section 4.2: the target is the cubic one round trip ahead, and each acknowledged
+/// segment adds its share of the distance to it.
 #[test]
 fn cubic_aims_at_its_cube_one_round_trip_ahead() {
     let mut p = profile();
@@ -72,7 +72,7 @@ fn cubic_aims_at_its_cube_one_round_trip_ahead() {
     }
 }
 
-/// RFC 9438 section 4.7: who loses before the window is back gives way, to 0.85 of what it had.
+/// RFC 9438 section 4.7: a flow that loses before regaining its window yields, to 0.85 of what it had.
 #[test]
 fn cubic_gives_way_where_it_was_not_back() {
     for (fast, plateau) in [(true, 59.5), (false, 70.0)] {
@@ -89,7 +89,7 @@ fn cubic_gives_way_where_it_was_not_back() {
     }
 }
 
-/// RFC 9438 section 4.8: after a timeout avoidance begins at the window that slow start came to, whatever was before.
+/// RFC 9438 section 4.8: after a timeout, avoidance starts at the window that slow start reached, whatever was before.
 #[test]
 fn cubic_forgets_its_plateau_in_a_timeout() {
     let mut p = profile();
@@ -106,8 +106,8 @@ fn cubic_forgets_its_plateau_in_a_timeout() {
     near(cubic.window().cwnd, 1000.0 * (first + (target - first) / first), "from its own plateau");
 }
 
-/// RFC 9438 section 4.3: Reno's growth with three segments in thirteen-sevenths of a round trip, and a whole one once it is where it was
-/// before the reduction.
+/// RFC 9438 section 4.3: the Reno estimate grows by three segments in thirteen-sevenths of a round trip, and by a whole
+/// one per round trip once it is where it was before the reduction.
 #[test]
 fn cubic_keeps_up_with_reno() {
     let p = profile();
@@ -126,7 +126,7 @@ fn cubic_keeps_up_with_reno() {
     assert!(cwnd > 10.0, "both parts were tried");
 }
 
-/// RFC 9438 section 4.9: a reduction that was needless leaves no trace.
+/// RFC 9438 section 4.9: a spurious reduction leaves no trace.
 #[test]
 fn cubic_goes_on_after_a_needless_reduction() {
     let mut p = profile();
@@ -144,7 +144,7 @@ fn cubic_goes_on_after_a_needless_reduction() {
         cubic.on_ack(MSS, &at(3.0, 0, &p, &rtt));
         cubic.window().cwnd
     };
-    // But for the part of a byte that a reduction drops.
+    // Except for the fraction of a byte that a reduction drops.
     assert!(run(true).abs_diff(run(false)) <= 1, "{} and {}", run(true), run(false));
 }
 
@@ -162,7 +162,7 @@ fn an_undo_only_raises() {
     assert_eq!(undone(10 * MSS, 15 * MSS), (20, 15));
 }
 
-/// 4.4BSD halves the smaller of its own window and the peer's, in whole segments, two at least.
+/// 4.4BSD halves the smaller of its own window and the peer's, in whole segments, at least two.
 #[test]
 fn reno_halves_what_the_peer_allows() {
     let p = profile();
@@ -175,15 +175,16 @@ fn reno_halves_what_the_peer_allows() {
         let mut after_timeout = avoiding(Reno::new(&p), cwnd * MSS);
         after_timeout.on_timeout(false, &cx);
         assert_eq!(*after_timeout.window(), Window { cwnd: MSS, ssthresh: threshold * MSS });
-        // Without SACK the three duplicates count as packets that have left.
+        // Without SACK the three duplicates count as packets that have left the network.
         let mut without_sack = avoiding(Reno::new(&p), cwnd * MSS);
         without_sack.on_loss(&Cx { sack: false, ..cx });
         assert_eq!(without_sack.window().cwnd, (threshold + 3) * MSS);
     }
 }
 
-/// As one recovery follows another, three windows may be above the oldest hole, most of it SACKed. Linux halves the window (`tcp_reno_ssthresh`,
-/// `dctcp_react_to_loss`); by RFC 5681 half of what is in flight is left, which would be more than the window.
+/// In back-to-back recoveries three windows may be above the oldest hole, mostly SACKed. Linux halves the window
+/// (`tcp_reno_ssthresh`, `dctcp_react_to_loss`); RFC 5681 would leave half of the flight, which is more than the
+/// window.
 #[test]
 fn a_loss_does_not_raise_the_window_where_rack_finds_it() {
     fn left<C: CongestionControl>(control: C, cwnd: u64, flight: u64, p: &Profile) -> u64 {
@@ -201,8 +202,8 @@ fn a_loss_does_not_raise_the_window_where_rack_finds_it() {
     assert_eq!(left(NewReno::new(&profile()), 20, 60, &profile()), 30);
 }
 
-/// RFC 6582 section 3.2: a partial acknowledgement takes out what it covers and puts one segment back where it covers one; the last one
-/// leaves no burst.
+/// RFC 6582 section 3.2: a partial acknowledgement deflates the window by what it covers and adds back one segment if
+/// it covers one; the last one leaves no burst.
 #[test]
 fn recovery_deflates_by_what_was_acknowledged() {
     let p = profile();
@@ -224,8 +225,8 @@ fn recovery_deflates_by_what_was_acknowledged() {
     assert_eq!(recovered(10, 13, true), 8);
 }
 
-/// RFC 8257 section 3.3: each window with marks takes off half of alpha, which follows the share of marks with a weight of 1/16; two segments
-/// are left at least.
+/// RFC 8257 section 3.3: each window with marks reduces by half of alpha, which follows the share of marks with weight
+/// 1/16; at least two segments are left.
 #[test]
 fn dctcp_takes_off_half_of_its_average_down_to_two_segments() {
     let p = profile();
@@ -234,7 +235,7 @@ fn dctcp_takes_off_half_of_its_average_down_to_two_segments() {
     let (mut alpha, mut cwnd) = (1.0_f64, 100 * MSS);
     for (i, marked) in [100, 50, 0, 25, 100, 100, 100, 100, 100, 100, 100, 100].into_iter().enumerate() {
         let cx = at(i as f64, cwnd, &p, &rtt);
-        // The first call ends at once the window that was never begun.
+        // The first call ends the window that was never begun.
         dctcp.on_feedback(cwnd, cwnd * marked / 100, &cx);
         alpha += ((cwnd * marked / 100) as f64 / cwnd as f64 - alpha) / 16.0;
         if marked > 0 {
@@ -248,7 +249,7 @@ fn dctcp_takes_off_half_of_its_average_down_to_two_segments() {
     assert_eq!(cwnd, 2 * MSS, "the least was reached");
 }
 
-/// Section 3.1 of RFC 9331: where the peer does not count marks, an echo halves the window as it does for Reno.
+/// Section 3.1 of RFC 9331: if the peer does not count marks, an echo halves the window as for Reno.
 #[test]
 fn prague_halves_where_marks_are_not_counted() {
     let p = profile();
@@ -256,14 +257,14 @@ fn prague_halves_where_marks_are_not_counted() {
     for (counts_marks, wanted) in [(false, 50.0), (true, 100.0 * (1.0 - (15.0 + 0.01) / 32.0))] {
         let mut prague = avoiding(Prague::new(&p), 100 * MSS);
         let cx = Cx { counts_marks, ..at(1.0, 100 * MSS, &p, &rtt) };
-        // One of a hundred was marked: the average comes down from 1 by a sixteenth of the way.
+        // One of a hundred was marked: the average moves from 1 towards that by a sixteenth of the distance.
         prague.on_feedback(100 * MSS, MSS, &cx);
         prague.on_ecn(&cx);
         near(prague.window().cwnd, wanted * MSS as f64, &format!("counts marks: {counts_marks}"));
     }
 }
 
-/// Where every packet is marked, the average stays at 1 and each reduction halves, down to the two segments that are left at least.
+/// If every packet is marked, the average stays at 1 and each reduction halves, down to two segments.
 #[test]
 fn prague_leaves_two_segments() {
     let p = profile();
@@ -279,7 +280,7 @@ fn prague_leaves_two_segments() {
     assert_eq!(seen, [2500, 2000, 2000]);
 }
 
-/// Linux's Prague paces its window in a round trip, headers included, and twice that below half of the threshold.
+/// Linux's Prague paces one window per round trip, headers included, and twice that below half of the threshold.
 #[test]
 fn prague_paces_its_window() {
     let p = profile();
@@ -295,7 +296,7 @@ fn prague_paces_its_window() {
     }
 }
 
-/// Counted marks take themselves off the window; feedback without any does not end slow start.
+/// Counted marks are subtracted from the window; feedback without any does not end slow start.
 #[test]
 fn relentless_takes_off_what_was_marked() {
     let p = profile();
@@ -314,8 +315,9 @@ fn relentless_takes_off_what_was_marked() {
     assert_eq!(relentless.window().cwnd, 2 * MSS, "two segments are left");
 }
 
-/// Linux's `HyStart` looks for the end of slow start after a timeout too, `HyStart++` in the first slow start only (RFC 9406 section 4.3): ten
-/// acknowledgements of 100 ms, and the ninth of those of 200 ms, by which the window has grown from 20 to 38.
+/// Linux's `HyStart` also acts in the slow start after a timeout, `HyStart++` in the first slow start only (RFC 9406
+/// section 4.3): ten acknowledgements of 100 ms, then the ninth of those of 200 ms, by which the window has grown from
+/// 20 to 38.
 #[test]
 fn cubic_leaves_slow_start_after_a_timeout_as_its_kind_does() {
     for (hystart, threshold) in [(SlowStartEnd::No, 70), (SlowStartEnd::Rfc9406, 70), (SlowStartEnd::Linux, 38)] {

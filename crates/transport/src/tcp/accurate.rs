@@ -188,7 +188,8 @@ mod tests {
         options.ecn().is_some()
     }
 
-    /// Two fields take 8 bytes, a block of SACK 12 and two 20. A bare acknowledgement is no larger than a full segment however small that is.
+    /// Two fields take 8 bytes, one SACK block 12 and two 20. A bare acknowledgement is no larger than a full segment,
+    /// however small that is.
     #[test]
     fn data_and_options_are_no_larger_than_a_full_segment() {
         for (mss, len, blocks, has_room) in [
@@ -206,8 +207,8 @@ mod tests {
         }
     }
 
-    /// RFC 9768 section 3.2.2.5.1: the first mark after what was not marked, and the second since the last acknowledgement; what carries no data is not
-    /// acknowledged at all.
+    /// RFC 9768 section 3.2.2.5.1: the first mark after unmarked data, and the second since the last acknowledgement;
+    /// packets without data are not acknowledged at all.
     #[test]
     fn the_first_and_every_second_mark_are_acknowledged_at_once() {
         let mut counting = Counting::new();
@@ -222,8 +223,8 @@ mod tests {
         assert!(!at_once(Ecn::Ect0, 100, false) && at_once(Ecn::Ce, 100, true) && !at_once(Ecn::Ce, 0, false));
     }
 
-    /// RFC 9768 section 3.2.3: the fields are ECT(0), CE, ECT(1), or ECT(1), CE, ECT(0); those at the end that never changed are left
-    /// out. Chosen here: the order by the codepoint that arrived first, and the first field always.
+    /// RFC 9768 section 3.2.3: the fields are ECT(0), CE, ECT(1), or ECT(1), CE, ECT(0); trailing ones that never
+    /// changed are omitted. Chosen here: the order by the codepoint that arrived first, and the first field always.
     #[test]
     fn the_option_ends_with_the_last_field_that_changed() {
         for (came, ect1_first, fields) in [

@@ -142,7 +142,8 @@ mod tests {
         Instant::from_nanos(n * 1_000_000)
     }
 
-    /// The windows that a receiver offers at the end of each round trip of slow start, 100 ms apart, in which 10, 20, 40 … segments come at once.
+    /// The windows offered at the end of each round trip of slow start, 100 ms apart, in which 10, 20, 40 … segments
+    /// arrive at once.
     fn slow_start(p: &Profile, rounds: u64) -> Vec<u32> {
         let mut tuning = Autotuning::new(p, 1, ms(100));
         let mut next = 1;
@@ -158,11 +159,12 @@ mod tests {
         offered
     }
 
-    /// By hand. The window begins with half of 128 KiB, which a SYN can just not say: 65,535 bytes; it may grow to 0.66 of 128 KiB, 86,507, and ten segments
-    /// carry it there. The first segment of the second round trip ends one in which eleven were read, one more than the ten expected:
-    /// 2 * 11 + 16 segments and twice a tenth of that are 66,029, which the buffer holds already. The first of the third ends one of 20, 9 more than
-    /// eleven: 2 * 20 + 16 segments are 81,088, and twice 9/11 of that on top 213,777 (of which rounding takes a byte); the 39 segments after it open the window by two segments
-    /// each, so by 112,944 of the 127,269 that are missing.
+    /// By hand. The window starts at half of 128 KiB, just more than a SYN can express: 65,535 bytes; it may grow to
+    /// 0.66 of 128 KiB, 86,507, and ten segments raise it to that. The first segment of the second round trip ends one
+    /// in which eleven were read, one more than the ten expected: 2 * 11 + 16 segments and twice a tenth of that are
+    /// 66,029, which the buffer covers already. The first of the third ends one of 20, 9 more than eleven: 2 * 20 + 16
+    /// segments are 81,088, and twice 9/11 of that in addition 213,777 (less a byte from rounding); the 39 segments
+    /// after it open the window by two segments each, so by 112,944 of the 127,269 that are missing.
     #[test]
     fn the_window_stays_ahead_of_slow_start() {
         let p = Profile::linux_6();
@@ -175,7 +177,7 @@ mod tests {
         }
     }
 
-    /// 0.66 of 6 MiB and not a byte more, whatever comes; and 6 MiB where all of the buffer is window.
+    /// 0.66 of 6 MiB and no more, whatever arrives; and 6 MiB if the whole buffer is window.
     #[test]
     fn the_window_ends_at_its_share_of_the_largest_buffer() {
         for (ratio, most) in [(0.66, 4_152_360), (1.0, 6 << 20)] {
@@ -185,8 +187,8 @@ mod tests {
         }
     }
 
-    /// A constant rate per round trip leaves the window constant: with 20 or 21 segments each, at most 2 * 21 + 16 of them and twice the
-    /// growth from the expected 10 to 21, 3.2 times as much, and not the 4 MB of the limit.
+    /// A constant rate per round trip leaves the window constant: with 20 or 21 segments each, at most 2 * 21 + 16 of
+    /// them and twice the growth from the expected 10 to 21, 3.2 times as much, and not the 4 MB of the limit.
     #[test]
     fn an_even_rate_leaves_the_window_alone() {
         let p = Profile::linux_6();
@@ -199,7 +201,7 @@ mod tests {
         assert!(!tuning.is_done(&p));
     }
 
-    /// Without timestamps the round trip is the time in which one window arrives, the shortest of them.
+    /// Without timestamps the round trip is the minimum time in which one window arrives.
     #[test]
     fn without_timestamps_a_window_is_a_round_trip() {
         let p = Profile { tcp_rmem: [aqmkit_base::Bytes(20 * MSS); 3], scaling_ratio: 0.5, ..Profile::linux_6() };

@@ -125,8 +125,9 @@ mod tests {
         }
     }
 
-    /// Segment 0 is missing and 1 to 9 come every 200 us: the first three are acknowledged at once, the fourth (at 800) waits 600 us for the
-    /// next two, the seventh (at 1400) for the last two. What fills the hole is acknowledged at once.
+    /// Segment 0 is missing and 1 to 9 arrive every 200 us: the first three are acknowledged at once, the fourth (at
+    /// 800) waits 600 us for the next two, the seventh (at 1400) for the last two. A segment that fills the hole is
+    /// acknowledged at once.
     #[test]
     fn from_the_fourth_on_they_wait_for_each_other() {
         let mut host = Host::new();
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(host.acks, [200, 400, 600, 1400, 2000, 5000]);
     }
 
-    /// Each hole has three of its own, and an advance of a segment ends the wait.
+    /// Each hole has three immediate acknowledgements, and an advance by a segment ends the wait.
     #[test]
     fn each_hole_begins_anew() {
         let mut host = Host::new();
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(host.acks, [10, 20, 30, 60, 70, 80, 90], "2 is missing now");
     }
 
-    /// At most 44 wait, however fast they come.
+    /// At most 44 wait, however fast they arrive.
     #[test]
     fn the_forty_fifth_goes_at_once() {
         let mut host = Host::new();
@@ -156,7 +157,8 @@ mod tests {
         assert_eq!(host.acks, [1, 2, 3, 48], "4 to 47 wait");
     }
 
-    /// Three blocks: what extends the third that was reported goes at once, what extends the first two waits.
+    /// Three blocks: a segment that extends the third reported block is acknowledged at once, one that extends the
+    /// first two waits.
     #[test]
     fn a_third_block_goes_at_once() {
         let mut host = Host::new();
@@ -181,8 +183,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in whatever order: what lies above a hole is reported within the wait, in no more acknowledgements than without compression, and
-        /// in the end all is in order.
+        /// For any arrivals in any order: data above a hole is reported within the delay, in no more acknowledgements
+        /// than without compression, and in the end everything is in order.
         #[test]
         fn nothing_waits_longer_than_it_may(order in prop::collection::vec((0..40_u64, 0..900_u64), 1..120)) {
             let (mut host, mut plain) = (Host::new(), Host::new());

@@ -131,7 +131,7 @@ mod tests {
         tcp.outstanding.get_or_insert_default().sent = Some(Box::new(sent));
     }
 
-    /// Linux's `tcp_tso_should_defer`, rule by rule: it waits for room for five segments, unless one of the rules says that it does not.
+    /// Linux's `tcp_tso_should_defer`, rule by rule: it waits for room for five segments, unless a rule forbids it.
     #[test]
     fn it_waits_for_a_whole_super_packet() {
         let p = Profile { mss: Bytes(1000), ..Profile::linux_6() };
@@ -149,12 +149,12 @@ mod tests {
         for small in smaller {
             assert!(waits(small, 2_999, 5) && !waits(small, 3_000, 5));
         }
-        // All that is left.
+        // All data that is left.
         assert!(waits(|tcp| tcp.end = tcp.nxt + 2_001, 2_000, 5) && !waits(|tcp| tcp.end = tcp.nxt + 2_000, 2_000, 5));
         // The next acknowledgement is more than a millisecond away, or a millisecond has passed without sending.
         assert!(waits(|tcp| sent(tcp, 9_000), 2_000, 5) && !waits(|tcp| sent(tcp, 8_999), 2_000, 5));
         assert!(waits(|tcp| tcp.active -= 1_000_000, 2_000, 5) && !waits(|tcp| tcp.active -= 1_000_001, 2_000, 5));
-        // Recovery, what goes again, and what is the first in flight.
+        // Recovery, retransmissions, and the first segment in flight.
         assert!(!waits(|tcp| tcp.recovery = Recovery::Fast { until: 20_001, partial: false }, 2_000, 5));
         assert!(!waits(|tcp| tcp.nxt = 10_001, 2_000, 5) && !waits(|tcp| tcp.una = tcp.max, 2_000, 5));
         let without_pacing = Profile { idle_since: IdleSince::Received, ..p.clone() };

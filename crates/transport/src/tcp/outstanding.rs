@@ -213,7 +213,7 @@ mod tests {
         ] {
             assert_eq!(scoreboard(sacked).lost_below(&p), lost, "{sacked:?}");
         }
-        // Pieces count however short they are.
+        // Pieces count, however short they are.
         let mut short = Outstanding::default();
         for (start, lost) in [(500, 0), (700, 0), (900, 500)] {
             short.on_block(Range { start, end: start + 10 }, Instant::ZERO);
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(scoreboard(&[5, 6, 7]).lost_below(&p), 500);
     }
 
-    /// Ten segments; 0, 1 and 4 missing below 5, 6, 7, and 8 and 9 not heard of.
+    /// Ten segments: 0, 1 and 4 are missing below 5, 6, 7; nothing is known about 8 and 9.
     #[test]
     fn the_pipe_counts_what_is_not_lost_and_what_was_sent_again() {
         let p = profile(LossDetection::Sack);
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(out.pipe(0, 1000, &p), 400);
         out.high_rxt = 500;
         assert_eq!(out.pipe(0, 1000, &p), 500);
-        // 0 and 1 acknowledged, and with them 2 and 3.
+        // 0 and 1 are acknowledged, and with them 2 and 3.
         let ack = Segment { ack: 400, ..Segment::default() };
         assert_eq!(out.update(&ack, 0, 1000, Instant::ZERO), Brought { sacked: 0, delivered: 200 });
         assert_eq!(out.pipe(400, 1000, &p), 300);

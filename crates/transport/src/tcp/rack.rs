@@ -249,8 +249,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// RFC 8985 section 6.2 step 4: a quarter of the shortest round trip, and one more after each round trip with a D-SACK, which stays for sixteen
-    /// recoveries.
+    /// RFC 8985 section 6.2 step 4: a quarter of the minimum round trip, plus another after each round trip with a
+    /// D-SACK, for sixteen recoveries.
     #[test]
     fn a_wider_window_lasts_for_sixteen_recoveries() {
         let mut rack = Rack { min_rtt: Some(MS * 40), reordering: true, ..Rack::default() };
@@ -269,7 +269,8 @@ mod tests {
         assert_eq!(window(&rack), MS * 10);
     }
 
-    /// The same step: no longer than a smoothed round trip; and without reordering seen, none in a recovery or after three SACKs.
+    /// The same step: at most a smoothed round trip; without observed reordering, zero in recovery or after three
+    /// SACKs.
     #[test]
     fn the_window_is_none_where_nothing_came_out_of_order() {
         let mut rack = Rack { min_rtt: Some(MS * 40), more: 7, ..Rack::default() };

@@ -429,8 +429,8 @@ mod tests {
     const MORE: Arrival = Arrival { delivered: true, finished: false };
     const NOTHING: Arrival = Arrival { delivered: false, finished: false };
 
-    /// Linux's `tcp_event_data_recv` with 40 to 200 ms by hand. Data within 20 ms leaves half of what was known and 20; within what is known, half
-    /// of it and the time between; what comes later changes nothing.
+    /// Linux's `tcp_event_data_recv` with 40 to 200 ms by hand. Data within 20 ms halves the estimate and adds 20; data
+    /// within the estimate halves it and adds the interval; later data changes nothing.
     #[test]
     fn an_adaptive_delay_follows_the_times_between_data() {
         let mut host = Host::new();
@@ -494,7 +494,7 @@ mod tests {
         assert_eq!(host.receiver.delivered(), 16_384);
     }
 
-    /// RFC 2018 section 4, and the example of its section 8: the latest first, and all that fit.
+    /// RFC 2018 section 4, and the example of its section 8: latest first, and as many as fit.
     #[test]
     fn blocks_are_reported_the_latest_first() {
         let mut host = Host::new();

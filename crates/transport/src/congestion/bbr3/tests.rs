@@ -143,7 +143,7 @@ fn startup_ends_when_a_round_trip_loses_in_six_places() {
         flow.with(|bbr, cx| {
             bbr.on_loss(cx);
             (0..pieces).for_each(|n| bbr.latest.note_piece(2000 * n + 1, 2000 * n + 1001));
-            // One more segment of the last piece is no further one.
+            // Another loss in the last piece does not count as a further piece.
             bbr.latest.note_piece(2000 * pieces - 999, 2000 * pieces);
             bbr.latest.round_end = u64::MAX;
         });
@@ -153,7 +153,7 @@ fn startup_ends_when_a_round_trip_loses_in_six_places() {
         let sample = Sample { prior_delivered: flow.delivered, ..Sample { lost_since: lost, ..flow.sample(RATE, PRODUCT) } };
         flow.ack(Sample { app_limited: true, ..sample });
         assert_eq!(flow.bbr.full.reached, ends, "{pieces} pieces, {lost} bytes");
-        // At least what was delivered in a round trip, and the product.
+        // At least what was delivered in a round trip, and at least one product.
         assert_eq!(flow.bbr.bounds.inflight_long, if ends { PRODUCT } else { u64::MAX });
     }
 }
@@ -175,7 +175,7 @@ fn drain_ends_with_the_queue_or_after_three_round_trips() {
     assert_eq!(flow.bbr.state, State::Down);
 }
 
-/// The window is the gain times the product, with what comes in lumps, and two segments more in Up.
+/// The window is the gain times the product, plus the aggregation, plus two segments in Up.
 #[test]
 fn windows_and_rates_follow_the_table_of_gains() {
     for (state, pacing, cwnd) in [
@@ -192,12 +192,12 @@ fn windows_and_rates_follow_the_table_of_gains() {
         let rate = flow.bbr.pacer.rate().unwrap().bytes_per_sec();
         assert!((rate - pacing * 0.99 * RATE).abs() < 1.0, "{state:?} {rate}");
         let more = if state == State::Up { 2_000 } else { 0 };
-        // The one segment acknowledged is the lump.
+        // The one acknowledged segment is the aggregation.
         assert_eq!(flow.bbr.window.cwnd, (cwnd * PRODUCT as f64) as u64 + 1_000 + more, "{state:?}");
     }
 }
 
-/// Never less than four segments, whatever the product; and the quanta.
+/// Never less than four segments, whatever the product; and the sizes of quanta.
 #[test]
 fn short_paths_have_four_segments_and_three_quanta() {
     let mut flow = Flow::in_state(State::Cruise);
@@ -262,7 +262,7 @@ fn down_ends_with_headroom_and_without_a_queue() {
     }
 }
 
-/// Refill lasts a round trip and forgets the short term; Up ends when the rate has not grown for three.
+/// Refill lasts a round trip and clears the short-term bounds; Up ends when the rate has not grown for three.
 #[test]
 fn up_ends_on_a_plateau() {
     let mut flow = Flow::in_state(State::Cruise);
@@ -278,15 +278,15 @@ fn up_ends_on_a_plateau() {
         flow.round(1.2 * RATE, PRODUCT);
     }
     assert_eq!(flow.bbr.state, State::Down);
-    // A round trip later the cycle before is forgotten with the next sample, the one of this is kept.
+    // A round trip later the next sample expires the previous cycle; the sample of this cycle stays.
     flow.bbr.cycle.wait = Duration::from_secs(100);
     flow.round(RATE, 2 * PRODUCT);
     assert_eq!(flow.bbr.cycle.count, 1);
     assert!((flow.bbr.max_bw.max() - 1.2 * RATE).abs() < 1.0);
 }
 
-/// More than 2 % of what was in flight: the bound is where the losses passed that, in a lump of several segments as well
-/// (`InflightAtLoss`), and not below 0.7 of the window.
+/// Losses above 2 % of the data in flight: the bound is the amount at which the losses exceeded that, also within one
+/// lump of several segments (`InflightAtLoss`), and not below 0.7 of the window.
 #[test]
 fn a_probe_that_loses_too_much_sets_the_bound() {
     for (size, tx, lost, at) in [
@@ -314,7 +314,7 @@ fn a_probe_that_loses_too_much_sets_the_bound() {
     assert_eq!(flow.bbr.bounds.inflight_long, 70_000);
 }
 
-/// The probe behind one that went too high stops at the bound; where that was safe the next does not wait.
+/// The probe after one that went too high stops at the bound; if that was safe, the next does not wait there.
 #[test]
 fn the_next_probe_is_cautious() {
     let mut flow = Flow::in_state(State::Up);
@@ -328,8 +328,8 @@ fn the_next_probe_is_cautious() {
     assert_eq!((flow.bbr.state, flow.bbr.cycle.precautionary), (State::Refill, false));
 }
 
-/// "Increasing Bandwidth 10x": at the bound, 1, 2, 4, … segments in a round trip; the bound and not the path holds the
-/// rate back, so Up continues.
+/// "Increasing Bandwidth 10x": at the bound, 1, 2, 4, … segments per round trip; the bound, not the path, limits the
+/// rate, so Up continues.
 #[test]
 fn the_bound_grows_faster_in_each_round_trip() {
     let mut flow = Flow::in_state(State::Refill);
@@ -350,12 +350,12 @@ fn the_bound_grows_faster_in_each_round_trip() {
         assert_eq!(flow.bbr.state, State::Up);
     }
     assert!(steps.windows(2).all(|w| w[1] >= 2 * w[0] - 1 && w[1] <= 2 * w[0] + 2), "{steps:?}");
-    // And what was in flight without loss is safe.
+    // The data in flight without loss is safe, too.
     flow.ack(Sample { tx_in_flight: 300_000, ..flow.sample(RATE, PRODUCT) });
     assert!(flow.bbr.bounds.inflight_long >= 300_000);
 }
 
-/// Outside of probes, once in a round trip with a loss: 0.7, or what was delivered.
+/// Outside of probes, once per round trip with a loss: 0.7 of the value, or what was delivered.
 #[test]
 fn losses_between_probes_lower_the_short_term() {
     let mut flow = Flow::in_state(State::Cruise);
@@ -372,15 +372,15 @@ fn losses_between_probes_lower_the_short_term() {
     flow.lose(PRODUCT, 1_000);
     flow.round(0.9 * RATE, 60_000);
     assert!((flow.bbr.bounds.bw_short - 0.9 * RATE).abs() < 1.0);
-    // Nothing of the kind while it probes.
+    // No such reduction while it probes.
     flow = Flow::in_state(State::Refill);
     flow.lose(PRODUCT, 1_000);
     flow.round(RATE, PRODUCT);
     assert_eq!(flow.bbr.bounds, Bounds::NONE);
 }
 
-/// "Entering and Exiting `PROBE_RTT`": after 5 s without a shorter round trip half of the product, for 200 ms and a round trip, and
-/// back to Cruise, or to Startup. What was sent meanwhile tells nothing of the path.
+/// "Entering and Exiting `PROBE_RTT`": after 5 s without a shorter round trip, half of the product for 200 ms and a
+/// round trip, then back to Cruise, or to Startup. Samples of data sent meanwhile do not count.
 #[test]
 fn probe_rtt_comes_every_five_seconds() {
     for full in [true, false] {
@@ -405,7 +405,7 @@ fn probe_rtt_comes_every_five_seconds() {
     }
 }
 
-/// "Skipping `PROBE_RTT`": idle time has emptied the queue already.
+/// "Skipping `PROBE_RTT`": an idle period has emptied the queue already.
 #[test]
 fn idle_time_stands_for_probe_rtt() {
     let mut flow = Flow::in_state(State::Cruise);
@@ -416,7 +416,7 @@ fn idle_time_stands_for_probe_rtt() {
     assert_eq!((flow.bbr.state, flow.bbr.idle_restart), (State::Cruise, false));
 }
 
-/// The minimum of 10 s follows the one of 5 s when it is older, or longer.
+/// The 10 s minimum takes the value of the 5 s one when it is older or larger.
 #[test]
 fn the_shortest_round_trip_is_that_of_ten_seconds() {
     let mut bbr = Bbr3::new(&profile());
@@ -450,7 +450,7 @@ fn lumps_are_added_to_the_window() {
     assert_eq!(lumps.extra(), PRODUCT, "a window at most");
 }
 
-/// "Handling Spurious Fast Recovery": state, bounds and window come back.
+/// "Handling Spurious Fast Recovery": state, bounds and window are restored.
 #[test]
 fn a_needless_recovery_is_taken_back() {
     let mut flow = Flow::in_state(State::Up);
@@ -471,7 +471,8 @@ fn a_needless_recovery_is_taken_back() {
     assert_eq!((flow.bbr.state, flow.bbr.full.reached), (State::Startup, false));
 }
 
-/// Linux: a third of the share of marks off the short term, once in a round trip; more than half of a round trip ends a probe.
+/// Linux: the short-term bound is reduced by a third of the share of marks once per round trip; a share above a half
+/// ends a probe.
 #[test]
 fn marks_count_by_their_share_on_short_paths() {
     let short = |state| {
@@ -491,7 +492,7 @@ fn marks_count_by_their_share_on_short_paths() {
     flow.bbr.marks.count(10_000, 6_000);
     flow.round(RATE, 90_000);
     assert_eq!((flow.bbr.state, flow.bbr.bounds.inflight_long), (State::Down, 90_000));
-    // On a longer path, or where nothing is counted, a mark is a loss.
+    // On a longer path, or if marks are not counted, a mark is a loss.
     flow = Flow::in_state(State::Cruise);
     flow.bbr.cycle.wait = Duration::from_secs(100);
     flow.with(Bbr3::on_ecn);

@@ -65,7 +65,7 @@ fn a_packet_that_waits_alone_changes_nothing() {
     assert_eq!(ledbat.delays.queue(), Some(Duration::from_millis(170)));
 }
 
-/// A base delay of ten minutes ago is forgotten: then the path is taken to have become longer.
+/// A base delay of ten minutes ago is forgotten: the path is then assumed to have become longer.
 #[test]
 fn a_base_delay_is_forgotten_after_its_minutes() {
     let p = profile();
@@ -99,7 +99,7 @@ fn losses_and_marks_halve_and_a_timeout_leaves_one_segment() {
     assert_eq!(silent.window.cwnd, 2 * MSS, "one segment more for the one acknowledged");
 }
 
-/// The window is at most one segment above what is in flight, and without one-way delays the round trip counts.
+/// The window is at most one segment above the data in flight, and without one-way delays the round trip is used.
 #[test]
 fn it_opens_by_one_segment_beyond_the_flight() {
     let p = profile();
@@ -123,7 +123,8 @@ fn parameters_that_the_rfc_forbids_are_refused() {
     assert!(Params::default().check().is_ok());
 }
 
-/// Section 2.4.2: two segments at least, however long the queue and however little is in flight. One is left after a timeout, and grows.
+/// Section 2.4.2: at least two segments, however long the queue and however little is in flight. A timeout leaves one,
+/// which grows.
 #[test]
 fn two_segments_are_left() {
     let mut p = profile();

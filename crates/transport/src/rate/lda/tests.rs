@@ -29,13 +29,13 @@ fn the_rate_follows_the_reports() {
     sender.on_report(&report(5_000, 0.0, 25_000.0), &at(5_000));
     assert_eq!((sender.rtt(), sender.timer()), (Some(Duration::from_millis(40)), Some(ms(25_000))));
     near(sender.rate(&at(5_000)), 14_375.0);
-    // Nothing is known of the bottleneck: the increase stays.
+    // Nothing is known about the bottleneck: the increase stays.
     sender.on_report(&report(10_000, 0.0, 0.0), &at(10_000));
     near(sender.rate(&at(10_000)), 16_250.0);
-    // A rate above the bottleneck's is all of it.
+    // A rate above the bottleneck's counts as all of it.
     sender.on_report(&report(15_000, 0.0, 8_000.0), &at(15_000));
     near(sender.rate(&at(15_000)), 18_125.0);
-    // Three times a tenth less; the increase begins anew.
+    // A decrease by three times a tenth; the increase is reset.
     sender.on_report(&report(20_000, 0.05, 0.0), &at(20_000));
     near(sender.rate(&at(20_000)), 15_406.25);
     sender.on_report(&report(25_000, 0.0, 0.0), &at(25_000));
@@ -56,7 +56,8 @@ fn the_rate_follows_the_reports() {
     near(sender.rate(&at(90_000)), 10_000.0);
 }
 
-/// No more than a packet per round trip and round trip: 1000 bytes * 0.5 s / (0.5 s)^2 in the half second since the last report.
+/// At most a packet per round trip and round trip: 1000 bytes * 0.5 s / (0.5 s)^2 in the half second since the last
+/// report.
 #[test]
 fn the_increase_is_no_more_than_a_packet_in_a_round_trip() {
     let profile = profile();
@@ -67,7 +68,8 @@ fn the_increase_is_no_more_than_a_packet_in_a_round_trip() {
     near(sender.rate(&at(1_500)), 14_500.0);
 }
 
-/// Packets follow one another at the rate, but the sixteenth follows the fifteenth at once, and the one after it waits twice as long.
+/// Packets are spaced at the rate, but the sixteenth follows the fifteenth at once, and the one after it waits twice as
+/// long.
 #[test]
 fn the_second_of_a_pair_goes_at_once() {
     let profile = profile();
@@ -98,7 +100,7 @@ fn data(seq: u64, at: u64, pair: bool) -> Data {
     Data { seq, sent: ms(at - 20), rtt: Duration::ZERO, heard: 0, pair }
 }
 
-/// Every 5 s, if anything came: the share that is missing, and the bytes that came over the interval.
+/// A report every 5 s, if anything arrived: the missing share, and the bytes received over the interval.
 #[test]
 fn reports_say_what_is_missing() {
     let profile = profile();
@@ -118,23 +120,23 @@ fn reports_say_what_is_missing() {
     near(report.rate, 1_000.0);
     assert_eq!((report.seq, report.echo, report.held), (9, ms(3_980), Duration::from_millis(1_100)));
     assert_eq!((report.capacity, receiver.timer()), (0.0, Some(ms(10_100))));
-    // Nothing came: no report, and what is missing then counts with the next.
+    // Nothing arrived: no report, and the missing packets count in the next one.
     assert!(receiver.on_timer(&at(10_100)).is_none());
     assert_eq!(receiver.timer(), Some(ms(15_100)));
     come(&mut receiver, &[13, 3], 12_000);
     let next = receiver.on_timer(&at(15_100)).unwrap();
-    // Two of 10 to 13: one that was late counts as one of them.
+    // Two of 10 to 13 are missing: a late packet counts as one of them.
     near(next.loss, 0.5);
     near(next.rate, 400.0);
-    // Duplicates: no less than nothing is missing.
+    // With duplicates the missing share is zero, not negative.
     come(&mut receiver, &[13, 13, 14, 12], 16_000);
     near(receiver.on_timer(&at(20_100)).unwrap().loss, 0.0);
-    // Only late ones, when one was expected at least.
+    // Only late packets, when at least one was expected.
     come(&mut receiver, &[5], 21_000);
     near(receiver.on_timer(&at(25_100)).unwrap().loss, 0.0);
 }
 
-/// The median of the last fifteen pairs; a gap within a pair, and packets that are none, tell nothing.
+/// The median of the last fifteen pairs; a gap within a pair, and packets outside of pairs, contribute nothing.
 #[test]
 fn the_bottleneck_is_the_median_of_pairs() {
     let profile = profile();
@@ -152,7 +154,7 @@ fn the_bottleneck_is_the_median_of_pairs() {
     pair(&mut receiver, 30, 31, 20);
     pair(&mut receiver, 46, 47, 10);
     near(receiver.capacity(), 100_000.0);
-    // The first was lost; both at one time.
+    // The first of the pair was lost; then both arrived at the same time.
     pair(&mut receiver, 61, 63, 1);
     pair(&mut receiver, 78, 79, 0);
     assert_eq!(receiver.capacities.len(), 3);
@@ -161,7 +163,7 @@ fn the_bottleneck_is_the_median_of_pairs() {
     }
     assert_eq!(receiver.capacities.len(), 15);
     near(receiver.capacity(), 250_000.0);
-    // Fifteen later none of the others is left.
+    // Fifteen pairs later none of the others is left.
     for n in 18..33 {
         pair(&mut receiver, 16 * n - 2, 16 * n - 1, 8);
         assert_eq!(receiver.capacities.len(), 15);
@@ -171,7 +173,7 @@ fn the_bottleneck_is_the_median_of_pairs() {
         }
     }
     assert!(receiver.capacities.iter().all(|c| (c - 125_000.0).abs() < 1.0), "{:?}", receiver.capacities);
-    // Neither do packets that are no pair.
+    // Neither do packets that are not a pair.
     receiver.on_data(&data(600, now, false), 1000, false, &at(now));
     receiver.on_data(&data(601, now + 1, false), 1000, false, &at(now + 1));
     near(receiver.capacity(), 125_000.0);

@@ -37,7 +37,7 @@ impl Flow {
         f(&mut self.sender, &Cx { now, profile: &self.profile })
     }
 
-    /// Sends all that it may.
+    /// Sends everything allowed.
     fn send(&mut self, now: Instant) {
         while self.with(now, |sender, cx| sender.next(cx)).is_some() {
             let seq = self.sent;
@@ -67,7 +67,7 @@ fn round_trips_are_smoothed_as_in_tcp() {
     let profile = Profile::ns2();
     let mut sender = Sender::new(&Cx { now: Instant::ZERO, profile: &profile });
     for (sample, least, smoothed, variation) in [
-        // The first stands for what was before it as well.
+        // The first sample also stands for those before it.
         (0.1, 0.1, 0.1, 0.075),
         // The error is 0.08.
         (0.18, 0.1, 0.11, 0.07625),
@@ -81,15 +81,15 @@ fn round_trips_are_smoothed_as_in_tcp() {
     }
 }
 
-/// The timer runs while something is unanswered: from the first packet on for `initial_rto`, then for `srtt + 4 rttvar` from each
-/// acknowledgement on, within the profile's bounds; each timeout doubles it, and an acknowledgement ends that.
+/// The timer runs while packets are outstanding: for `initial_rto` from the first packet, then for `srtt + 4 rttvar`
+/// from each acknowledgement, within the profile's bounds; each timeout doubles it, and an acknowledgement resets it.
 #[test]
 fn the_timer_runs_for_the_timeout_of_tcp() {
     let mut flow = Flow::new();
     assert_eq!(flow.sender.timer(), None, "nothing was sent");
     flow.send(ms(1_000));
     assert_eq!(flow.sender.timer(), Some(ms(4_000)));
-    // More packets do not put it off.
+    // More packets do not restart it.
     flow.with(ms(2_000), |sender, cx| sender.on_sent(4, true, cx));
     flow.sent = 5;
     assert_eq!(flow.sender.timer(), Some(ms(4_000)));
@@ -97,7 +97,7 @@ fn the_timer_runs_for_the_timeout_of_tcp() {
     flow.ack(ms(2_100), ms(2_000), 0, 0.0);
     assert_eq!(flow.sender.timer(), Some(ms(2_500)));
     assert_eq!(flow.with(ms(2_100), |sender, _| sender.rtt()), Some(Duration::from_millis(100)));
-    // Twice, four times, … as long, with the longest at 10 s.
+    // Doubled with each timeout, up to 10 s.
     let mut now = ms(2_500);
     for wait in [800, 1_600, 3_200, 6_400, 10_000, 10_000] {
         flow.with(now, Sender::on_timer);
@@ -106,7 +106,7 @@ fn the_timer_runs_for_the_timeout_of_tcp() {
         now += Duration::from_millis(wait);
         assert_eq!(flow.sender.timer(), Some(now), "{wait}");
     }
-    // Many round trips alike leave the minimum.
+    // After many equal round trips the minimum applies.
     for _ in 0..100 {
         flow.send(now);
         let seq = flow.sent - 1;
@@ -118,15 +118,15 @@ fn the_timer_runs_for_the_timeout_of_tcp() {
     flow.ack(now + Duration::from_millis(100), now, seq, 0.0);
     let left = flow.sender.timer().unwrap().since(now).as_secs_f64();
     assert!((left - 0.3).abs() < 1e-4, "200 ms from the acknowledgement on: {left}");
-    // When the last is acknowledged, nothing is waited for.
+    // With everything acknowledged the timer is off.
     for last in flow.flying() {
         flow.ack(now + Duration::from_millis(101), now, last, 0.0);
     }
     assert_eq!((flow.flying(), flow.sender.timer()), (vec![], None));
 }
 
-/// A packet is lost when the third after it is acknowledged, and not with the second; the window is halved from the end of what was sent
-/// then on, once for all packets sent before, and again for the first one lost of those after.
+/// A packet is lost when the third packet after it is acknowledged, not the second; the window is halved once for all
+/// packets sent before the detection, and again for the first loss after.
 #[test]
 fn the_third_later_packet_shows_a_loss() {
     let mut flow = Flow::new();
@@ -141,12 +141,13 @@ fn the_third_later_packet_shows_a_loss() {
     assert_eq!((flow.flying(), flow.sender.window), (vec![1, 4, 5, 6, 7], 4.0));
     assert_eq!(flow.sender.state, State::Congested(8));
     assert!(flow.with(ms(110), |sender, cx| sender.next(cx)).is_none(), "five fly, and four may");
-    // Two more are lost of the same window.
+    // Two more losses of the same window.
     flow.ack(ms(120), ms(0), 7, 50.0);
     assert_eq!((flow.flying(), flow.sender.window, flow.sender.state), (vec![5, 6], 4.0, State::Congested(8)));
     flow.send(ms(130));
     assert_eq!(flow.flying(), [5, 6, 8, 9]);
-    // The first sent after the loss: the rate that arrives counts from here on, and the window stays for a round trip.
+    // The first packet sent after the loss: the arrival rate counts from here on, and the window stays for a round
+    // trip.
     flow.ack(ms(230), ms(130), 8, 60.0);
     assert_eq!((flow.sender.state, flow.sender.window, flow.sender.round), (State::Steady, 4.0, 10));
     // Never below one packet.
@@ -156,8 +157,8 @@ fn the_third_later_packet_shows_a_loss() {
     assert_eq!(flow.sender.window, 1.0);
 }
 
-/// Slow start: a packet more with each acknowledgement, until a round trip's rate is less than a quarter above that of the one before;
-/// then, once in a round trip, what arrives in the shortest round trip and `excess` more.
+/// Slow start: one packet more per acknowledgement, until a round trip's rate exceeds the previous one's by less than a
+/// quarter; then, once per round trip, the arrivals of the minimum round trip plus `excess`.
 #[test]
 fn slow_start_ends_where_the_rate_stops_to_grow() {
     let mut flow = Flow::new();
@@ -165,8 +166,8 @@ fn slow_start_ends_where_the_rate_stops_to_grow() {
     assert_eq!(flow.with(ms(0), |sender, cx| sender.rate(cx)), 0.0, "nothing is known");
     flow.send(ms(0));
     assert_eq!(flow.flying(), [0, 1, 2, 3]);
-    // A round trip ends with the first packet that was sent after the one before had ended. The first has no rate before it; then the rate
-    // grows by a quarter each time, and in the end by less.
+    // A round trip ends with the first packet sent after the end of the previous one. The first has no rate to compare
+    // with; then the rate grows by a quarter each time, and finally by less.
     let (mut sent, mut window) = (ms(0), 4.0);
     for (n, rate) in [0.0, 40.0, 50.0, 62.5, 78.0].into_iter().enumerate() {
         let now = sent + Duration::from_millis(100);
@@ -186,7 +187,8 @@ fn slow_start_ends_where_the_rate_stops_to_grow() {
     assert_eq!(flow.sender.state, State::Steady);
     assert!(near(flow.sender.window, 10.3), "{}", flow.sender.window);
     assert!(near(flow.with(ms(0), |sender, cx| sender.rate(cx)), 103_000.0), "bytes per second");
-    // Within the round trip nothing changes; at its end it follows the rate, whether that grows or falls; the shortest round trip counts.
+    // Within a round trip nothing changes; at its end the window follows the rate, up or down, with the minimum round
+    // trip.
     let mut now = ms(500);
     for (rate, rtt, wanted) in [(200.0, 150, 22.5), (20.0, 50, 3.5), (1.0, 100, 2.55), (0.0, 100, 2.5)] {
         let (start, before, round) = (now, flow.sender.window, flow.sent);
@@ -200,7 +202,7 @@ fn slow_start_ends_where_the_rate_stops_to_grow() {
         flow.ack(now, start, round, rate);
         assert!(near(flow.sender.window, wanted), "{} instead of {wanted}", flow.sender.window);
     }
-    // At least a packet.
+    // At least one packet.
     flow.profile.scp.excess = 0.5;
     let last = flow.sent;
     flow.sender.flying.clear();
@@ -210,8 +212,8 @@ fn slow_start_ends_where_the_rate_stops_to_grow() {
     assert_eq!(flow.sender.window, 1.0);
 }
 
-/// By hand: 1000 bytes each, a round trip of 100 ms. The bytes after the first packet over the time since it; then half of that and
-/// half of the next round trip's rate.
+/// By hand: 1000 bytes each, a round trip of 100 ms. The bytes after the first packet over the time since it; then half
+/// of that plus half of the next round trip's rate.
 #[test]
 fn the_arrival_rate_is_a_running_mean_over_round_trips() {
     let profile = profile();
@@ -222,7 +224,7 @@ fn the_arrival_rate_is_a_running_mean_over_round_trips() {
         assert_eq!((report.echo, report.seq, report.held), (ms(at - 50), at, Duration::ZERO));
         report.rate
     };
-    // While the sender knows no round trip there is no rate.
+    // Without a round-trip time from the sender there is no rate.
     assert_eq!([data(100, 0), data(150, 0)], [0.0, 0.0]);
     // Two packets in 99 ms, and three in 100 ms.
     assert_eq!(data(199, 100), 0.0);

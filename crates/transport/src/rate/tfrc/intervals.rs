@@ -122,13 +122,13 @@ mod tests {
         let (intervals, start) = after(&[999, 80, 70, 60, 50, 40, 30, 20, 10], false);
         let total = 10.0 + 20.0 + 30.0 + 40.0 + 0.8 * 50.0 + 0.6 * 60.0 + 0.4 * 70.0 + 0.2 * 80.0;
         is(intervals.loss_event_rate(start), 6.0 / total);
-        // The open interval counts as soon as that makes the mean longer: 100 in the newest place, the 80 forgotten.
+        // The open interval counts as soon as it raises the mean: 100 in the newest place, the 80 dropped.
         let with_open = 100.0 + 10.0 + 20.0 + 30.0 + 0.8 * 40.0 + 0.6 * 50.0 + 0.4 * 60.0 + 0.2 * 70.0;
         is(intervals.loss_event_rate(start + 99), 6.0 / with_open);
     }
 
-    /// By hand: two closed intervals of 100; the open one of 400 is four times their mean, so they count half:
-    /// (400 + 50) / (1 + 0.5) = 300. At 2000 the discount would be 0.1, and is 0.25: (2000 + 25) / 1.25 = 1620.
+    /// By hand: two closed intervals of 100; the open one of 400 is four times their mean, so they count half: (400 +
+    /// 50) / (1 + 0.5) = 300. At 2000 the discount would be 0.1, and is 0.25: (2000 + 25) / 1.25 = 1620.
     #[test]
     fn a_long_open_interval_makes_the_past_count_less() {
         let (intervals, start) = after(&[100, 100], true);
@@ -140,7 +140,8 @@ mod tests {
         is(plain.loss_event_rate(start + 399), 1.0 / 250.0);
     }
 
-    /// By hand: an interval of 400 behind one of 100 is twice the double of that, which counts half from then on: (400 + 50) / 1.5 = 300.
+    /// By hand: an open interval of 400 after one of 100 is four times as long, so that one counts half: (400 + 50) /
+    /// 1.5 = 300.
     #[test]
     fn the_first_interval_is_discounted_as_well() {
         let (intervals, start) = after(&[100, 400], true);

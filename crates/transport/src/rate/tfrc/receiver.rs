@@ -168,7 +168,8 @@ impl Receiving for Receiver {
 mod tests {
     use super::*;
 
-    /// Section 5.2: what is lost within a round trip of the first loss of an event, or just at its end, belongs to that event.
+    /// Section 5.2: losses within a round trip of the first loss of an event, or exactly at its end, belong to that
+    /// event.
     #[test]
     fn a_loss_event_lasts_a_round_trip() {
         let mut receiver = Receiver::new(&Profile::ns2());

@@ -7,7 +7,7 @@ use crate::profile::Profile;
 use crate::rate::{Data, Receiving};
 
 
-/// RFC 5348 section 4.5: `X R_sqmean / sqrt(R_sample)`, and a packet in 64 s at least; without it `X`.
+/// RFC 5348 section 4.5: `X R_sqmean / sqrt(R_sample)`, and at least one packet in 64 s; without it `X`.
 #[test]
 fn a_longer_round_trip_than_usual_slows_down() {
     for (prevents, x, sample, wanted) in [
@@ -37,7 +37,7 @@ struct Rfc {
     x_bps: f64,
     p: f64,
     r: Option<f64>,
-    /// When which rate was reported.
+    /// Reported rates and when they were reported.
     x_recv_set: Vec<(f64, f64)>,
     tld: f64,
     timer: f64,
@@ -65,7 +65,7 @@ impl Rfc {
         }
     }
 
-    /// The initial rate: four packets in a round trip, of 4380 bytes at most where that is two at least.
+    /// The initial rate: four packets per round trip, at most 4380 bytes but at least two packets.
     fn w_init(&self) -> f64 {
         (4.0 * S).min((2.0 * S).max(4380.0)) / self.r.unwrap()
     }
@@ -227,8 +227,8 @@ fn the_rate_is_the_rfcs() {
     assert!(counts.iter().all(|&count| count > 300), "{counts:?}");
 }
 
-/// Section 6.2: the timer reports the data since the last report, even a single byte. After silence there is no timer, and the next packet is
-/// reported at once.
+/// Section 6.2: the timer reports the data since the last report, even a single byte. After silence there is no timer,
+/// and the next packet is reported at once.
 #[test]
 fn the_timer_reports_what_has_come() {
     let profile = Profile { mss: Bytes(1000), ..Profile::rfc() };
@@ -250,8 +250,8 @@ fn the_timer_reports_what_has_come() {
     assert!(receiver.on_data(&data(2, 4_950), 1, false, &at(5_000)).is_some());
 }
 
-/// Sections 4.3 and 4.4: a packet in 64 s at least. If every packet is lost and the round trip is 400 ms, the equation has one in 97 s; a
-/// receiver that has got nothing is remembered with half of the least rate.
+/// Sections 4.3 and 4.4: at least one packet in 64 s. If every packet is lost and the round trip is 400 ms, the
+/// equation gives one in 97 s; for a receiver that received nothing, half of the minimum rate is recorded.
 #[test]
 fn no_rate_is_below_a_packet_in_64_seconds() {
     let profile = Profile { mss: Bytes(1000), ..Profile::rfc() };
@@ -269,7 +269,8 @@ fn no_rate_is_below_a_packet_in_64_seconds() {
     assert_eq!((sender.rate(&at(200_000)), sender.largest_x_recv()), (S / 64.0, S / 128.0));
 }
 
-/// Section 6.3.1: the first loss stands for the largest rate that was received before it, not for that of the last round trip.
+/// Section 6.3.1: the first loss interval is derived from the maximum rate received before it, not from that of the
+/// last round trip.
 #[test]
 fn the_first_loss_stands_for_the_largest_rate_so_far() {
     let profile = Profile { mss: Bytes(1000), ..Profile::rfc() };
@@ -280,7 +281,7 @@ fn the_first_loss_stands_for_the_largest_rate_so_far() {
         seq += 1;
         end.on_data(&data, 1000, marked, &at(ms))
     };
-    // Ten packets in a round trip, then one in each of five.
+    // Ten packets in one round trip, then one in each of five.
     for ms in (1_000..1_100).step_by(10) {
         come(&mut receiver, ms, false);
     }
@@ -294,7 +295,7 @@ fn the_first_loss_stands_for_the_largest_rate_so_far() {
     assert!((x / 90_000.0 - 1.0).abs() < 0.01, "{x}");
 }
 
-/// Section 6.3.1 where a loss comes before any rate is known: half a packet in a round trip; without a round trip a loss rate of 1.
+/// Section 6.3.1, a loss before any rate is known: half a packet per round trip; without a round trip a loss rate of 1.
 #[test]
 fn the_first_loss_of_all_stands_for_half_a_packet_in_a_round_trip() {
     let profile = Profile { mss: Bytes(1000), ..Profile::rfc() };
