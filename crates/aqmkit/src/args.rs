@@ -193,7 +193,7 @@ pub(crate) struct Run {
     /// Repeat runs under further seeds until the means are known to ± this share (default: as many as the file says)
     #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["repeat", "live", "kernel", "kernel_queue"], allow_hyphen_values = true)]
     pub precision: Option<f64>,
-    /// Where to run it besides
+    /// Where else to run it
     #[command(flatten)]
     pub real: Real,
     /// Also write a capture of the first run at the measured link (select a run with --set aqm=red)
@@ -292,7 +292,7 @@ pub(crate) struct Calibrate {
 pub(crate) struct Reproduce {
     /// Experiments or studies (default: all, at quick scale)
     pub ids: Vec<String>,
-    /// Where to run them besides (default: the experiments of live/)
+    /// Where else to run them (default: the experiments of live/)
     #[command(flatten)]
     pub real: Real,
     /// The null test (default: at quick scale): judge every measured claim with its scheme replaced by drop-tail or switched off

@@ -33,7 +33,7 @@ impl Remaining {
         Remaining::new("left", VecDeque::new())
     }
 
-    /// For a command that runs these experiments in this order, each given with its results directory.
+    /// The remaining time of a command that runs these experiments in this order, each with its results directory.
     #[must_use]
     pub(super) fn of(experiments: &[(&Experiment, &Path)]) -> Arc<Remaining> {
         let later = experiments.iter().map(|(exp, dir)| packets_left(exp, dir)).collect();

@@ -78,7 +78,7 @@ impl Level {
 /// A queue of events in time order. `E` is a small plain value.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
-    /// The events at hand, latest first.
+    /// The current events, latest first.
     hand: Vec<Entry<E>>,
     /// Heap of events inserted between the current ones while there were too many of those.
     between: BinaryHeap<Reverse<Late<E>>>,
@@ -132,7 +132,7 @@ impl<E: Copy + Ord> EventQueue<E> {
         }
     }
 
-    /// Inserts an event among those at hand.
+    /// Inserts an event into the current list.
     #[inline(never)]
     fn put_at_hand(&mut self, at: u64, what: E) {
         if self.hand.len() <= CROWD && self.between.is_empty() {

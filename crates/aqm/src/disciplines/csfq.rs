@@ -207,7 +207,7 @@ struct Labelled {
     label: f64,
 }
 
-/// What happens to a packet that Figure 3 admits, if it fits into the buffer.
+/// How to treat a packet that Figure 3 admits, if it fits into the buffer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Admitted {
     marked: bool,

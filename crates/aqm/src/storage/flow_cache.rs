@@ -11,7 +11,7 @@ const WAYS: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Slot<V> {
     key: FlowKey,
-    /// When it was last used, in uses of the cache.
+    /// When it was last used, by a clock that counts uses.
     used: u64,
     value: V,
 }

@@ -35,7 +35,7 @@ pub(crate) struct Advise {
     /// Round-trip time without queueing, or a range: FROM..TO [default: 50ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub rtt: Option<String>,
-    /// What the link sends beside its packets, in both directions
+    /// Framing of the packets on the link, in both directions
     #[command(flatten)]
     pub framing: FramingArgs,
     /// Rates and round trip of a kind of access, as in compare
