@@ -112,6 +112,14 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_the_bar_takes_the_number_of_runs_from_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with Bar(0) as bar:
+        bar.at(0.0, 0, 0, "")
+        bar.at(4.0, 4, 16, "")
+        assert "4.0 of 16 runs" in str(bar._bar)
+
+
 def test_the_bar_follows_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     with Bar(2) as bar:
