@@ -71,12 +71,14 @@ pub struct Inquiry<'a> {
     limit: String,
     /// The disciplines to choose from, with the ranges of their parameters.
     spaces: Vec<Space>,
+    /// The experiment with the defaults of each discipline to choose from.
+    defaults: Experiment,
     /// The directory of the results.
     dir: PathBuf,
 }
 
 impl<'a> Inquiry<'a> {
-    /// Parses the wish, the link and the traffic of a request.
+    /// Parses the wish, the link and the traffic of a request, and checks the experiment to be searched, before any run.
     ///
     /// # Errors
     /// When one of them is invalid, or the budget is too small for the number of disciplines.
@@ -96,19 +98,29 @@ impl<'a> Inquiry<'a> {
             }
         };
         let dir = asked.out.clone().unwrap_or_else(|| directory(asked, &setting));
+        if let Some(limit) = asked.limit.filter(|limit| limit.value() < 1.0) {
+            return wrong(
+                format!("--limit {limit}: no packet fits into the queue"),
+                "for example --limit 1000 or 90kb",
+            );
+        }
         let limit = asked.limit.unwrap_or(LIMIT).to_string();
-        let mut inquiry = Inquiry { asked, setting, goals, limit, spaces: Vec::new(), dir };
         let usual = ["linux".to_owned()];
         let names = among(asked.among.as_deref().unwrap_or(&usual))?;
-        inquiry.spaces = names.into_iter().filter_map(|name| inquiry.space(name)).collect();
-        let least = least_budget(inquiry.spaces.len());
+        let spaces: Vec<Space> =
+            names.into_iter().filter_map(|name| Space::of(name, &limit, asked.mix.ecn, &setting.both())).collect();
+        let least = least_budget(spaces.len());
         if asked.budget < least {
             return wrong(
-                format!("--budget {} is too small for {} disciplines", asked.budget, inquiry.spaces.len()),
+                format!("--budget {} is too small for {} disciplines", asked.budget, spaces.len()),
                 format!("give at least {least}, or choose among fewer: --among linux"),
             );
         }
-        Ok(inquiry)
+        let candidates: Vec<Candidate> = spaces.iter().map(Space::defaults).collect();
+        let file = with_candidates(&setting.experiment, &candidates);
+        let defaults = Experiment::from_table("advise", &file, &Overrides::default(), &Catalogues::default())
+            .map_err(|problem| problem.without_place(""))?;
+        Ok(Inquiry { asked, setting, goals, limit, spaces, defaults, dir })
     }
 
     /// The number of disciplines to choose from.
@@ -120,15 +132,12 @@ impl<'a> Inquiry<'a> {
     /// The estimated time of all runs, in seconds.
     ///
     /// # Errors
-    /// When the experiment is invalid, or threads cannot be started.
+    /// When threads cannot be started.
     pub fn seconds(&self) -> Result<f64, LabError> {
-        let candidates: Vec<Candidate> = self.spaces.iter().map(Space::defaults).collect();
-        let file = with_candidates(&self.setting.experiment, &candidates);
-        let experiment = Experiment::from_table("advise", &file, &Overrides::default(), &Catalogues::default())?;
         // A directory without runs, so that the estimate is for the whole search.
-        let one_of_each = Effort::of(&[(&experiment, &self.dir.join("none"))], self.asked.jobs)?;
+        let one_of_each = Effort::of(&[(&self.defaults, &self.dir.join("none"))], self.asked.jobs)?;
         let runs = self.asked.most_runs();
-        Ok(one_of_each.seconds(self.asked.jobs) / candidates.len().max(1) as f64 * runs as f64)
+        Ok(one_of_each.seconds(self.asked.jobs) / self.spaces.len().max(1) as f64 * runs as f64)
     }
 
     /// Searches, compares the best candidates under fresh seeds, and writes the page and the experiment of that
@@ -344,4 +353,23 @@ fn directory(asked: &Request, setting: &Setting) -> PathBuf {
     );
     let hash = blake3::hash(text.as_bytes()).to_hex();
     Path::new("results/advise").join(format!("{}-{}", setting.short(), &hash[..6]))
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::{Amount, Duration};
+
+    use super::*;
+
+    #[test]
+    fn an_error_in_the_experiment_shows_before_any_run() {
+        let among = Some(vec!["fifo".to_owned(), "codel".to_owned()]);
+        let right = Request { among, limit: Some(Amount::Packets(50.0)), ..Request::new("video", 1) };
+        assert!(Inquiry::of(&right).is_ok());
+        let refused = |request: &Request| Inquiry::of(request).err().map(|error| error.to_string()).unwrap_or_default();
+        let instant = refused(&Request { duration: Duration::ZERO, ..right.clone() });
+        assert!(instant.contains("duration is zero"), "{instant}");
+        let empty = refused(&Request { limit: Some(Amount::Packets(0.0)), ..right });
+        assert!(empty.contains("--limit 0"), "{empty}");
+    }
 }
