@@ -36,11 +36,11 @@ web:
 test-web:
 	.ci/web
 
-test: test-rust test-python
+test:
+	CARGO="$(CARGO)" $(PYTHON) scripts/test
 
 test-rust:
-	@echo "Building the tests; their Rust dependencies come from the crates registry."
-	$(CARGO) test --workspace --locked --no-fail-fast
+	CARGO="$(CARGO)" $(PYTHON) scripts/test --rust
 
 test-python: $(VENV)/installed
 	@echo "Building the extension module of Python."

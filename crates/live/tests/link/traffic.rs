@@ -204,8 +204,8 @@ fn the_measurement_begins_when_begin_returns() {
         link.begin().unwrap();
         let begun = Wall::now();
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let most = begun.elapsed().as_secs_f64() * 1000.0 + 20.0;
         link.finish().unwrap();
+        let most = begun.elapsed().as_secs_f64() * 1000.0 + 20.0;
         let (measured, _) = link.close().unwrap();
         let window = &measured.directions[0].1[0];
         let took = window.to.since(window.from).as_millis_f64();
