@@ -3,6 +3,7 @@
 pub(crate) mod advise;
 pub(crate) mod characterize;
 pub(crate) mod compare;
+pub(crate) mod explain;
 pub(crate) mod files;
 pub(crate) mod kernel;
 #[cfg(test)]
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     Characterize(Characterize),
     /// Advise which discipline, with which parameters, serves a wish on a link best, and how sure that is
     Advise(Box<Advise>),
+    /// Explain what tc -s prints: where packets wait, what drops them, what to change
+    Explain(explain::Explain),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
     /// Open the browser with a running link, to watch and change its queue

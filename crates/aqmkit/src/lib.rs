@@ -23,6 +23,7 @@ mod diff;
 #[cfg(live)]
 mod doctor;
 mod documents;
+mod explain;
 mod fail;
 #[cfg(live)]
 mod kernel;
@@ -145,6 +146,7 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         Command::Compare(args) => compare::compare(args, catalogues, talk),
         Command::Characterize(args) => characterize::characterize(args, talk),
         Command::Advise(args) => advise::advise(args, talk),
+        Command::Explain(args) => explain::explain(args),
         Command::Run(args) => run::run(args, catalogues, talk),
         Command::Play(args) => play::play(args, talk),
         Command::Init(args) => check::init(args),

@@ -140,8 +140,17 @@ pub const NOTES: Bound = Bound {
 pub const DOCUMENT: Bound =
     Bound { name: "a document", bytes: 16 * MIB, line: MIB, lines: 1_000_000, form: "a Markdown text" };
 
+/// The output of `tc`.
+pub const TC: Bound = Bound {
+    name: "an output of tc",
+    bytes: 64 * MIB,
+    line: 16 * MIB,
+    lines: 1_000_000,
+    form: "the output of `tc -s qdisc show`, as text or with -j",
+};
+
 /// Every bound.
-pub const ALL: [&Bound; 12] = [
+pub const ALL: [&Bound; 13] = [
     &EXPERIMENT,
     &CONFIGURATION,
     &ROWS,
@@ -154,6 +163,7 @@ pub const ALL: [&Bound; 12] = [
     &RESULTS,
     &NOTES,
     &DOCUMENT,
+    &TC,
 ];
 
 /// The bound of the text files of a traffic model.

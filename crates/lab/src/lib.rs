@@ -10,6 +10,7 @@
 //! | `compare` | several disciplines on one link, as an experiment |
 //! | `characterize` | report cards by RFC 7928 |
 //! | `advise` | which discipline best serves a wish on a link |
+//! | `explain` | what the statistics of Linux's queue disciplines mean |
 //! | `parameters` | parses parameters of disciplines |
 //! | `rates` | the rates of two directions |
 //! | `estimate` | estimates how long runs will take |
@@ -26,6 +27,7 @@ pub mod characterize;
 pub mod compare;
 mod error;
 pub mod estimate;
+pub mod explain;
 pub mod library;
 pub mod null_test;
 pub mod parameters;

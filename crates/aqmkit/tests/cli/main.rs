@@ -7,6 +7,7 @@ mod again;
 mod bridge;
 mod calibrate;
 mod documents;
+mod explain;
 mod files;
 mod full;
 mod good;
