@@ -4,6 +4,7 @@ use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Backlog, InnerQueue, ParamError, Stats};
 use aqmkit_base::{BitRate, Duration, Ecn, Instant};
 use aqmkit_measure::{Traffic, utilization};
+use aqmkit_transport::congestion::ModelView;
 
 use crate::host::Host;
 use crate::packet::Queued;
@@ -117,6 +118,10 @@ pub struct FlowView {
     pub rate: Option<f64>,
     /// The phase of the sender: see [`aqmkit_transport::Tcp::phase`]; empty without a connection.
     pub phase: &'static str,
+    /// The model of the path, where the congestion control has one.
+    pub model: Option<ModelView>,
+    /// The estimate of the bytes in the network: see [`aqmkit_transport::Tcp::pipe`].
+    pub pipe: Option<u64>,
 }
 
 /// The names of a discipline's gauges on a link, from an empty queue of this simulator.

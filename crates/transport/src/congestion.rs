@@ -42,10 +42,13 @@ macro_rules! callbacks {
 
 mod added;
 mod delivery;
+#[cfg_attr(not(feature = "faults"), allow(dead_code, unreachable_pub, reason = "chosen by tests only"))]
+pub mod faults;
 #[cfg(test)]
 mod histories;
 mod hystart;
 pub mod pacing;
+pub mod view;
 mod window;
 #[cfg(test)]
 mod worked;
@@ -53,6 +56,7 @@ mod worked;
 pub use self::added::{Added, Scheme};
 pub use self::delivery::Sample;
 pub use self::pacing::Pacer;
+pub use self::view::{ModelView, Phase};
 pub use self::window::Window;
 
 /// The context of an event: everything a congestion control may read. Windows are in bytes.
@@ -165,6 +169,11 @@ pub trait CongestionControl {
 
     /// Mutable access to the same.
     fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+        None
+    }
+
+    /// The model of the path, if the control has one. Segments have `mss` bytes. It is read by displays and tests only.
+    fn model_view(&self, _mss: u64) -> Option<ModelView> {
         None
     }
 
@@ -452,6 +461,13 @@ macro_rules! controls {
                     $(Control::$name(c) if <$module::$control>::PACES => c.pacer_mut(),)+
                     Control::Added(c) => c.pacer_mut(),
                     _ => None,
+                }
+            }
+
+            pub(super) fn model_view(&self, mss: u64) -> Option<ModelView> {
+                match self {
+                    $(Control::$name(c) => c.model_view(mss),)+
+                    Control::Added(c) => c.model_view(mss),
                 }
             }
 

@@ -65,7 +65,7 @@ use self::clock::{Alarm, Clock};
 use self::ecn::EcnEnd;
 use self::outstanding::{Outstanding, WaitsFor};
 use self::receive::Receiver;
-use super::congestion::{Control, Pacer};
+use super::congestion::{Control, ModelView, Pacer};
 use super::profile::{IdleSince, Profile};
 use super::segment::{Flags, Segment};
 
@@ -494,6 +494,12 @@ impl Tcp {
             (State::Open, Recovery::None) if self.cwnd() < self.ssthresh() => "slow start",
             (State::Open, Recovery::None) => "avoidance",
         }
+    }
+
+    /// The model of the path that the congestion control has, for displays and tests.
+    #[must_use]
+    pub fn model(&self, p: &Profile) -> Option<ModelView> {
+        self.control.model_view(p.mss.0)
     }
 
     /// The flight size for halving, without segments sent by limited transmit (RFC 5681 section 3.2 step

@@ -2,6 +2,7 @@
 
 use aqmkit_base::{Duration, Instant};
 use aqmkit_measure::SenderSample;
+use aqmkit_transport::congestion::ModelView;
 use aqmkit_transport::{Event, Output, Profile, Route, Segment, Tcp, Timer, rate};
 
 use crate::packet::Side;
@@ -43,6 +44,9 @@ pub(super) struct SenderView {
     /// In bits per second.
     pub(super) rate: Option<f64>,
     pub(super) phase: &'static str,
+    pub(super) model: Option<ModelView>,
+    /// The estimate of what is in the network.
+    pub(super) pipe: Option<u64>,
 }
 
 impl End {
@@ -56,6 +60,8 @@ impl End {
                 in_flight: Some(tcp.flight()),
                 rate: None,
                 phase: tcp.phase(),
+                model: tcp.model(p),
+                pipe: Some(tcp.pipe(p)),
             },
             End::Rate(end) => SenderView {
                 rate: end.rate(p, now).map(|bytes_per_s| 8.0 * bytes_per_s),

@@ -110,6 +110,8 @@ impl<'o> World<'o> {
             in_flight: sender.in_flight,
             rate: sender.rate,
             phase: sender.phase,
+            model: sender.model,
+            pipe: sender.pipe,
         }
     }
 

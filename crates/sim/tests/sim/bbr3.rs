@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use crate::common::{Bulk, dumbbell, finish, group, linux_with, spec};
-use aqmkit_base::{BitRate, Duration};
+use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_sim::Simulation;
+use aqmkit_sim::change::Change;
 use aqmkit_sim::output::Output;
 use aqmkit_sim::scenario::{Delays, Loss};
-use aqmkit_transport::Kind;
+use aqmkit_transport::congestion::faults::{Fault, with};
+use aqmkit_transport::{Kind, Overrides, Profile};
 
 const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -67,4 +70,37 @@ fn cubic_keeps_its_share() {
         let share = cubic(Kind::Bbr3, limit);
         assert!((0.3..0.7).contains(&share), "{limit}: {share}");
     }
+}
+
+/// The mean number of packets in a deep queue from 30 to 60 s, where the link becomes four times slower at 17 s, and the cycles of probing
+/// counted in that time.
+fn queue_of_a_slower_link() -> (f64, u64) {
+    let changes = Overrides { congestion: Some(Kind::Bbr3), ..Overrides::default() };
+    let hosts = changes.apply(Profile::named("linux-6").unwrap()).unwrap();
+    let flow = group("own", vec![Box::new(Bulk) as _], hosts, Delays::Each(vec![ms(40)]));
+    let aqm = spec("fifo", r#"{"limit": 1000}"#);
+    let mut run = Simulation::new(dumbbell(BitRate::from_mbps(20), aqm, vec![flow], 1, 60)).unwrap();
+    let at = |seconds: u64| Instant::ZERO + Duration::from_secs(seconds);
+    run.advance(at(17)).unwrap();
+    let mut slower = run.links()[0].clone();
+    slower.rate = BitRate::from_mbps(5);
+    run.change(Change::Link { link: 0, to: Box::new(slower) }).unwrap();
+    run.advance(at(30)).unwrap();
+    let cycles = |of: &Simulation<'_>| of.flows(1)[0].model.unwrap().cycles;
+    let (before, mut packets) = (cycles(&run), 0);
+    for _ in 0..3000 {
+        run.advance(run.now() + ms(10)).unwrap();
+        packets += run.link(0).backlog.packets;
+    }
+    (packets as f64 / 3000.0, cycles(&run) - before)
+}
+
+/// The draft counts no cycle where `ProbeRTT` interrupts the probe, because what follows it counts as limited by the application: the rate of
+/// the faster link is never forgotten, and the queue fills. Where that is counted, as some implementations do, it empties.
+#[test]
+fn on_a_slower_link_the_rate_is_forgotten_only_if_a_cycle_is_counted() {
+    let (queue, cycles) = queue_of_a_slower_link();
+    assert!(queue > 500.0 && cycles == 0, "{queue} packets, {cycles} cycles");
+    let (short, counted) = with(Fault::CountsAfterProbeRtt, queue_of_a_slower_link);
+    assert!(short < 20.0 && counted > 5, "{short} packets, {counted} cycles");
 }

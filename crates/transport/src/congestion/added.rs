@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-use super::{CongestionControl, Cx, Leaves, Pacer, Window};
+use super::{CongestionControl, Cx, Leaves, ModelView, Pacer, Window};
 use crate::profile::{EcnFeedback, EcnPackets, Profile};
 use crate::rate;
 
@@ -231,6 +231,7 @@ macro_rules! declare {
             fn pacer(&self) -> Option<&Pacer>;
             fn pacer_mut(&mut self) -> Option<&mut Pacer>;
             fn leaves_recovery(&self) -> Leaves;
+            fn model_view(&self, mss: u64) -> Option<ModelView>;
             $(fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>);)+
         }
 
@@ -268,6 +269,10 @@ macro_rules! declare {
                 CongestionControl::leaves_recovery(self)
             }
 
+            fn model_view(&self, mss: u64) -> Option<ModelView> {
+                CongestionControl::model_view(self, mss)
+            }
+
             $(fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>) {
                 CongestionControl::$method(self, $($arg,)* cx);
             })+
@@ -303,6 +308,11 @@ macro_rules! declare {
             #[cold]
             pub(super) fn leaves_recovery(&self) -> Leaves {
                 self.0.leaves_recovery()
+            }
+
+            #[cold]
+            pub(super) fn model_view(&self, mss: u64) -> Option<ModelView> {
+                self.0.model_view(mss)
             }
 
             $(#[cold]

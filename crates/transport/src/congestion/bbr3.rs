@@ -59,7 +59,8 @@
 use aqmkit_base::{BitRate, Duration, Instant};
 
 use super::delivery::{MaxFilter, Rounds, Sample};
-use super::{CongestionControl, Cx, Pacer, Window};
+use super::faults::{Fault, has};
+use super::{CongestionControl, Cx, ModelView, Pacer, Window};
 use crate::profile::Profile;
 
 mod cycle;
@@ -72,6 +73,7 @@ mod model;
 mod probe_rtt;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use self::cycle::Cycle;
 use self::losses::{Marks, Undo};
@@ -245,7 +247,13 @@ impl Bbr3 {
         self.update_max_bw(sample);
         self.adapt_to_congestion(sample, cx);
         self.update_aggregation(sample, cx);
-        self.full.check(sample, self.rounds.started);
+        let deaf = match self.state {
+            State::Startup => has(Fault::StartupHasNoPlateau),
+            _ => has(Fault::UpHasNoPlateau),
+        };
+        if !deaf {
+            self.full.check(sample, self.rounds.started);
+        }
         self.check_startup_done(sample, cx);
         self.check_drain_done(sample, cx);
         self.update_cycle(sample, cx);
@@ -267,6 +275,9 @@ impl Bbr3 {
             self.cycle.rounds_since_up += 1;
             self.limited = [false, self.limited[0]];
         }
+        if has(Fault::AdmitsLimited) && sample.app_limited {
+            self.max_bw = MaxFilter::new();
+        }
         let above = |rate: &f64| !sample.app_limited || *rate >= self.max_bw.max();
         if let Some(rate) = sample.rate.filter(above) {
             self.max_bw.add(self.cycle.count, rate);
@@ -286,7 +297,9 @@ impl Bbr3 {
     /// `CheckDrainDone`.
     fn check_drain_done(&mut self, sample: &Sample, cx: &Cx<'_>) {
         let State::Drain { since } = self.state else { return };
-        if sample.in_flight <= self.inflight(self.bw, cx) || self.rounds.count > since + DRAIN_ROUNDS {
+        let drained = sample.in_flight <= self.inflight(self.bw, cx) && !has(Fault::DrainWaitsForTime);
+        let late = self.rounds.count > since + DRAIN_ROUNDS && !has(Fault::DrainHasNoLimit);
+        if drained || late {
             self.start_down(sample.delivered, cx);
         }
     }
@@ -317,7 +330,11 @@ impl Bbr3 {
         } else if cwnd < most || sample.delivered < cx.profile.initial_window_bytes() {
             cwnd += sample.acked;
         }
-        cwnd = cwnd.max(least);
+        if has(Fault::NoFloor) {
+            cwnd = cx.mss();
+        } else {
+            cwnd = cwnd.max(least);
+        }
         if self.state.is_probe_rtt() {
             cwnd = cwnd.min(self.probe_rtt_cwnd(cx));
         }
@@ -359,8 +376,15 @@ impl CongestionControl for Bbr3 {
 
     window_and_pacer!();
 
+    fn model_view(&self, mss: u64) -> Option<ModelView> {
+        Some(self.variables(mss))
+    }
+
     fn on_sample(&mut self, cx: &Cx<'_>) {
         let Some(mut sample) = Sample::read(cx, self.min_rtt().unwrap_or(Duration::ZERO)) else { return };
+        if has(Fault::CountsAfterProbeRtt) {
+            self.quiet = (u64::MAX, 0);
+        }
         sample.app_limited |= (self.quiet.0..=self.quiet.1).contains(&sample.prior_delivered);
         self.update(&sample, cx);
     }

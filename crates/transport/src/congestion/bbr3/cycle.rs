@@ -5,6 +5,7 @@ use aqmkit_base::{Duration, Instant};
 
 use super::{Bbr3, LEAST_SEGMENTS, State};
 use crate::congestion::Cx;
+use crate::congestion::faults::{Fault, has};
 use crate::congestion::delivery::Sample;
 
 /// Minimum time between probes, and the range of the random addition.
@@ -70,7 +71,7 @@ impl Cycle {
     /// `RaiseInflightLongtermSlope`.
     fn raise_slope(&mut self, cwnd: u64, mss: u64) {
         self.per_increase = (cwnd >> self.up_rounds).max(mss);
-        self.up_rounds = (self.up_rounds + 1).min(MOST_DOUBLINGS);
+        self.up_rounds = if has(Fault::LinearSteps) { 0 } else { (self.up_rounds + 1).min(MOST_DOUBLINGS) };
     }
 }
 
@@ -135,13 +136,16 @@ impl Bbr3 {
     /// `IsTimeToProbeBW`: by the clock, or when Reno would have regained its window.
     fn is_time_to_probe(&self, cx: &Cx<'_>) -> bool {
         let reno = (self.target_inflight(cx) / cx.mss()).min(MOST_ROUNDS);
+        if has(Fault::IgnoresWait) && self.state == State::Down {
+            return false;
+        }
         cx.now > self.cycle.start + self.cycle.wait || self.cycle.rounds_since_up >= reno
     }
 
     /// `IsTimeToCruise`.
     fn is_time_to_cruise(&self, sample: &Sample, cx: &Cx<'_>) -> bool {
         let headroom = self.bounds.with_headroom(cx.mss()).max(LEAST_SEGMENTS * cx.mss());
-        sample.in_flight <= headroom.min(self.inflight(self.max_bw.max(), cx))
+        !has(Fault::NeverCruises) && sample.in_flight <= headroom.min(self.inflight(self.max_bw.max(), cx))
     }
 
     /// `IsTimeToGoDown`.
@@ -181,7 +185,7 @@ impl Bbr3 {
 
     /// `AdvanceMaxBwFilter`. A cycle without samples keeps the old ones.
     fn advance_max_bw(&mut self) {
-        if std::mem::take(&mut self.sampled) {
+        if std::mem::take(&mut self.sampled) && !has(Fault::NeverForgets) {
             self.cycle.count += 1;
             self.max_bw.begin(self.cycle.count);
         }

@@ -5,6 +5,7 @@ use aqmkit_base::Duration;
 use super::model::{BETA, Bounds};
 use super::{Bbr3, State};
 use crate::congestion::Cx;
+use crate::congestion::faults::{Fault, has};
 use crate::congestion::delivery::Sample;
 use crate::tcp::{Loss, Sent};
 
@@ -112,11 +113,11 @@ impl Bbr3 {
 
     /// `HandleInflightTooHigh`, if the loss or mark belongs to a probe.
     pub(super) fn end_probe_too_high(&mut self, inflight: u64, app_limited: bool, cx: &Cx<'_>) {
-        if !std::mem::take(&mut self.cycle.sample) {
+        if has(Fault::UpIsDeaf) || !std::mem::take(&mut self.cycle.sample) {
             return;
         }
         self.cycle.too_high = true;
-        if !app_limited {
+        if !app_limited && !has(Fault::KeepsLongTerm) {
             let least = (BETA * self.target_inflight(cx) as f64) as u64;
             self.bounds.inflight_long = inflight.max(least);
         }
@@ -169,7 +170,9 @@ impl Bbr3 {
 
     /// `CheckStartupDone` with `CheckStartupHighLoss`.
     pub(super) fn check_startup_done(&mut self, sample: &Sample, cx: &Cx<'_>) {
-        let lossy = if Self::sees_losses(cx) {
+        let lossy = if has(Fault::StartupIsDeaf) {
+            false
+        } else if Self::sees_losses(cx) {
             self.latest.round_start
                 && self.fast
                 && self.latest.pieces >= STARTUP_PIECES
@@ -195,6 +198,9 @@ impl Bbr3 {
 
     /// `HandleSpuriousLossDetection`.
     pub(super) fn take_back(&mut self, delivered: u64) {
+        if has(Fault::NoUndo) {
+            return;
+        }
         self.restore_cwnd();
         self.latest.loss = false;
         self.full.reset(0.0);

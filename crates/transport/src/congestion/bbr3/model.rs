@@ -3,6 +3,7 @@
 use aqmkit_base::Instant;
 
 use crate::congestion::delivery::{MaxFilter, Sample};
+use crate::congestion::faults::{Fault, has};
 
 /// `BBR.MaxBwFilterLen`: this cycle of probing and the last.
 pub(super) const MAX_BW_CYCLES: usize = 2;
@@ -37,6 +38,9 @@ impl Bounds {
 
     /// `InitLowerBounds` and `LossLowerBounds`.
     pub(super) fn lower(&mut self, max_bw: f64, cwnd: u64, latest: &Latest) {
+        if has(Fault::NoShortTerm) {
+            return;
+        }
         let (bw, inflight) = (self.bw_short.min(max_bw), self.short_or(cwnd));
         self.bw_short = latest.bw.max(BETA * bw);
         self.inflight_short = latest.inflight.max((BETA * inflight as f64) as u64);
@@ -131,7 +135,7 @@ impl FullPipe {
 
     /// `CheckFullBWReached`.
     pub(super) fn check(&mut self, sample: &Sample, round_start: bool) {
-        let Some(rate) = sample.rate.filter(|_| !self.now && round_start && !sample.app_limited) else { return };
+        let Some(rate) = sample.rate.filter(|_| !self.now && round_start && (!sample.app_limited || has(Fault::LimitsArePlateaus))) else { return };
         if rate >= FULL_GROWTH * self.bw {
             self.reset(rate);
             return;
@@ -184,6 +188,6 @@ impl Aggregation {
     }
 
     pub(super) fn extra(&self) -> u64 {
-        self.filter.max() as u64
+        if has(Fault::NoAggregation) { 0 } else { self.filter.max() as u64 }
     }
 }

@@ -4,6 +4,7 @@ use aqmkit_base::{Duration, Instant};
 
 use super::{Bbr3, Dated, LEAST_SEGMENTS, State};
 use crate::congestion::Cx;
+use crate::congestion::faults::{Fault, has};
 use crate::congestion::delivery::Sample;
 
 /// `BBR.MinRTTFilterLen`, `BBR.ProbeRTTInterval`, `BBR.ProbeRTTDuration`.
@@ -31,7 +32,8 @@ impl Bbr3 {
 
     /// `CheckProbeRTT` and `HandleProbeRTT`.
     pub(super) fn check_probe_rtt(&mut self, expired: bool, sample: &Sample, cx: &Cx<'_>) {
-        if expired && !self.idle_restart && !self.state.is_probe_rtt() {
+        let idle = self.idle_restart && !has(Fault::ProbesAfterIdleness);
+        if expired && !idle && !self.state.is_probe_rtt() && !has(Fault::NoProbeRtt) {
             self.save_cwnd();
             self.state = State::ProbeRtt { until: None, round_done: false };
             self.quiet.0 = sample.delivered;
@@ -65,7 +67,7 @@ impl Bbr3 {
         }
         self.restore_cwnd();
         self.bounds.reset_short();
-        if self.full.reached {
+        if self.full.reached || has(Fault::LeavesStartup) {
             self.start_down(delivered, cx);
             self.state = State::Cruise;
         } else {
