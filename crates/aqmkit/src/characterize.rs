@@ -1,12 +1,15 @@
-//! `characterize`: a report card by RFC 7928.
+//! `characterize`: a report card of disciplines by RFC 7928, or of congestion controls by RFC 9743.
 
 use std::path::{Path, PathBuf};
 
 use aqmkit_aqm::registry;
-use aqmkit_characterize::contestant::{Contestant, with_references};
+use aqmkit_characterize::cases::judge;
+use aqmkit_characterize::contestant::Contestant;
+use aqmkit_characterize::guide::Guide;
 use aqmkit_characterize::plan::{Planned, experiments};
+use aqmkit_characterize::{rfc7928, rfc9743};
 use aqmkit_experiment::{Experiment, Overrides, Problem, Scale};
-use aqmkit_lab::characterize::{compose, directory, one};
+use aqmkit_lab::characterize::{compose, control, directory, hosts, one};
 use aqmkit_lab::estimate::{Effort, about};
 use aqmkit_report::terminal;
 use aqmkit_report::terminal::Screen;
@@ -26,23 +29,53 @@ const ALL: &str = "all";
 /// # Errors
 /// When a discipline is wrong, a run failed, or Ctrl-C was pressed.
 pub(super) fn characterize(args: &args::Characterize, talk: Talk) -> Result<(), Failure> {
-    let subjects = subjects(&args.disciplines, talk)?;
+    if args.cases.is_some() {
+        return cases(args);
+    }
+    let (guide, subjects): (&Guide, _) = if args.control.is_empty() {
+        (&rfc7928::GUIDE, subjects(&args.disciplines, talk)?)
+    } else {
+        (&rfc9743::GUIDE, controls(&args.control)?)
+    };
     let count = subjects.len();
-    let contestants = with_references(subjects).map_err(|e| Problem::new(e.to_string()))?;
-    let plan = experiments(&contestants)?;
+    let contestants = guide.with_references(subjects).map_err(|e| Problem::new(e.to_string()))?;
+    let plan = experiments(guide, &contestants)?;
     let dir = args.how.out.clone().unwrap_or_else(|| directory(&contestants[..count], args.quick));
     let scale = if args.quick { Scale::Quick } else { Scale::Full };
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, scale, ..Overrides::default() };
     let failed = run(&plan, &overrides, &dir, jobs(args.how.jobs), talk)?;
     let names: Vec<String> = plan.into_iter().map(|planned| planned.name).collect();
     let file = args.card.clone().unwrap_or_else(|| dir.join("card.html"));
-    let card = compose(&contestants, count, &names, &dir, &file)?;
+    let card = compose(guide, &contestants, count, &names, &dir, &file)?;
     if args.how.json {
         say::print(&serde_json::to_string_pretty(&card)?)?;
     } else {
         say::print(&format!("{}\nCard: {}", terminal::card(&card, Screen::of_stdout()), file.display()))?;
     }
     failures(&failed)
+}
+
+/// The example cases of the BBR draft with each control.
+fn cases(args: &args::Characterize) -> Result<(), Failure> {
+    let judged: Vec<_> =
+        args.control.iter().map(|text| Ok(judge(text, &hosts(text)?))).collect::<Result<_, Failure>>()?;
+    if args.how.json {
+        return Ok(say::print(&serde_json::to_string_pretty(&judged)?)?);
+    }
+    let texts: Vec<String> = judged.iter().map(|cases| terminal::cases(cases, Screen::of_stdout())).collect();
+    Ok(say::print(texts.join("\n").trim_end())?)
+}
+
+/// The controls to characterise, without duplicates.
+fn controls(texts: &[String]) -> Result<Vec<Contestant>, Failure> {
+    let mut all: Vec<Contestant> = Vec::new();
+    for text in texts {
+        let contestant = control(text)?;
+        if !all.iter().any(|c| c.label() == contestant.label()) {
+            all.push(contestant);
+        }
+    }
+    Ok(all)
 }
 
 /// The disciplines to characterise, without duplicates.
@@ -119,8 +152,8 @@ mod tests {
     /// Every rule of every section finds its metric in runs of a few seconds, and the page shows all rules.
     #[test]
     fn a_card_has_a_number_for_every_rule() {
-        let contestants = with_references(vec![one("pie:target=10ms").unwrap()]).unwrap();
-        let mut plan = experiments(&contestants).unwrap();
+        let contestants = rfc7928::GUIDE.with_references(vec![one("pie:target=10ms").unwrap()]).unwrap();
+        let mut plan = experiments(&rfc7928::GUIDE, &contestants).unwrap();
         // The windows of this experiment are its phases.
         let phases = plan.iter().position(|planned| planned.name == "varying-congestion").unwrap();
         plan[phases].text = plan[phases].text.replace("\"100s\"", "\"10s\"");
@@ -133,7 +166,7 @@ mod tests {
         assert_eq!(run(&plan, &overrides, dir.path(), 2, Talk::Quiet).unwrap(), Vec::<String>::new());
         let names: Vec<String> = plan.iter().map(|planned| planned.name.clone()).collect();
         let file = dir.path().join("card.html");
-        let card = compose(&contestants, 1, &names, dir.path(), &file).unwrap();
+        let card = compose(&rfc7928::GUIDE, &contestants, 1, &names, dir.path(), &file).unwrap();
         assert_eq!(card.disciplines, ["pie:target=10ms", "fifo", "fq-codel"]);
         for section in &card.sections {
             let row = &section.rows[0];
@@ -157,7 +190,10 @@ mod tests {
         let labels: Vec<&str> = all.iter().map(Contestant::label).collect();
         assert!(labels.contains(&"fifo") && labels.contains(&"dualpi2"), "{labels:?}");
         assert_eq!(labels.iter().filter(|label| **label == "red").count(), 1);
-        assert!(experiments(&all).unwrap().len() > 40, "each with parameters has an experiment of its own");
+        assert!(
+            experiments(&rfc7928::GUIDE, &all).unwrap().len() > 40,
+            "each with parameters has an experiment of its own"
+        );
         for wrong in ["redd", "red:mxa=3", "red:min=-1", "mine.py"] {
             assert!(subjects(&[wrong.to_owned()], Talk::Quiet).is_err(), "{wrong}");
         }

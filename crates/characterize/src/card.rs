@@ -10,10 +10,13 @@ use aqmkit_runs::store::{Runs, Store, StoreError};
 
 use crate::contestant::Contestant;
 use crate::evidence::Evidence;
+use crate::guide::{self, Guide, Source};
 use crate::parameters;
 use crate::pictures::Drawing;
 use crate::rule;
-use crate::sections::{self, ELSEWHERE, SECTIONS, Source};
+
+/// The axis of the disciplines, whose parameters and cost have sections of their own.
+const AQM: &str = "aqm";
 
 /// The finished experiments of a card.
 #[derive(Debug)]
@@ -38,29 +41,34 @@ impl Finished {
     }
 }
 
-/// The card of these disciplines, of which the first `subjects` are under study.
+/// How verdicts come about, for the head of a card. Markdown.
+const VERDICTS: &str = "A section is *good* where all of its rules hold, *mixed* where some do, *poor* where none does. \
+                        Each number is the mean of those of runs with different seeds, ± half of its 95 % interval; where the interval has both sides of a bound that \
+                        the verdict depends on, the runs *cannot tell*.";
+
+/// The card of these subjects and references, of which the first `subjects` are under study.
 #[must_use]
-pub fn card(contestants: &[Contestant], subjects: usize, finished: &Finished) -> Card {
-    let disciplines: Vec<String> = contestants.iter().map(|c| c.label().to_owned()).collect();
-    let first = |count: usize| disciplines.iter().take(count).cloned().collect::<Vec<_>>().join(", ");
-    let title = if subjects > 4 { format!("{subjects} disciplines") } else { first(subjects) };
+pub fn card(guide: &Guide, contestants: &[Contestant], subjects: usize, finished: &Finished) -> Card {
+    let labels: Vec<String> = contestants.iter().map(|c| c.label().to_owned()).collect();
+    let first = |count: usize| labels.iter().take(count).cloned().collect::<Vec<_>>().join(", ");
+    let title = if subjects > 4 { format!("{subjects} {}", guide.subjects) } else { first(subjects) };
     Card {
         title,
-        source: "RFC 7928".to_owned(),
-        about: "Characterization Guidelines for Active Queue Management, section by section. The RFC sets no bounds: the rules are those of aqmkit, and each \
-                stands beside its number. A section is *good* where all of its rules hold, *mixed* where some do, *poor* where none does. \
-                Each number is the mean of those of runs with different seeds, ± half of its 95 % interval; where the interval has both sides of a bound that \
-                the verdict depends on, the runs *cannot tell*."
-            .to_owned(),
-        sections: SECTIONS.iter().map(|section| judged(section, contestants, subjects, finished)).collect(),
-        elsewhere: ELSEWHERE.iter().map(|(section, answer)| ((*section).to_owned(), (*answer).to_owned())).collect(),
-        facts: facts(finished),
-        disciplines,
+        source: guide.source.to_owned(),
+        about: format!("{} {VERDICTS}", guide.about),
+        sections: guide
+            .sections
+            .iter()
+            .map(|section| judged(guide, section, contestants, subjects, finished))
+            .collect(),
+        elsewhere: guide.elsewhere.iter().map(|(section, why)| ((*section).to_owned(), (*why).to_owned())).collect(),
+        facts: facts(guide, finished),
+        disciplines: labels,
         subjects,
     }
 }
 
-fn facts(finished: &Finished) -> Vec<(String, String)> {
+fn facts(guide: &Guide, finished: &Finished) -> Vec<(String, String)> {
     let results = || finished.experiments.values().map(|(results, _)| results);
     let outputs = || finished.experiments.values().flat_map(|(_, runs)| &runs.found).map(|(_, output)| output);
     let (runs, cpu) = (outputs().count(), outputs().map(|output| output.engine.cpu_s).sum::<f64>());
@@ -71,25 +79,32 @@ fn facts(finished: &Finished) -> Vec<(String, String)> {
         ("experiments", finished.experiments.len().to_string()),
         ("runs", runs.to_string()),
         ("CPU time", format!("{cpu:.0} s")),
-        ("link", "10 Mbit/s, 100 ms and a buffer of 83 packets, unless a section says otherwise".to_owned()),
+        ("link", guide.path.to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
 }
 
-/// Judges all disciplines in a section.
-fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usize, finished: &Finished) -> Section {
+/// Judges all subjects and references in a section.
+fn judged(
+    guide: &Guide,
+    section: &guide::Section,
+    contestants: &[Contestant],
+    subjects: usize,
+    finished: &Finished,
+) -> Section {
     let rules: Vec<Rule> = section
         .rules
         .iter()
         .map(|rule| Rule {
             words: rule.words.to_owned(),
-            bound: rule.bound.words(rule.unit),
+            bound: rule.bound.words(rule.unit, guide.reference),
             unit: rule.unit.to_owned(),
+            why: rule.why.to_owned(),
         })
         .collect();
     let (rows, picture) = match section.source {
-        Source::Experiment(name) => of_experiment(section, name, contestants, finished),
+        Source::Experiment(name) => of_experiment(guide, section, name, contestants, finished),
         Source::Parameters => of_parameters(section, contestants, subjects, finished),
         Source::Cost => of_cost(section, contestants, finished),
     };
@@ -104,24 +119,24 @@ fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usi
         title: section.title.to_owned(),
         asks: section.asks.to_owned(),
         setting: setting.unwrap_or_default(),
-        experiment: experiment.map(|name| format!("rfc7928/{name}")),
+        experiment: experiment.map(|name| format!("{}/{name}", guide.study)),
         rules,
         rows,
         picture,
     }
 }
 
-/// The numbers of a discipline in a section: for each repeat, one per rule.
+/// The numbers of a subject in a section: for each repeat, one per rule.
 type Numbers = Vec<Vec<Option<f64>>>;
 
 /// The mean of rule `i`'s number over the repeats, and whether it is significantly inside or outside the bound. A
 /// single repeat decides by its number; if only one of several repeats has a number, the result is undecided.
-fn cell(bound: rule::Bound, i: usize, numbers: &Numbers, fifo: &Numbers) -> Cell {
+fn cell(bound: rule::Bound, i: usize, numbers: &Numbers, reference: &Numbers) -> Cell {
     let number = |of: &Numbers, repeat: usize| of.get(repeat)?.get(i).copied().flatten().filter(|x| x.is_finite());
-    let pairs = || (0..numbers.len()).filter_map(|repeat| Some((number(numbers, repeat)?, number(fifo, repeat))));
+    let pairs = || (0..numbers.len()).filter_map(|repeat| Some((number(numbers, repeat)?, number(reference, repeat))));
     let value = Stat::of(&pairs().map(|(own, _)| own).collect::<Vec<_>>());
-    // Drop-tail was run with the same seeds: the spread of the paired differences counts.
-    let margin = Stat::of(&pairs().filter_map(|(own, of_fifo)| bound.margin(own, of_fifo)).collect::<Vec<_>>());
+    // The reference was run with the same seeds: the spread of the paired differences counts.
+    let margin = Stat::of(&pairs().filter_map(|(own, of_it)| bound.margin(own, of_it)).collect::<Vec<_>>());
     let is_certain = |distance: &Stat| match distance.half_width() {
         // Without any spread the interval is a single point.
         Some(half) => half == 0.0 || distance.mean.abs() > half,
@@ -134,31 +149,32 @@ fn cell(bound: rule::Bound, i: usize, numbers: &Numbers, fifo: &Numbers) -> Cell
     }
 }
 
-/// Builds a discipline's row from its numbers and those of drop-tail.
-fn row(section: &sections::Section, numbers: &Numbers, fifo: &Numbers, missing: &str) -> Row {
+/// Builds a subject's row from its numbers and those of the reference.
+fn row(section: &guide::Section, numbers: &Numbers, reference: &Numbers, missing: &str) -> Row {
     let cells: Vec<Cell> =
-        section.rules.iter().enumerate().map(|(i, rule)| cell(rule.bound, i, numbers, fifo)).collect();
+        section.rules.iter().enumerate().map(|(i, rule)| cell(rule.bound, i, numbers, reference)).collect();
     let verdict = Verdict::of(&cells);
     let note = if verdict == Verdict::NotApplicable { missing.to_owned() } else { String::new() };
     Row { verdict, cells, note }
 }
 
 fn of_experiment(
-    section: &sections::Section,
+    guide: &Guide,
+    section: &guide::Section,
     name: &str,
     contestants: &[Contestant],
     finished: &Finished,
 ) -> (Vec<Row>, Option<Picture>) {
     let Some((results, runs)) = finished.experiments.get(name) else { return (Vec::new(), None) };
-    let evidence = Evidence::new(results, runs.data());
+    let evidence = Evidence::new(results, runs.data(), guide.axis);
     let repeats = evidence.repeats();
     let numbers = |aqm: &str| -> Numbers {
         repeats.iter().map(|repeat| section.rules.iter().map(|rule| (rule.of)(repeat, aqm)).collect()).collect()
     };
-    let fifo = numbers("fifo");
+    let reference = numbers(guide.reference);
     let of = |contestant: &Contestant| match (section.not_for)(&evidence, contestant.label()) {
-        Some(why) => row(section, &Numbers::default(), &fifo, why),
-        None => row(section, &numbers(contestant.label()), &fifo, "nothing could be measured"),
+        Some(why) => row(section, &Numbers::default(), &reference, why),
+        None => row(section, &numbers(contestant.label()), &reference, "nothing could be measured"),
     };
     let disciplines: Vec<String> = contestants.iter().map(|c| c.label().to_owned()).collect();
     let axes: Vec<_> = results.axes.iter().map(|axis| (axis.name.clone(), axis.labels.clone())).collect();
@@ -166,7 +182,7 @@ fn of_experiment(
 }
 
 fn of_parameters(
-    section: &sections::Section,
+    section: &guide::Section,
     contestants: &[Contestant],
     subjects: usize,
     finished: &Finished,
@@ -187,7 +203,7 @@ fn of_parameters(
             ],
             _ => vec![parameters::that_matter(contestant, repeat)],
         };
-        let numbers: Numbers = Evidence::new(results, runs.data()).repeats().iter().map(of_repeat).collect();
+        let numbers: Numbers = Evidence::new(results, runs.data(), AQM).repeats().iter().map(of_repeat).collect();
         row(section, &numbers, &Numbers::default(), "nothing could be measured")
     };
     let rows = contestants.iter().map(of).collect();
@@ -199,7 +215,7 @@ fn of_parameters(
 /// A plot of the delay with each parameter halved and doubled.
 fn knobs(contestant: &Contestant, finished: &Finished) -> Option<Picture> {
     let (results, runs) = finished.experiments.get(&parameters::name_of(contestant))?;
-    let changes = parameters::delays(contestant, &Evidence::new(results, runs.data()));
+    let changes = parameters::delays(contestant, &Evidence::new(results, runs.data(), AQM));
     let line = |which: usize, name: &str| {
         let points = changes.iter().enumerate().filter_map(|(i, change)| Some((i as f64, change.ratios[which]?)));
         Line { discipline: 0, name: name.to_owned(), points: points.collect() }
@@ -213,11 +229,7 @@ fn knobs(contestant: &Contestant, finished: &Finished) -> Option<Picture> {
     }))
 }
 
-fn of_cost(
-    section: &sections::Section,
-    contestants: &[Contestant],
-    finished: &Finished,
-) -> (Vec<Row>, Option<Picture>) {
+fn of_cost(section: &guide::Section, contestants: &[Contestant], finished: &Finished) -> (Vec<Row>, Option<Picture>) {
     let cost = |contestant: &Contestant| finished.costs.get(contestant.label()).copied();
     let why = |contestant: &Contestant| match contestant.spec() {
         Some(_) => "it was not measured",
@@ -266,11 +278,11 @@ mod tests {
     }
 
     #[test]
-    fn differences_from_drop_tail_are_taken_seed_by_seed() {
+    fn differences_from_the_reference_are_taken_seed_by_seed() {
         let (wide, half) = (numbers(&[40.0, 80.0, 120.0]), numbers(&[19.0, 39.0, 59.0]));
-        let both = cell(Bound::OfFifo(0.5), 0, &half, &wide);
+        let both = cell(Bound::OfReference(0.5), 0, &half, &wide);
         assert_eq!(both.holds, Some(true), "always one less than half, however much both vary");
         assert!(both.half.is_some_and(|width| width > 40.0), "{both:?}");
-        assert_eq!(cell(Bound::OfFifo(0.5), 0, &half, &numbers(&[120.0, 80.0, 40.0])).holds, None);
+        assert_eq!(cell(Bound::OfReference(0.5), 0, &half, &numbers(&[120.0, 80.0, 40.0])).holds, None);
     }
 }

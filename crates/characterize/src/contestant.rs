@@ -1,4 +1,4 @@
-//! A discipline of a card.
+//! A subject of a card: a discipline, or what a connection uses.
 
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_base::{BitRate, ParamError};
@@ -7,16 +7,14 @@ use toml::{Table, Value};
 /// The link rate of most experiments of a card.
 pub const RATE: BitRate = BitRate::from_mbps(10);
 
-/// The reference disciplines of every card: drop-tail, and the default of many Linux distributions.
-pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
-
-/// A discipline of a card: under study, or a reference.
+/// A subject of a card, under study or a reference: a discipline, or what a connection uses.
 #[derive(Clone, Debug)]
 pub struct Contestant {
     label: String,
-    /// Entry in the sweep of an experiment, with `name` and `label`.
+    /// Of a discipline, its entry in the sweep of an experiment, with `name` and `label`; of what a connection uses, the keys of
+    /// `transport`.
     entry: Table,
-    /// The discipline in the catalogue; `None` for one that is defined elsewhere, such as in Python.
+    /// The discipline in the catalogue; `None` for one that is defined elsewhere, such as in Python, and for connections.
     spec: Option<Spec>,
 }
 
@@ -50,6 +48,26 @@ impl Contestant {
         Contestant { label, entry, spec: None }
     }
 
+    /// What a connection uses: `transport` has the keys of a `transport` table that differ from those of the experiment, such as
+    /// `congestion`.
+    #[must_use]
+    pub fn connection(label: &str, transport: Table) -> Contestant {
+        Contestant { label: label.to_owned(), entry: transport, spec: None }
+    }
+
+    /// A connection with this congestion control.
+    #[must_use]
+    pub fn control(name: &str) -> Contestant {
+        let congestion = ("congestion".to_owned(), Value::String(name.to_owned()));
+        Contestant::connection(name, Table::from_iter([congestion]))
+    }
+
+    /// The word that a key of `transport` has, of what a connection uses.
+    #[must_use]
+    pub fn transport(&self, key: &str) -> Option<&str> {
+        self.entry.get(key).and_then(Value::as_str)
+    }
+
     /// Label in tables and plots.
     #[must_use]
     pub fn label(&self) -> &str {
@@ -62,7 +80,14 @@ impl Contestant {
         self.spec.as_ref()
     }
 
-    /// The entry in the sweep of an experiment with queues of `limit`. The discipline marks if it can; its own
+    /// The value of the sweep of an experiment that sets each of `keys`, all of them tables of a transport, to what the connection uses.
+    #[must_use]
+    pub fn choice(&self, keys: &[String]) -> Table {
+        let label = [("label".to_owned(), Value::String(self.label.clone()))].into_iter();
+        label.chain(keys.iter().map(|key| (key.clone(), Value::Table(self.entry.clone())))).collect()
+    }
+
+    /// The entry of a discipline in the sweep of an experiment with queues of `limit`. The discipline marks if it can; its own
     /// parameters take precedence.
     #[must_use]
     pub fn entry(&self, limit: &Value) -> Table {
@@ -78,17 +103,4 @@ impl Contestant {
         }
         entry
     }
-}
-
-/// The disciplines of a card: those under study, each once, then the references.
-///
-/// # Errors
-/// Never: the references need no parameters.
-pub fn with_references(mut subjects: Vec<Contestant>) -> Result<Vec<Contestant>, ParamError> {
-    for name in REFERENCES {
-        if !subjects.iter().any(|c| c.label == name) {
-            subjects.push(Contestant::named(name)?);
-        }
-    }
-    Ok(subjects)
 }

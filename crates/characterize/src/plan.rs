@@ -1,35 +1,33 @@
-//! The experiments of a card with its disciplines.
+//! The experiments of a card with its subjects.
 
 use aqmkit_experiment::{Problem, find};
 use toml::{Table, Value};
 
 use crate::contestant::Contestant;
+use crate::guide::{Guide, Source};
 use crate::parameters;
 pub use crate::planned::Planned;
 use crate::planned::limit;
-use crate::sections::{SECTIONS, Source};
 
-/// The study that the experiments belong to.
-const STUDY: &str = "rfc7928";
 /// Repeats of a quick card: with fewer, the spread is too uncertain for verdicts.
 const QUICK_REPEATS: i64 = 5;
 
-/// The experiments of a card with these disciplines, in the order of its sections.
+/// The experiments of a card with these subjects, in the order of its sections.
 ///
 /// # Errors
 /// When an experiment of the study is missing or cannot be read.
-pub fn experiments(contestants: &[Contestant]) -> Result<Vec<Planned>, Problem> {
+pub fn experiments(guide: &Guide, contestants: &[Contestant]) -> Result<Vec<Planned>, Problem> {
     let mut all: Vec<Planned> = Vec::new();
-    for section in SECTIONS {
+    for section in guide.sections {
         match section.source {
             Source::Experiment(name) if !all.iter().any(|planned| planned.name == name) => {
-                let id = format!("{STUDY}/{name}");
+                let id = format!("{}/{name}", guide.study);
                 let (_, text) = find(&id)?;
-                let text = with_disciplines(&read(&id, &text)?, contestants).to_string();
+                let text = with_subjects(&read(&id, &text)?, guide.axis, contestants).to_string();
                 all.push(Planned { name: name.to_owned(), number: section.number, id, text });
             }
             Source::Parameters if !all.iter().any(|planned| planned.name.starts_with(parameters::NAME)) => {
-                let id = format!("{STUDY}/{}", parameters::BASE);
+                let id = format!("{}/{}", guide.study, parameters::BASE);
                 let (_, text) = find(&id)?;
                 let base = read(&id, &text)?;
                 all.extend(contestants.iter().filter_map(|c| parameters::experiment(c, &base, section.number)));
@@ -49,13 +47,20 @@ fn read(id: &str, text: &str) -> Result<Table, Problem> {
     Ok(file)
 }
 
-/// Replaces the disciplines in the experiment's sweep by these.
-fn with_disciplines(file: &Table, contestants: &[Contestant]) -> Table {
+/// Replaces the subjects in the experiment's sweep by these. A connection gets the keys that the first value of the file sets.
+fn with_subjects(file: &Table, axis: &str, contestants: &[Contestant]) -> Table {
     let limit = limit(file);
-    let list = contestants.iter().map(|c| Value::Table(c.entry(&limit))).collect();
+    let first = file.get("sweep").and_then(|sweep| sweep.get(axis)?.as_array()?.first()?.as_table());
+    let keys: Vec<String> =
+        first.into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "label").cloned().collect();
+    let value = |contestant: &Contestant| match axis {
+        "aqm" => contestant.entry(&limit),
+        _ => contestant.choice(&keys),
+    };
+    let list = contestants.iter().map(|contestant| Value::Table(value(contestant))).collect();
     let mut file = file.clone();
     if let Some(Value::Table(sweep)) = file.get_mut("sweep") {
-        sweep.insert("aqm".to_owned(), Value::Array(list));
+        sweep.insert(axis.to_owned(), Value::Array(list));
     }
     file
 }

@@ -1,17 +1,21 @@
-//! Composes report cards by RFC 7928 from finished experiments.
+//! Report cards by RFC 7928 and RFC 9743: their subjects, and their composition from finished experiments.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aqmkit_aqm::Catalogue;
+use aqmkit_base::near::suggest;
 use aqmkit_characterize::card::{Finished, card};
 use aqmkit_characterize::contestant::Contestant;
+use aqmkit_characterize::guide::Guide;
 use aqmkit_experiment::Problem;
 use aqmkit_report::write_card;
 use aqmkit_results::card::Card;
+use aqmkit_transport::{Kind, LossDetection, Overrides, Profile, congestion, profile};
+use toml::{Table, Value};
 
 use crate::bench::speed;
-use crate::error::LabError;
+use crate::error::{LabError, wrong};
 use crate::parameters::{known, written};
 
 /// The numbers of packets and flows in the benchmark of a discipline.
@@ -27,6 +31,49 @@ pub fn one(text: &str) -> Result<Contestant, LabError> {
     Contestant::new(text, name, &parameters).map_err(|e| {
         Problem::new(format!("{text}: {e}")).right(format!("aqmkit describe {name} lists its parameters")).into()
     })
+}
+
+/// What a connection uses: a congestion control, on hosts of the experiments or, as `PROFILE/CONTROL`, on others.
+///
+/// # Errors
+/// When there is no such control or profile, or the control is not one of TCP.
+pub fn control(text: &str) -> Result<Contestant, LabError> {
+    let (hosts, name) = text.split_once('/').map_or((None, text), |(hosts, name)| (Some(hosts), name));
+    let controls = || congestion::ALL.iter().map(|entry| entry.name);
+    if !controls().any(|control| control == name) {
+        return wrong(format!("no congestion control of TCP is called {name:?}"), suggest(name, controls()));
+    }
+    let mut transport = Table::new();
+    if let Some(hosts) = hosts {
+        if !profile::NAMES.contains(&hosts) {
+            return wrong(format!("no profile of TCP is called {hosts:?}"), suggest(hosts, profile::NAMES));
+        }
+        transport.insert("profile".to_owned(), Value::String(hosts.to_owned()));
+    }
+    transport.insert("congestion".to_owned(), Value::String(name.to_owned()));
+    Ok(Contestant::connection(text, transport))
+}
+
+/// The hosts of the example cases of BBR with a control, named as for [`control`]: Linux 6, or of the profile that is named. Where the
+/// control wants losses found one by one, so do they.
+///
+/// # Errors
+/// As for [`control`].
+pub fn hosts(text: &str) -> Result<Profile, LabError> {
+    let transport = control(text)?;
+    let named = |key: &str| transport.transport(key).unwrap_or_default();
+    let kind: Kind = serde_json::from_value(named("congestion").into()).map_err(|e| Problem::new(e.to_string()))?;
+    let rack = kind.wants_rack();
+    let changes = Overrides {
+        congestion: Some(kind),
+        sack: rack.then_some(true),
+        loss_detection: rack.then_some(LossDetection::Rack),
+        ..Overrides::default()
+    };
+    let profile = Some(named("profile")).filter(|name| !name.is_empty()).unwrap_or("linux-6");
+    let profile =
+        Profile::named(profile).ok_or_else(|| Problem::new(format!("no profile of TCP is called {profile:?}")))?;
+    Ok(changes.apply(profile).map_err(|e| Problem::new(e.to_string()))?)
 }
 
 /// The default results directory of a card. The same command finds its finished runs there.
@@ -50,6 +97,7 @@ pub fn directory(subjects: &[Contestant], quick: bool) -> PathBuf {
 /// # Errors
 /// When results are missing, or the file cannot be written.
 pub fn compose(
+    guide: &Guide,
     contestants: &[Contestant],
     subjects: usize,
     names: &[String],
@@ -57,7 +105,7 @@ pub fn compose(
     file: &Path,
 ) -> Result<Card, LabError> {
     let finished = Finished::read(dir, names, costs(contestants))?;
-    let card = card(contestants, subjects, &finished);
+    let card = card(guide, contestants, subjects, &finished);
     write_card(file, &card)?;
     Ok(card)
 }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aqmkit_characterize::contestant::{Contestant, with_references};
+use aqmkit_characterize::contestant::Contestant;
 use aqmkit_characterize::plan::experiments;
+use aqmkit_characterize::rfc7928::GUIDE;
 use aqmkit_experiment::Problem;
 use aqmkit_lab::advise::{Inquiry, Request};
 use aqmkit_lab::characterize;
@@ -41,14 +42,14 @@ fn contestants(disciplines: &[Named]) -> PyResult<(Vec<Contestant>, usize)> {
         }
     }
     let count = subjects.len();
-    let all = with_references(subjects).map_err(|e| exception(&Problem::new(e.to_string())))?;
+    let all = GUIDE.with_references(subjects).map_err(|e| exception(&Problem::new(e.to_string())))?;
     Ok((all, count))
 }
 
 /// The directory of a card, and the experiments to run below it.
 pub(crate) fn plan(disciplines: &[Named], quick: bool) -> PyResult<(PathBuf, Vec<Planned>)> {
     let (all, count) = contestants(disciplines)?;
-    let planned = experiments(&all).map_err(|e| exception(&e))?;
+    let planned = experiments(&GUIDE, &all).map_err(|e| exception(&e))?;
     let named =
         planned.into_iter().map(|planned| (planned.name, format!("experiments/{}.toml", planned.id), planned.text));
     Ok((characterize::directory(&all[..count], quick), named.collect()))
@@ -63,7 +64,7 @@ pub(crate) fn card(
     file: &Path,
 ) -> PyResult<(String, String)> {
     let (all, count) = contestants(disciplines)?;
-    let card = py.detach(|| characterize::compose(&all, count, names, dir, file)).map_err(failure)?;
+    let card = py.detach(|| characterize::compose(&GUIDE, &all, count, names, dir, file)).map_err(failure)?;
     let json = serde_json::to_string(&card).map_err(|e| failure(e.into()))?;
     Ok((json, terminal::card(&card, Screen::from(WIDTH))))
 }

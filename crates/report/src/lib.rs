@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod card;
 mod columns;
 mod controls;
 pub mod difference;

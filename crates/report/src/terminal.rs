@@ -2,6 +2,7 @@
 
 mod advice;
 mod card;
+mod cases;
 mod controls;
 mod notes;
 mod scoreboard;
@@ -11,6 +12,7 @@ mod verdicts;
 
 pub use advice::advice;
 pub use card::card;
+pub use cases::cases;
 pub use notes::notes;
 pub use scoreboard::scoreboard;
 pub use screen::{Screen, drawn, head, number};

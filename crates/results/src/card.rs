@@ -1,8 +1,8 @@
-//! A report card: disciplines judged section by section.
+//! A report card: disciplines, or congestion controls, judged section by section.
 
 use serde::Serialize;
 
-/// A report card: disciplines judged section by section.
+/// A report card: disciplines, or congestion controls, judged section by section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Card {
     /// Title of the card.
@@ -54,6 +54,8 @@ pub struct Rule {
     pub bound: String,
     /// The unit of the quantity.
     pub unit: String,
+    /// Why the bound is where it is, in a sentence; empty where the words of the bound say it.
+    pub why: String,
 }
 
 /// A discipline in a section.

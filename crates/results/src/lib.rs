@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`card`] | a report card: disciplines judged section by section |
+//! | [`cases`] | the verdicts of a list of test cases |
 //! | `shape` | [`Results`] and its parts, as `results.json` has them |
 //! | `standing` | the basis of a claim, and its line in the scoreboard |
 //! | `skill` | how well published tables are reproduced |
@@ -18,6 +19,7 @@
 
 pub mod advice;
 pub mod card;
+pub mod cases;
 mod known;
 mod means;
 mod metrics;

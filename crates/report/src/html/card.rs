@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::figure::{Figure, Swatch, card as figure, swatches};
 use super::markdown;
+use crate::card::{answer, sentence};
 use crate::format::ranged;
 
 /// Variables of the template.
@@ -14,8 +15,8 @@ pub(super) struct Page {
     source: String,
     /// As HTML.
     about: String,
-    /// One summary per discipline under study.
-    summary: Vec<(String, String)>,
+    /// A sentence for each subject and reference.
+    summary: Vec<String>,
     swatches: Vec<Swatch>,
     subjects: usize,
     sections: Vec<Tile>,
@@ -34,6 +35,8 @@ struct Tile {
     experiment: Option<String>,
     /// Verdict on the discipline under study; `None` if there are several disciplines.
     verdict: Option<Mark>,
+    /// The same in a sentence.
+    sentence: String,
     heads: Vec<Head>,
     rows: Vec<Line>,
     picture: Option<Figure>,
@@ -44,6 +47,7 @@ struct Tile {
 struct Head {
     words: String,
     bound: String,
+    why: String,
 }
 
 /// Row of a discipline.
@@ -90,25 +94,16 @@ pub(super) fn page(card: &Card) -> Page {
     }
 }
 
-/// Number of sections per verdict, for each discipline.
-fn summary(card: &Card) -> Vec<(String, String)> {
-    let of = |(i, name): (usize, &String)| {
-        let verdicts: Vec<Verdict> =
-            card.sections.iter().filter_map(|section| section.rows.get(i)).map(|row| row.verdict).collect();
-        let count = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
-        let judged = verdicts.len() - count(Verdict::NotApplicable);
-        let [good, mixed, poor, unclear] =
-            [Verdict::Good, Verdict::Mixed, Verdict::Poor, Verdict::CannotTell].map(count);
-        let open = if unclear > 0 { format!("; the runs cannot tell in {unclear}") } else { String::new() };
-        (name.clone(), format!("good in {good} of {judged} sections, mixed in {mixed}, poor in {poor}{open}"))
-    };
-    card.disciplines.iter().enumerate().map(of).collect()
+/// The answer for each subject and reference.
+fn summary(card: &Card) -> Vec<String> {
+    (0..card.disciplines.len()).map(|i| answer(card, i)).collect()
 }
 
 fn tile(section: &Section, card: &Card, swatches: &[Swatch]) -> Tile {
     let head = |rule: &aqmkit_results::card::Rule| Head {
         words: if rule.unit.is_empty() { rule.words.clone() } else { format!("{}, {}", rule.words, rule.unit) },
         bound: rule.bound.clone(),
+        why: rule.why.clone(),
     };
     let lines = section.rows.iter().map(|row| Line {
         mark: Mark::of(row.verdict),
@@ -124,6 +119,7 @@ fn tile(section: &Section, card: &Card, swatches: &[Swatch]) -> Tile {
         setting: section.setting.clone(),
         experiment: section.experiment.clone(),
         verdict: alone.map(|row| Mark::of(row.verdict)),
+        sentence: alone.map(|row| sentence(section, row)).unwrap_or_default(),
         heads: section.rules.iter().map(head).collect(),
         rows: lines.collect(),
         picture: section.picture.as_ref().and_then(|picture| figure(picture, swatches, &section.title)),

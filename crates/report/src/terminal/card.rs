@@ -3,7 +3,7 @@
 use aqmkit_results::card::{Card, Row, Section, Verdict};
 
 use super::Screen;
-use crate::format::ranged;
+use crate::card::{answer, measured};
 
 /// With more disciplines than this, only those under study have columns.
 const MOST_COLUMNS: usize = 6;
@@ -14,7 +14,9 @@ pub fn card(card: &Card, screen: Screen) -> String {
     let shown =
         if card.disciplines.len() <= MOST_COLUMNS { card.disciplines.len() } else { card.subjects.min(MOST_COLUMNS) };
     let widths: Vec<usize> = card.disciplines.iter().take(shown).map(|name| name.chars().count().max(14)).collect();
-    let mut text = format!("{} report card: {}\n\n{:38}", card.source, card.title, "");
+    let answers: Vec<String> =
+        (0..card.subjects.min(MOST_COLUMNS)).map(|i| format!("  {}\n", answer(card, i))).collect();
+    let mut text = format!("{} report card: {}\n\n{}\n{:38}", card.source, card.title, answers.concat(), "");
     for (name, width) in card.disciplines.iter().zip(&widths) {
         text.push_str(&format!("  {name:width$}"));
     }
@@ -63,12 +65,6 @@ fn line(section: &Section, widths: &[usize]) -> String {
 fn rules_with(holds: Option<bool>, section: &Section, card: &Card) -> Option<String> {
     let row: &Row = section.rows.first().filter(|_| card.subjects == 1)?;
     let such = section.rules.iter().zip(&row.cells).filter(|(_, cell)| cell.value.is_some() && cell.holds == holds);
-    let each: Vec<String> = such
-        .map(|(rule, cell)| {
-            let value = ranged(cell.value, cell.half);
-            let unit = if rule.unit.is_empty() { String::new() } else { format!(" {}", rule.unit) };
-            format!("{} {value}{unit} ({})", rule.words, rule.bound)
-        })
-        .collect();
+    let each: Vec<String> = such.map(|(rule, cell)| measured(rule, cell)).collect();
     (!each.is_empty()).then(|| format!("  {:6} {}", section.number, each.join("; ")))
 }

@@ -9,7 +9,12 @@ fn cell(value: f64, holds: bool) -> Cell {
 }
 
 fn card() -> Card {
-    let rule = |words: &str, bound: &str| Rule { words: words.into(), bound: bound.into(), unit: "ms".into() };
+    let rule = |words: &str, bound: &str| Rule {
+        words: words.into(),
+        bound: bound.into(),
+        unit: "ms".into(),
+        why: "Chosen.".into(),
+    };
     let section = |number: &str, rows: Vec<Row>, picture: Picture| Section {
         number: number.into(),
         title: format!("Section {number}"),
@@ -58,8 +63,16 @@ fn every_section_has_its_verdict_rule_and_picture() {
     ] {
         assert!(page.contains(wanted), "{wanted}");
     }
-    assert!(page.contains("good in 1 of 2 sections, mixed in 1, poor in 0"), "the summary of the first");
-    assert!(page.contains("good in 0 of 1 sections, mixed in 0, poor in 1"), "what is not applicable is not counted");
+    assert!(
+        page.contains("mine passes 1 of 2 sections of RFC 7928; in part 5.1.1 Section 5.1.1."),
+        "the answer on the first"
+    );
+    assert!(
+        page.contains("fifo passes 0 of 1 sections of RFC 7928; fails 5.1.1"),
+        "what is not applicable is not counted"
+    );
+    assert!(page.contains("Fails: jitter 9 ms (at most 5 ms)."), "the verdict in a sentence");
+    assert!(page.contains("jitter, ms, at most 5 ms: Chosen."), "the reason of a bound");
     assert_eq!(page.matches("<figure").count(), 2);
     assert!(page.contains("it &lt;never&gt; marks"), "reasons are text");
     assert!(!page.contains("</script>mine"), "a name ends no script");

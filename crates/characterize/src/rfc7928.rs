@@ -1,44 +1,27 @@
-//! The list of sections of a card, each with question, experiment, rules and plot.
+//! RFC 7928: the sections of the card of a discipline, each with question, experiment, rules and plot.
 
-use crate::evidence::{ALL, Evidence, at, during};
+use crate::evidence::{ALL, at, during};
+use crate::guide::{Guide, Section, Source};
 use crate::pictures::Drawing;
 use crate::quantities::{
     PHASES, apart, applicable, delay, extremes, mbps, needs_drops, needs_marks, rtt_unfairness, rtt_use, used,
 };
-use crate::rule::{Bound, Rule, rule};
+use crate::rule::{Bound, rule};
 
-/// Where a section's values come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// An experiment of the study with this name.
-    Experiment(&'static str),
-    /// An experiment per discipline, with its parameters halved and doubled.
-    Parameters,
-    /// The benchmark of the disciplines.
-    Cost,
-}
-
-/// A section of a card.
-pub struct Section {
-    /// Section number in RFC 7928.
-    pub number: &'static str,
-    /// Section title.
-    pub title: &'static str,
-    /// The question that it answers.
-    pub asks: &'static str,
-    /// The source of its values.
-    pub source: Source,
-    pub(crate) rules: &'static [Rule],
-    pub(crate) picture: Drawing,
-    /// Returns the reason why it does not apply to a discipline, if there is one.
-    pub(crate) not_for: fn(&Evidence<'_>, &str) -> Option<&'static str>,
-}
-
-impl std::fmt::Debug for Section {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Section").field("number", &self.number).field("title", &self.title).finish_non_exhaustive()
-    }
-}
+/// Characterization Guidelines for Active Queue Management: the card of a discipline.
+pub static GUIDE: Guide = Guide {
+    source: "RFC 7928",
+    study: "rfc7928",
+    axis: "aqm",
+    subjects: "disciplines",
+    reference: "fifo",
+    references: &["fifo", "fq-codel"],
+    about: "Characterization Guidelines for Active Queue Management, section by section. The RFC sets no bounds: the rules are those of aqmkit, and each \
+            stands beside its number.",
+    path: "10 Mbit/s, 100 ms and a buffer of 83 packets, unless a section says otherwise",
+    sections: SECTIONS,
+    elsewhere: ELSEWHERE,
+};
 
 /// Minimum utilisation, in percent, of a single `NewReno` transfer without any buffer: the mean of a sawtooth between
 /// half and full capacity.
@@ -57,14 +40,14 @@ macro_rules! congestion {
     ($level:literal) => {
         &[
             rule("link used", "%", Bound::AtLeast(OF_MANY), |e, d| used(e, d, "bottleneck", at(&[("level", $level)]))),
-            rule("queue delay", "ms", Bound::OfFifo(0.5), |e, d| delay(e, d, at(&[("level", $level)]))),
+            rule("queue delay", "ms", Bound::OfReference(0.5), |e, d| delay(e, d, at(&[("level", $level)]))),
             rule("fairness (Jain)", "", Bound::AtLeast(0.9), |e, d| e.mean(d, at(&[("level", $level)]), "flows.jain")),
         ]
     };
 }
 
 /// All sections, in the order of the RFC.
-pub const SECTIONS: &[Section] = &[
+pub(crate) const SECTIONS: &[Section] = &[
     Section {
         number: "4.4",
         title: "Packet sizes",
@@ -147,7 +130,7 @@ pub const SECTIONS: &[Section] = &[
         source: Source::Experiment("tcp-friendly"),
         rules: &[
             rule("link used", "%", Bound::AtLeast(OF_NEWRENO), |e, d| used(e, d, "bottleneck", ALL)),
-            rule("queue delay", "ms", Bound::OfFifo(0.5), |e, d| delay(e, d, ALL)),
+            rule("queue delay", "ms", Bound::OfReference(0.5), |e, d| delay(e, d, ALL)),
         ],
         picture: Drawing::Plane { link: "bottleneck", axis: None },
         not_for: applicable,
@@ -158,7 +141,7 @@ pub const SECTIONS: &[Section] = &[
         asks: "How long do transfers of 100 kB take beside a long one, with initial windows of three and ten segments?",
         source: Source::Experiment("initial-windows"),
         rules: &[
-            rule("median completion time with ten segments", "ms", Bound::OfFifo(1.0), |e, d| {
+            rule("median completion time with ten segments", "ms", Bound::OfReference(1.0), |e, d| {
                 e.mean(d, at(&[("initial", "10 beside 3")]), "apps.transfers.response_time_ms.transfer.p50")
             }),
             rule("the same over that with three", "times", Bound::AtMost(1.0), |e, d| {
@@ -185,7 +168,7 @@ pub const SECTIONS: &[Section] = &[
         source: Source::Experiment("aggressive"),
         rules: &[
             rule("link used", "%", Bound::AtLeast(OF_CUBIC), |e, d| used(e, d, "bottleneck", ALL)),
-            rule("queue delay", "ms", Bound::OfFifo(0.5), |e, d| delay(e, d, ALL)),
+            rule("queue delay", "ms", Bound::OfReference(0.5), |e, d| delay(e, d, ALL)),
         ],
         picture: Drawing::Plane { link: "bottleneck", axis: None },
         not_for: applicable,
@@ -196,7 +179,7 @@ pub const SECTIONS: &[Section] = &[
         asks: "What does a stream of datagrams at 120 % of the link do to the queue, and to a transfer?",
         source: Source::Experiment("unresponsive"),
         rules: &[
-            rule("queue delay, datagrams alone", "ms", Bound::OfFifo(0.5), |e, d| {
+            rule("queue delay, datagrams alone", "ms", Bound::OfReference(0.5), |e, d| {
                 delay(e, d, at(&[("mix", "UDP alone")]))
             }),
             rule("share of the transfer beside them", "%", Bound::AtLeast(25.0), |e, d| {
@@ -258,7 +241,7 @@ pub const SECTIONS: &[Section] = &[
         asks: "Do bursts of web pages and video frames get through beside datagrams and a transfer?",
         source: Source::Experiment("bursts"),
         rules: &[
-            rule("median page time, case IV", "ms", Bound::OfFifo(1.0), |e, d| {
+            rule("median page time, case IV", "ms", Bound::OfReference(1.0), |e, d| {
                 e.mean(d, at(&[("case", "IV: all")]), "apps.web.response_time_ms.page.p50")
             }),
             rule("video frames complete, case IV", "%", Bound::AtLeast(90.0), |e, d| {
@@ -327,13 +310,13 @@ pub const SECTIONS: &[Section] = &[
         asks: "Does it follow a capacity that changes between 100 and 10 Mbit/s, every 20 s and every 100 ms?",
         source: Source::Experiment("varying-capacity"),
         rules: &[
-            rule("queue delay p99, every 20 s", "ms", Bound::OfFifo(0.5), |e, d| {
+            rule("queue delay p99, every 20 s", "ms", Bound::OfReference(0.5), |e, d| {
                 e.mean(d, at(&[("capacity", "every 20 s")]), "links.bottleneck.queue_delay_ms.p99")
             }),
-            rule("capacity used, every 20 s", "%", Bound::AtLeastOfFifo(0.8), |e, d| {
+            rule("capacity used, every 20 s", "%", Bound::AtLeastOfReference(0.8), |e, d| {
                 used(e, d, "bottleneck", at(&[("capacity", "every 20 s")]))
             }),
-            rule("capacity used, every 100 ms", "%", Bound::AtLeastOfFifo(0.8), |e, d| {
+            rule("capacity used, every 100 ms", "%", Bound::AtLeastOfReference(0.8), |e, d| {
                 used(e, d, "bottleneck", at(&[("capacity", "every 100 ms")]))
             }),
         ],
@@ -365,7 +348,7 @@ pub const SECTIONS: &[Section] = &[
             rule("mean opinion score of the call", "", Bound::AtLeast(SATISFIED), |e, d| {
                 e.mean(d, ALL, "apps.voip.mos")
             }),
-            rule("median page time", "ms", Bound::OfFifo(1.0), |e, d| {
+            rule("median page time", "ms", Bound::OfReference(1.0), |e, d| {
                 e.mean(d, ALL, "apps.web.response_time_ms.page.p50")
             }),
             rule("link used", "%", Bound::AtLeast(OF_MANY), |e, d| used(e, d, "down", ALL)),
@@ -391,7 +374,7 @@ pub const SECTIONS: &[Section] = &[
         rules: &[
             rule("10 Mbit/s used", "%", Bound::AtLeast(OF_MANY), |e, d| used(e, d, "down", ALL)),
             rule("2 Mbit/s used", "%", Bound::AtLeast(OF_MANY), |e, d| used(e, d, "up", ALL)),
-            rule("queue delay at 10 Mbit/s", "ms", Bound::OfFifo(0.5), |e, d| {
+            rule("queue delay at 10 Mbit/s", "ms", Bound::OfReference(0.5), |e, d| {
                 e.mean(d, ALL, "links.down.queue_delay_ms.mean")
             }),
         ],
@@ -409,7 +392,7 @@ pub const SECTIONS: &[Section] = &[
                 let (long, cross) = (goodput("long")?, goodput("cross-first")?);
                 (long + cross > 0.0).then(|| 100.0 * long / (long + cross))
             }),
-            rule("queue delay, both together", "ms", Bound::OfFifo(0.5), |e, d| {
+            rule("queue delay, both together", "ms", Bound::OfReference(0.5), |e, d| {
                 let of = |link: &str| e.mean(d, ALL, &format!("links.{link}.queue_delay_ms.mean"));
                 Some(of("first")? + of("second")?)
             }),
