@@ -147,7 +147,7 @@ function inTurn<T>(command: () => Promise<T>): Promise<T> {
   return result;
 }
 
-/** Opens these runs in the place of those there are; if one is refused, those stay. */
+/** Opens these runs in place of the current ones; if one is refused, the current ones stay. */
 export function open(setups: Setup[]): Promise<boolean> {
   return inTurn(() => openNow(setups));
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::Player;
 
-/// The memory in use by the caller, and the open experiments.
+/// Buffers the caller has not freed yet, and the open experiments.
 #[derive(Default)]
 struct State {
     buffers: BTreeMap<usize, Box<[u8]>>,
@@ -42,7 +42,7 @@ pub extern "C" fn aq_alloc(len: u32) -> usize {
     })
 }
 
-/// Frees memory.
+/// Frees a buffer from [`aq_alloc`] or an answer of [`aq_call`].
 #[allow(unsafe_code, reason = "an exported name; nothing else here is unsafe")]
 #[unsafe(no_mangle)]
 pub extern "C" fn aq_free(address: usize, _len: u32) {

@@ -68,7 +68,7 @@ struct Row<'a> {
     help: &'a str,
 }
 
-/// The rows of a table of parameters: field, symbol, unit, default, meaning. Some tables have no symbol.
+/// The rows of a table of parameters: field, symbol, unit, default, meaning. Some tables lack the column of symbols.
 fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
     let mut lines = table.lines();
     let columns: Vec<&str> = lines.next().unwrap_or("").split('|').map(str::trim).collect();
@@ -122,7 +122,7 @@ impl Row<'_> {
         })
     }
 
-    /// The dimension of quantities that are written with a unit.
+    /// The dimension of a quantity that is written with a unit, such as `5ms`; `None` for plain numbers.
     fn dimension(&self) -> Option<&'static str> {
         match self.unit {
             "time" => Some("time"),
@@ -134,7 +134,7 @@ impl Row<'_> {
     }
 }
 
-/// Markdown text without code marks.
+/// Markdown text without backticks.
 fn plain(text: &str) -> String {
     text.replace('`', "")
 }
@@ -150,7 +150,7 @@ fn choices(help: &str, default: &str) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The bounds of a parameter in its base unit, and whether it can change while packets are queued.
+/// Minimum and maximum of a parameter in its base unit, and whether it can change while packets are queued.
 fn range(discipline: &str, name: &str) -> (Option<f64>, Option<f64>, bool) {
     let section = RANGES.split("\n## ").find(|part| part.lines().next() == Some(discipline)).unwrap_or("");
     let cells = section.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());

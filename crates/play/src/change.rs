@@ -48,7 +48,7 @@ pub(crate) fn settings(set: &Map<String, Value>, outline: &Outline) -> Result<Ve
     Ok(settings)
 }
 
-/// The rate of an unresponsive traffic; it pauses at a rate of 0.
+/// Sets the rate of unresponsive traffic; a rate of 0 pauses it.
 fn blast(group: &GroupOutline, given: &Value) -> Result<Vec<(String, String)>, Problem> {
     let path = format!("traffic.{}", part(&group.name));
     if given.as_str().and_then(|text| parse_rate(text).ok()).is_some_and(|rate| rate.as_bps() == 0) {
@@ -69,7 +69,7 @@ fn find<'a>(name: &str, outline: &'a Outline) -> Result<&'a GroupOutline, Proble
     outline.groups.iter().find(|group| group.name == name).ok_or_else(unknown)
 }
 
-/// A name as part of a path.
+/// A name as a component of a path, quoted where necessary.
 fn part(name: &str) -> String {
     if name.contains(['.', '[', ' ']) { format!("\"{name}\"") } else { name.to_owned() }
 }

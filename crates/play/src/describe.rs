@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::gauge;
 
-/// A run of a plan.
+/// A run of a plan, as the page lists it.
 pub(crate) fn run(index: usize, spec: &RunSpec, outline: &Outline) -> Value {
     let labels: BTreeMap<&String, &String> = spec.labels.iter().filter(|(key, _)| *key != "seed").collect();
     let sweep = labels.iter().filter(|(key, _)| **key != "repeat");
@@ -36,7 +36,7 @@ fn parameters(link: &LinkOutline) -> toml::Table {
     toml::Table::try_from(&effective).unwrap_or_default()
 }
 
-/// A queue that is shown.
+/// A queue that the page shows: its discipline, parameters and link.
 pub(crate) fn queue(link: &LinkOutline) -> Value {
     let parameters = parameters(link);
     json!({
@@ -52,7 +52,7 @@ pub(crate) fn queue(link: &LinkOutline) -> Value {
     })
 }
 
-/// All traffic.
+/// All traffic, with the colours to draw it in.
 pub(crate) fn groups(groups: &[GroupOutline]) -> Value {
     let named: Vec<(&str, &str)> = groups.iter().map(|group| (group.name.as_str(), group.kind)).collect();
     groups.iter().zip(of_traffic(&named)).map(|(of, (colour, _))| group(of, colour)).collect()
@@ -74,7 +74,7 @@ fn group(group: &GroupOutline, colour: Colour) -> Value {
     })
 }
 
-/// The queue lengths (in packets or bytes) and delays (in seconds) at which a discipline acts, by parameter.
+/// A discipline's thresholds by parameter: queue lengths (in packets or bytes) and delays (in seconds).
 pub(crate) fn thresholds(link: &LinkOutline) -> BTreeMap<String, f64> {
     let parameters = parameters(link);
     let length = |name: &&str| {
@@ -89,7 +89,7 @@ pub(crate) fn thresholds(link: &LinkOutline) -> BTreeMap<String, f64> {
     link.aqm.thresholds().iter().filter_map(length).chain(DELAYS.iter().filter_map(delay)).collect()
 }
 
-/// Parameters that are queue delays at which disciplines act.
+/// Names of parameters that are thresholds of queue delay.
 const DELAYS: &[&str] = &["target", "target_delay", "step_thresh", "l_thresh"];
 
 fn number(value: &toml::Value) -> Option<f64> {
@@ -111,7 +111,7 @@ pub(crate) fn limit(link: &LinkOutline) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// The gauges of a discipline: its names, with their units and labels.
+/// The gauges of a discipline, each with name, unit and label.
 pub(crate) fn gauges(spec: &Spec, link: &aqmkit_aqm::Link) -> Vec<Value> {
     let names = aqmkit_sim::view::gauges(spec, link).unwrap_or_default();
     let described = names.iter().map(|name| {

@@ -58,8 +58,8 @@ const GAUGES: &[(&str, &str, &str)] = &[
     ("unresponsive", "flows", "unresponsive flows"),
 ];
 
-/// Unit and label of a gauge. A gauge of one of several queues, such as `avg.2` and `queue.voice`, has those of its family, with the
-/// number or the name of the queue.
+/// Unit and label of a gauge. A gauge of one of several queues, such as `avg.2` or `queue.voice`, takes them from its
+/// family (`avg`, `queue`); the label then ends with the number or name of the queue.
 pub(crate) fn words(name: &str) -> (&'static str, String) {
     let known = |wanted: &str| GAUGES.iter().find(|(of, ..)| *of == wanted);
     if let Some((_, unit, label)) = known(name) {

@@ -23,7 +23,7 @@ use request::Request;
 use serde_json::{Value, json};
 use session::Session;
 
-/// The experiments that are open.
+/// The open experiments, by handle.
 #[derive(Default)]
 pub struct Player {
     sessions: BTreeMap<u32, Session>,
@@ -31,7 +31,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Answers a request, both in JSON.
+    /// Answers a request; both are JSON.
     pub fn call(&mut self, request: &str) -> String {
         match Request::read(request).and_then(|read| self.answer(read)) {
             Ok(ok) => format!("{{\"ok\":{ok}}}"),
@@ -89,7 +89,7 @@ impl Player {
     }
 }
 
-/// An error as part of an answer.
+/// The `error` of an answer.
 fn error(problem: &Problem) -> Value {
     let place = problem.location();
     json!({

@@ -13,7 +13,7 @@ pub enum Request {
     Catalogue {},
     /// Reads an experiment and lists its runs.
     Check {
-        /// Its text.
+        /// The text of the experiment.
         toml: String,
         /// Settings `path=value`, as `--set` takes them.
         #[serde(default)]
@@ -23,34 +23,34 @@ pub enum Request {
     Open {
         /// The text of the experiment.
         toml: String,
-        /// The run, by its index in the plan.
+        /// Index of the run in the plan.
         #[serde(default)]
         run: usize,
         /// Settings `path=value`, as `--set` takes them.
         #[serde(default)]
         set: Vec<String>,
-        /// Another seed for the experiment.
+        /// Replaces the experiment's seed.
         #[serde(default)]
         seed: Option<u64>,
     },
     /// Closes a run.
     Close {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
     },
-    /// Returns to the start.
+    /// Restarts a run.
     Restart {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
-        /// Whether the changes made so far are applied again, each at its time.
+        /// Whether to apply the changes made so far again, each at its time.
         #[serde(default)]
         keep: bool,
     },
     /// Simulates up to a time.
     Advance {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
-        /// The time; `None`: the end.
+        /// The time; the end of the run if absent.
         #[serde(default)]
         until: Option<f64>,
         /// Stop after this number of simulator events.
@@ -59,12 +59,12 @@ pub enum Request {
     },
     /// Simulates up to the next arrival, departure, drop or mark at a queue that is shown.
     Step {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
     },
-    /// The state of the run.
+    /// Returns the state of a run: queues, flows and traffic.
     Look {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
         /// The largest number of packets to list for each queue.
         #[serde(default)]
@@ -73,38 +73,38 @@ pub enum Request {
         #[serde(default)]
         flows: usize,
     },
-    /// Changes something now.
+    /// Changes settings of a run, from now on.
     Change {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
         /// The changes: `parameters` (a table) and `ecn` of the measured link's discipline, `rate` and `delay` of the
         /// link, `count` and `blast` (a table with a number or a rate for each traffic), or paths as in `[[changes]]`
         /// of an experiment file.
         set: Map<String, Value>,
     },
-    /// The experiment with the changes made so far.
+    /// Returns the experiment file with the changes made so far.
     Experiment {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
-        /// Whether it ends at the current time.
+        /// Ends the experiment at the current time, if given.
         #[serde(default)]
         end: Option<End>,
     },
-    /// A number of the results so far: a published claim's.
+    /// Returns a number from the results so far, as published claims name it.
     Number {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
         /// The window.
         window: String,
         /// The metric: a full path, a sum or a ratio (docs/metrics.md).
         metric: String,
-        /// The statistic of the values over time that is taken, as in `[[expect]]`.
+        /// The statistic to take over a time series, as in `[[expect]]`.
         #[serde(default)]
         seconds: Option<String>,
     },
-    /// The digest of the results so far.
+    /// Returns the digest of the results so far.
     Digest {
-        /// The run.
+        /// Handle of the run, from `open`.
         handle: u32,
     },
 }
@@ -113,14 +113,14 @@ impl Request {
     /// Reads a request, `{"do": NAME, ...}`.
     ///
     /// # Errors
-    /// When it is no JSON, or none of the requests.
+    /// When it is not JSON, or not a known request.
     pub fn read(json: &str) -> Result<Request, Problem> {
         let wrong = |why: String| Problem::new(format!("this request cannot be read: {why}"));
         let mut table: read::Value = serde_json::from_str(json).map_err(|e| wrong(e.to_string()))?;
         let Some(read::Value::Text(name)) = table.remove("do") else {
             return Err(wrong("it does not say what to do".to_owned()).right(r#"for example {"do": "catalogue"}"#));
         };
-        // Serde's own way of reading a name beside the fields (`tag`) would double the size of what is compiled here.
+        // Serde's `tag` attribute would do the same with twice as much compiled code.
         read::Value::Table(vec![(name, table)]).read().map_err(|e| wrong(e.explain("a key of it", "").to_string()))
     }
 }

@@ -16,20 +16,20 @@ use crate::{change, describe, limits};
 /// The name of the page's experiment in messages.
 const FILE: &str = "experiment";
 
-/// An open run, and the state of its reports to the page.
+/// An open run, and what the page has already received of it.
 pub(crate) struct Session {
     experiment: Experiment,
     run: EditableRun,
     index: usize,
     pub(crate) outline: Outline,
     pub(crate) simulation: Simulation<'static>,
-    /// The links that are shown: those in the results.
+    /// Indices of the links that the page shows: those with `report` set.
     pub(crate) shown: Vec<usize>,
-    /// The number of records reported so far.
-    told: u64,
-    /// The number of records dropped because too many occurred between two calls.
+    /// Packet records taken or lost so far.
+    reported: u64,
+    /// Packet records lost because the page did not fetch them in time.
     pub(crate) lost: u64,
-    /// By application: time of the last rate measurement, bytes delivered by then, and the rate.
+    /// By application: time of the last rate measurement, bytes delivered by then, and the rate in bit/s.
     pub(crate) rates: BTreeMap<u32, (f64, u64, f64)>,
     /// The same by traffic.
     pub(crate) group_rates: BTreeMap<usize, (f64, u64, f64)>,
@@ -120,7 +120,7 @@ impl Session {
         let simulation = Session::begin(held.spec().scenario()?, &shown)?;
         let (rates, group_rates) = Default::default();
         let (run, index) = (held, run);
-        Ok(Session { experiment, run, index, outline, simulation, shown, told: 0, lost: 0, rates, group_rates })
+        Ok(Session { experiment, run, index, outline, simulation, shown, reported: 0, lost: 0, rates, group_rates })
     }
 
     fn begin(scenario: Scenario, shown: &[usize]) -> Result<Simulation<'static>, Problem> {
@@ -129,14 +129,14 @@ impl Session {
         Ok(simulation)
     }
 
-    /// Returns to the start; changes made by hand are removed, or applied again at their times.
+    /// Restarts the run; changes made by hand are undone or, with `keep`, applied again at their times.
     pub(crate) fn restart(&mut self, keep: bool) -> Result<(), Problem> {
         if !keep {
             self.run.revert()?;
         }
         self.simulation = Session::begin(self.run.spec().scenario()?, &self.shown)?;
         self.outline = self.run.spec().outline();
-        (self.told, self.lost) = (0, 0);
+        (self.reported, self.lost) = (0, 0);
         self.rates.clear();
         self.group_rates.clear();
         Ok(())
@@ -235,7 +235,7 @@ impl Session {
         Ok(json!({"now": self.now(), "finished": self.finished(), "event": event}))
     }
 
-    /// Changes something now, after everything else that happens at this instant.
+    /// Applies changes now, after all other events of this instant.
     pub(crate) fn change(&mut self, set: &Map<String, Value>) -> Result<Value, Problem> {
         self.simulation.advance(self.simulation.now()).map_err(problem)?;
         let now = self.simulation.now();
@@ -254,7 +254,7 @@ impl Session {
         json!({"toml": self.run.text(end.map(|End::Now| self.simulation.now()))})
     }
 
-    /// A number of the results so far, and whether the run is finished.
+    /// A number from the results so far, and whether the run is finished.
     pub(crate) fn number(&self, window: &str, metric: &str, seconds: Option<&str>) -> Result<Value, Problem> {
         let statistic = seconds.map(Statistic::parse).transpose()?;
         let output = self.simulation.output_so_far();
@@ -282,13 +282,13 @@ impl Session {
         Ok(simulation.output())
     }
 
-    /// The records since the last call, in the form that [`crate::Player::records`] describes.
+    /// The packet records since the last call, encoded as [`crate::Player::records`] describes.
     pub(crate) fn records(&mut self) -> Vec<u8> {
         let Some(log) = self.simulation.log() else { return Vec::new() };
         let seen = log.seen();
         let records = log.take();
-        self.lost += seen - self.told - records.len() as u64;
-        self.told = seen;
+        self.lost += seen - self.reported - records.len() as u64;
+        self.reported = seen;
         let mut bytes = Vec::with_capacity(24 * records.len());
         for record in &records {
             self.write(record, &mut bytes);

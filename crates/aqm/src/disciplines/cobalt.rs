@@ -61,7 +61,7 @@
 //!
 //! `tests/oracle/cobalt.rs` transcribes the three functions of `sch_cake.c` with signed times, with equal decisions on random and bursty
 //! traces with and without marks. `src/law/cobalt.rs` works the stairs of `count` and the steps of BLUE by hand; `tests/aqm/linux_and_docsis.rs` compares a
-//! blast with `codel`, which does not bound it. Wrong variants that were seen to fail: a count that is reset in the place of falling, BLUE that
+//! blast with `codel`, which does not bound it. Wrong variants that were seen to fail: a count that is reset instead of decreasing, BLUE that
 //! marks, the last packet dropped, overflow from the tail.
 //!
 //! ## References
@@ -86,14 +86,14 @@ use crate::verdict::Verdict;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of the queue.
+    /// Capacity of the queue.
     pub limit: Amount,
-    /// The standing delay that is acceptable.
+    /// Acceptable standing delay.
     pub target: Duration,
     /// About the longest usual round-trip time.
     #[serde(alias = "rtt")]
     pub interval: Duration,
-    /// Whether ECN-capable packets are marked where CoDel's drop is due.
+    /// Whether ECN-capable packets are marked instead of dropped by CoDel.
     pub ecn: bool,
     /// The longest packet.
     pub mtu: Bytes,
@@ -125,7 +125,7 @@ impl Discipline for Params {
     }
 }
 
-/// COBALT's parameters, checked and fitted to the link.
+/// COBALT's parameters, checked and adapted to the link.
 #[derive(Clone, Debug)]
 pub struct Config {
     limit: Amount,
@@ -137,7 +137,7 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct Cobalt {
     law: cobalt::Cobalt,
-    /// Whether the link has found nothing to send since the last arrival.
+    /// Whether the link has gone idle since the last arrival.
     idle: bool,
 }
 

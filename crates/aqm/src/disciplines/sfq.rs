@@ -35,7 +35,7 @@
 //! | `max` | | size | `redflowlimit`/4 | average above which all packets are dropped |
 //! | `avpkt` | | size | the link's mean | typical packet size: with `burst` it sets the weight |
 //! | `burst` | | packets | `(2 min + max)/(3 avpkt)` | length of a burst that passes; at least `min` |
-//! | `weight` | w | 1 | by `burst` | weight of the newest sample, in the place of `burst` |
+//! | `weight` | w | 1 | by `burst` | weight of the newest sample, instead of `burst` |
 //! | `probability` (`max_p`) | | 1 | 0.02 | drop probability when the average reaches `max` |
 //! | `ecn` | | | false | RED marks ECN-capable packets; without `redflowlimit` there is no RED, and nothing is marked, as in `tc` |
 //! | `harddrop` | | | false | RED drops them above `max` |
@@ -96,7 +96,7 @@ use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowQueues, Links, List, fits, over};
 use crate::verdict::{Verdict, Why};
 
-/// The number of the first perturbation; the others follow it.
+/// The number of the first perturbation; later ones count up from it.
 const FIRST: u64 = 0x6171_6d6b_6974_0004;
 
 mod red;
@@ -107,26 +107,26 @@ use red::FlowRed;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Limit of all queues together.
+    /// Capacity of all queues together.
     pub limit: Amount,
     /// Number of queues.
     pub divisor: u32,
     /// Packets that a single queue may hold.
     pub depth: u32,
-    /// How many queues may have packets at once; `divisor` where absent.
+    /// Maximum number of queues with packets; `divisor` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
-    /// How often the hash changes; never where absent.
+    /// How often the hash changes; never if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub perturb: Option<Duration>,
-    /// Whether waiting packets move when the hash changes.
+    /// Whether waiting packets are rehashed when the hash changes.
     pub rehash: bool,
-    /// Bytes of a turn; a packet where absent.
+    /// Bytes per turn; one packet if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
-    /// Whether the first packet of the longest queue is dropped.
+    /// Whether an overflow drops the first packet of the longest queue.
     pub headdrop: bool,
-    /// Bytes that a queue with a RED may hold; without it they have none.
+    /// Limit in bytes of a queue with RED; without it queues have no RED.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redflowlimit: Option<Bytes>,
     /// RED's lower threshold.
@@ -135,10 +135,10 @@ pub struct Params {
     /// RED's upper threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Bytes>,
-    /// Size of a typical packet; the link's where absent.
+    /// Size of a typical packet; the link's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
-    /// Packets of a burst that RED lets pass.
+    /// Burst that RED admits, in packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
     /// RED's weight of the newest sample.
@@ -149,7 +149,7 @@ pub struct Params {
     pub probability: f64,
     /// Whether RED marks ECN-capable packets.
     pub ecn: bool,
-    /// Whether RED drops them above `max`.
+    /// Whether RED drops ECN-capable packets above `max`.
     pub harddrop: bool,
 }
 
@@ -201,15 +201,15 @@ impl Discipline for Params {
     }
 }
 
-/// The queues, and whose turn it is.
+/// The queues with their round robin.
 #[derive(Clone, Debug)]
 pub struct Sfq<P> {
-    /// As `effective` gives them.
+    /// As returned by `effective`.
     params: Params,
-    /// The RED of the queues, if they have one, and the state of each.
+    /// The RED configuration of the queues, if any, and the state of each.
     red: Option<red::Config>,
     reds: Vec<FlowRed>,
-    /// Each packet with its place in the order of arrivals.
+    /// Each packet with its number in the order of arrival.
     queues: FlowQueues<P, u64>,
     links: Links,
     /// The queues with packets; the first is served next.
@@ -218,11 +218,11 @@ pub struct Sfq<P> {
     /// Bytes that each queue may still send in this turn.
     allot: Vec<i64>,
     arrivals: u64,
-    /// How often the hash has changed, and the salt that it has now.
+    /// How often the hash has changed, and its current salt.
     perturbations: u64,
     salt: u64,
     next_perturbation: Option<Instant>,
-    /// Packets on their way to another queue.
+    /// Packets being moved to another queue.
     moving: Vec<(u64, P)>,
     stats: Stats,
 }
@@ -259,8 +259,7 @@ impl<P: Packet> Sfq<P> {
         (hash % u64::from(self.params.divisor)) as usize
     }
 
-    /// Lets the changes of the hash that are due happen. The packets' new places depend on the last hash
-    /// only, so those between are skipped.
+    /// Performs the hash changes that are due. Queues depend only on the last hash, so intermediate ones are skipped.
     fn catch_up(&mut self, now: Instant) {
         let (Some(due), Some(period)) = (self.next_perturbation.filter(|&due| due <= now), self.params.perturb) else {
             return;
@@ -305,7 +304,7 @@ impl<P: Packet> Sfq<P> {
         self.queues.push(q, packet, arrival);
     }
 
-    /// Takes a packet out of queue `q`, and the queue out of the round if that was the last.
+    /// Removes a packet from queue `q`, and the queue from the round if that was the last.
     fn take(&mut self, q: usize, from_head: bool) -> Option<(P, u64)> {
         let taken = self.queues.steal(q, from_head)?;
         if self.queues.is_empty(q) {
@@ -325,8 +324,8 @@ impl<P: Packet> Sfq<P> {
         packets <= u64::from(self.params.depth) && self.red.as_ref().is_none_or(|red| bytes <= red.limit)
     }
 
-    /// Decides about packet number `this`, which arrives at queue `q`, by the queue's RED and its limits. Returns also the number of the packet to
-    /// mark: this one, or with `headdrop` the queue's first if it can carry a mark.
+    /// Decides about packet number `this`, which arrives at queue `q`, by the queue's RED and its limits. Also returns
+    /// the number of the packet to mark: this one, or with `headdrop` the queue's first if it is ECN-capable.
     fn decide(&mut self, q: usize, packet: &P, this: u64, rng: &mut Rng) -> (Verdict, u64) {
         let queue = self.queues.length(q);
         let full = !self.has_room(q, packet.len());
@@ -344,7 +343,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Drops the first packet of queue `q`, and those after it until one of `len` bytes fits.
+    /// Drops packets from the head of queue `q` until one of `len` bytes fits.
     fn drop_first(&mut self, q: usize, len: u32, mut why: Why, cx: &mut Cx<'_, P>) {
         while let Some((head, _)) = self.take(q, true) {
             cx.discard(head, why, &mut self.stats);
@@ -355,7 +354,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Marks packet number `number`, the first or the last of queue `q`, unless it had to make room meanwhile.
+    /// Marks packet number `number`, the first or the last of queue `q`, unless it was dropped meanwhile to make room.
     fn mark(&mut self, q: usize, number: u64, why: Why, cx: &mut Cx<'_, P>) {
         let first = self.queues.head(q).is_some_and(|(_, of)| *of == number);
         let found = if first { self.queues.head_mut(q) } else { self.queues.tail_mut(q) };
@@ -364,7 +363,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Drops what each queue may no longer hold.
+    /// Drops packets that exceed the limit of their queue.
     fn trim(&mut self, cx: &mut Cx<'_, P>) {
         for q in 0..self.params.divisor as usize {
             while !self.queue_holds(self.queues.length(q)) {
@@ -374,7 +373,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Drops from the longest queue until no more waits than the limit allows.
+    /// Drops from the longest queue until the limit is met.
     fn shrink(&mut self, why: impl Fn(u64) -> Why, cx: &mut Cx<'_, P>) {
         while over(self.queues.backlog(), self.params.limit) {
             let longest = self.queues.longest();
@@ -395,7 +394,7 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         if one_more_queue || !fits(Backlog::default(), packet.len(), self.params.limit) {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
-        // It could not come in even if its queue were empty, so nobody makes room for it.
+        // It would not fit even into an empty queue, so nothing is dropped to make room.
         if !self.queue_holds(Backlog { packets: 1, bytes: u64::from(packet.len()) }) {
             return cx.discard(packet, Why::Unfair, &mut self.stats);
         }
@@ -409,7 +408,7 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         }
         self.append(q, packet, this);
         self.shrink(|arrival| if arrival == this { Why::Overflow } else { Why::Evicted }, cx);
-        // Only now is it known who stays: a packet that is dropped is not marked before.
+        // Marks only now, so that no packet is marked and then dropped.
         if let Verdict::Mark(why) = verdict {
             self.mark(q, number, why, cx);
         }
@@ -466,7 +465,7 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         self.reds.resize(if self.red.is_some() { params.divisor as usize } else { 0 }, FlowRed::default());
         self.params = params;
         self.queues.set_counting(self.params.limit.unit());
-        // After a change of the hash a queue may hold more, until it has drained (deviations).
+        // After a hash change a queue may exceed its limit until it has drained (deviations).
         if !same_capacity {
             self.trim(cx);
         }
