@@ -223,7 +223,7 @@ mod tests {
                 warned,
                 aqmkit_transport::registry::page(entry.name)
                     .unwrap_or_default()
-                    .contains("It wants SACK and `loss_detection"),
+                    .contains("It needs SACK and `loss_detection"),
                 "{}",
                 entry.name
             );
