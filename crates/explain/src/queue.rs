@@ -1,7 +1,7 @@
 //! One queue as the rules see it: counters of the time that the sample spans, and what limits its rate.
 
 use aqmkit_base::{BitRate, Duration};
-use aqmkit_tc::{Class, Counters, Listing, Parent, Qdisc};
+use aqmkit_tc::{Class, Counters, Listing, Parent, Qdisc, Tin};
 
 use super::{Known, Sample};
 
@@ -22,6 +22,8 @@ pub(crate) struct Queue<'a> {
     pub(crate) qdisc: &'a Qdisc,
     /// Differences since the earlier sample; backlogs are those of the later one.
     pub(crate) counters: Counters,
+    /// The tins of CAKE, with counts since the earlier sample.
+    pub(crate) tins: Vec<Tin>,
     earlier: Option<&'a Qdisc>,
     /// Time between the samples.
     pub(crate) seconds: Option<f64>,
@@ -43,9 +45,10 @@ impl<'a> Queue<'a> {
         Some(Queue {
             qdisc,
             counters,
+            tins: tins(qdisc, before.map(|(earlier, _)| earlier)),
             earlier: before.map(|(earlier, _)| earlier),
             seconds: before.map(|(_, time)| time.as_secs_f64()).filter(|seconds| *seconds > 0.0),
-            shaper: shaper(qdisc, sample.now),
+            shaper: shaper(qdisc, sample),
             known,
             dev: qdisc.device.as_ref().map(|device| format!("dev {device} ")).unwrap_or_default(),
         })
@@ -57,14 +60,15 @@ impl<'a> Queue<'a> {
         (self.qdisc.detail(name) - earlier).max(0.0) as u64
     }
 
+    /// A counter that `tc` prints among the options, since the earlier sample.
+    pub(crate) fn counted_option(&self, name: &str) -> u64 {
+        let count = |qdisc: &Qdisc| qdisc.count(name).unwrap_or(0);
+        count(self.qdisc).saturating_sub(self.earlier.map_or(0, count))
+    }
+
     /// Packets marked, by the discipline or by all tins.
     pub(crate) fn marked(&self) -> u64 {
-        let tins = |qdisc: &Qdisc| qdisc.tins.iter().map(|tin| tin.marks).sum::<u64>();
-        if self.qdisc.tins.is_empty() {
-            self.counted("ecn_mark") + self.counted("marked")
-        } else {
-            tins(self.qdisc).saturating_sub(self.earlier.map_or(0, tins))
-        }
+        self.counted("ecn_mark") + self.counted("marked") + self.tins.iter().map(|tin| tin.marks).sum::<u64>()
     }
 
     /// Packets that arrived.
@@ -116,8 +120,36 @@ fn difference(now: Counters, earlier: Counters) -> Counters {
     }
 }
 
-/// The shaper of `qdisc`: CAKE's own, or the tbf or class of HTB or HFSC above it.
-fn shaper(qdisc: &Qdisc, listing: &Listing) -> Shaper {
+/// The tins with the counts since an earlier sample; delays and flows are those of the later one.
+fn tins(qdisc: &Qdisc, earlier: Option<&Qdisc>) -> Vec<Tin> {
+    let before = earlier.map(|earlier| earlier.tins.as_slice()).unwrap_or_default();
+    let since = |tin: &Tin| match before.iter().find(|other| other.name == tin.name) {
+        Some(before) => Tin {
+            packets: tin.packets.saturating_sub(before.packets),
+            bytes: tin.bytes.saturating_sub(before.bytes),
+            drops: tin.drops.saturating_sub(before.drops),
+            marks: tin.marks.saturating_sub(before.marks),
+            ack_drops: tin.ack_drops.saturating_sub(before.ack_drops),
+            ..tin.clone()
+        },
+        None => tin.clone(),
+    };
+    qdisc.tins.iter().map(since).collect()
+}
+
+/// The shaper of `qdisc`: CAKE's own, or the tbf or class of HTB or HFSC above it. Packets held back count since the earlier sample.
+fn shaper(qdisc: &Qdisc, sample: Sample<'_>) -> Shaper {
+    let now = shaper_in(qdisc, sample.now);
+    let before = sample.earlier.map(|(listing, _)| shaper_in(qdisc, listing));
+    match (now, before) {
+        (Shaper::Shaped { by, rate, held }, Some(Shaper::Shaped { held: before, .. })) => {
+            Shaper::Shaped { by, rate, held: held.saturating_sub(before) }
+        }
+        (now, _) => now,
+    }
+}
+
+fn shaper_in(qdisc: &Qdisc, listing: &Listing) -> Shaper {
     let held = |counters: Option<Counters>| counters.map_or(0, |counters| counters.overlimits);
     let own = match qdisc.kind.as_str() {
         "cake" => qdisc.rate("bandwidth"),
@@ -125,7 +157,9 @@ fn shaper(qdisc: &Qdisc, listing: &Listing) -> Shaper {
         _ => None,
     };
     if let Some(rate) = own {
-        return Shaper::Shaped { by: qdisc.kind.clone(), rate, held: held(qdisc.counters) };
+        let same = |other: &&Qdisc| other.handle == qdisc.handle && other.device == qdisc.device;
+        let counters = listing.qdiscs.iter().find(same).and_then(|same| same.counters);
+        return Shaper::Shaped { by: qdisc.kind.clone(), rate, held: held(counters) };
     }
     let Parent::Class(parent) = &qdisc.parent else { return Shaper::Device };
     let class = |class: &&Class| class.id == *parent;

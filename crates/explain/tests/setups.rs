@@ -187,3 +187,37 @@ fn two_samples_count_the_time_between_them() {
         works.sentence
     );
 }
+
+/// Counters of classes, shapers and tins are differences as well.
+#[test]
+fn a_fault_of_the_past_is_none_between_two_samples() {
+    let silent = |before: &str, changes: [(&str, &str); 2], sentence: &str| {
+        let after = changes.iter().fold(before.to_owned(), |text, (from, to)| text.replace(from, to));
+        let (earlier, now) = (aqmkit_tc::read(before).unwrap(), aqmkit_tc::read(&after).unwrap());
+        let sample = Sample { now: &now, earlier: Some((&earlier, Duration::from_secs(60))) };
+        let devices = explain(sample, &NOTHING);
+        let found = devices.iter().flat_map(|device| &device.findings).find(|found| found.sentence.contains(sentence));
+        assert!(found.is_none(), "{found:?}");
+    };
+    let unclassified = include_str!("setups/unclassified.txt");
+    silent(
+        unclassified,
+        [("2431200 pkt", "2531200 pkt"), ("overlimits 801200", "overlimits 811200")],
+        "HTB does not shape",
+    );
+    let voice = include_str!("setups/voice.txt");
+    silent(voice, [("8104121 pkt", "8204121 pkt"), ("1723021", "1823021")], "Bulk traffic");
+
+    let fast = include_str!("setups/shaper-too-fast.txt");
+    let (slow, later) = (
+        fast.replace("overlimits 2110", "overlimits 900000"),
+        fast.replace("overlimits 2110", "overlimits 900010").replace("6001411 pkt", "6101411 pkt"),
+    );
+    let (earlier, now) = (aqmkit_tc::read(&slow).unwrap(), aqmkit_tc::read(&later).unwrap());
+    let devices = explain(Sample { now: &now, earlier: Some((&earlier, Duration::from_secs(60))) }, &NOTHING);
+    assert!(
+        devices[0]
+            .answer
+            .starts_with("The shaper is not the bottleneck: cake at 100mbit held back 10 packets of 100,000")
+    );
+}

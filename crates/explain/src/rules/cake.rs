@@ -17,7 +17,7 @@ fn share(tin: &Tin, tins: &[Tin]) -> f64 {
 
 /// Bulk traffic in a tin for little traffic, which then loses its priority for all that is in it.
 pub(crate) fn misplaced(queue: &Queue<'_>) -> Option<Finding> {
-    let tins = &queue.qdisc.tins;
+    let tins = &queue.tins;
     let priority = tins.iter().filter(|tin| matches!(tin.name.as_str(), "Voice" | "Video"));
     let crowded = priority.max_by_key(|tin| tin.drops)?;
     if share(crowded, tins) < 0.4 || crowded.drops == 0 || !queue.busy() {
@@ -42,7 +42,7 @@ pub(crate) fn misplaced(queue: &Queue<'_>) -> Option<Finding> {
 
 /// Priority tins in which there is nothing.
 pub(crate) fn no_classes(queue: &Queue<'_>) -> Option<Finding> {
-    let tins = &queue.qdisc.tins;
+    let tins = &queue.tins;
     let best = tins.iter().find(|tin| tin.name == "Best Effort")?;
     if !queue.busy() || share(best, tins) < 0.999 {
         return None;
@@ -78,7 +78,7 @@ pub(crate) fn overhead(queue: &Queue<'_>) -> Option<Finding> {
 
 /// The tin whose packets wait longest.
 pub(crate) fn waiting(queue: &Queue<'_>) -> Option<Finding> {
-    let longest = queue.qdisc.tins.iter().filter(|tin| tin.packets > 0).max_by_key(|tin| tin.peak_delay)?;
+    let longest = queue.tins.iter().filter(|tin| tin.packets > 0).max_by_key(|tin| tin.peak_delay)?;
     let limit = longest.target.max(Duration::from_millis(5)).mul_f64(4.0);
     if longest.peak_delay <= limit {
         return None;

@@ -10,7 +10,7 @@ pub(crate) fn unclassified(queue: &Queue<'_>) -> Option<Finding> {
     if queue.qdisc.kind != "htb" {
         return None;
     }
-    let direct = queue.qdisc.count("direct_packets_stat").unwrap_or(0);
+    let direct = queue.counted_option("direct_packets_stat");
     if direct == 0 || queue.share(direct) < 0.01 {
         return None;
     }
