@@ -17,20 +17,20 @@ use aqmkit_transport::Profile;
 /// Why a case does not pass.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Miss {
-    /// What is not as the draft says.
+    /// The control deviates from the draft; the sentence says where.
     Broken(String),
     /// The control does not show the state that the case is about.
     NeedsState,
 }
 
-/// What a case has found, in a sentence.
+/// The observation of a case, in a sentence.
 type Found = Result<String, Miss>;
 
 /// A case of the draft.
 pub(crate) struct Case {
     number: u32,
     title: &'static str,
-    /// What must hold.
+    /// The requirement of the draft.
     wants: &'static str,
     run: fn(&Profile) -> Found,
 }

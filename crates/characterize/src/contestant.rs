@@ -7,11 +7,11 @@ use toml::{Table, Value};
 /// The link rate of most experiments of a card.
 pub const RATE: BitRate = BitRate::from_mbps(10);
 
-/// A subject of a card, under study or a reference: a discipline, or what a connection uses.
+/// A subject of a card, under study or a reference: a discipline, or a congestion control.
 #[derive(Clone, Debug)]
 pub struct Contestant {
     label: String,
-    /// Of a discipline, its entry in the sweep of an experiment, with `name` and `label`; of what a connection uses, the keys of
+    /// For a discipline, its entry in the sweep of an experiment, with `name` and `label`; for a connection, its keys of the table
     /// `transport`.
     entry: Table,
     /// The discipline in the catalogue; `None` for one that is defined elsewhere, such as in Python, and for connections.
@@ -48,7 +48,7 @@ impl Contestant {
         Contestant { label, entry, spec: None }
     }
 
-    /// What a connection uses: `transport` has the keys of a `transport` table that differ from those of the experiment, such as
+    /// A connection whose `transport` table differs from the experiment's in these keys, such as
     /// `congestion`.
     #[must_use]
     pub fn connection(label: &str, transport: Table) -> Contestant {

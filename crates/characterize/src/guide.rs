@@ -16,13 +16,13 @@ pub struct Guide {
     pub study: &'static str,
     /// The axis of every experiment whose labels are the subjects and references.
     pub axis: &'static str,
-    /// What is characterised, in the plural.
+    /// Plural noun for the subjects: disciplines or congestion controls.
     pub subjects: &'static str,
     /// The label of the reference whose values bounds refer to.
     pub reference: &'static str,
     /// Everything that each card runs as well, to compare with.
     pub references: &'static [&'static str],
-    /// What the document is, and who chose the bounds. Markdown.
+    /// Describes the document and who chose the bounds, in Markdown.
     pub(crate) about: &'static str,
     /// The path of most experiments.
     pub(crate) path: &'static str,

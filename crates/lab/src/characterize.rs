@@ -33,7 +33,7 @@ pub fn one(text: &str) -> Result<Contestant, LabError> {
     })
 }
 
-/// What a connection uses: a congestion control, on hosts of the experiments or, as `PROFILE/CONTROL`, on others.
+/// Parses a congestion control: with the hosts of the experiments, or as `PROFILE/CONTROL` with hosts of that profile.
 ///
 /// # Errors
 /// When there is no such control or profile, or the control is not one of TCP.

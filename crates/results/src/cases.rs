@@ -20,7 +20,7 @@ pub struct Case {
     pub number: u32,
     /// Its title.
     pub title: String,
-    /// What must hold.
+    /// The requirement of the document.
     pub wants: String,
     /// The verdict.
     pub verdict: Verdict,

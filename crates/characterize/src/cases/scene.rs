@@ -16,7 +16,7 @@ use super::Miss;
 
 /// How often the application looks whether it has something to send.
 const TICK: Duration = Duration::from_millis(1);
-/// What a full feed keeps ready beyond the window.
+/// Bytes beyond the congestion window that a full feed keeps in the send buffer.
 const AHEAD: u64 = 32 << 10;
 /// The end of every scene, which no case reaches.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -32,12 +32,12 @@ pub(super) struct Path {
     pub(super) queue: u64,
 }
 
-/// What the application sends from now on.
+/// The rate at which the application writes from now on.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Feed {
-    /// More than the window lets go.
+    /// More than the congestion window allows.
     Full,
-    /// So many bits per second.
+    /// This many bits per second.
     Rate(u64),
     /// Nothing.
     Nothing,

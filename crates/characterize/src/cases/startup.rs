@@ -140,7 +140,7 @@ pub(super) fn stays_while_limited(hosts: &Profile) -> Found {
     let mut probing = Scene::on(ROOMY, hosts)?;
     probing.wait("ProbeBW_UP", 20.0, |look| Ok(look.state()?.phase == Phase::Up))?;
     probing.feed(Feed::Rate(5_000_000));
-    // What was written before is still to be sent.
+    // Bytes written earlier are still in the send buffer.
     let limited = probing.pass(0.2)?;
     if limited.state()?.phase != Phase::Up {
         return Err(Miss::Broken("ProbeBW_UP was over before the application was limited".to_owned()));

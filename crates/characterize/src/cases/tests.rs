@@ -1,4 +1,4 @@
-//! What `bbr3` passes, and that every case is able to fail.
+//! The cases that `bbr3` passes, and a deliberate error for each case.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
@@ -64,7 +64,7 @@ fn every_case_is_able_to_fail() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What speaks of the path alone judges every control; the rest waits for a state.
+/// Cases that observe only the path judge every control; the others need the state of the model.
 #[test]
 fn without_a_state_five_cases_judge_from_outside() {
     let cases = judge("bbr", &hosts("linux-6", Kind::Bbr));
