@@ -5,6 +5,7 @@ use aqmkit_base::near::closest;
 use aqmkit_base::read::Value;
 use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem};
 use aqmkit_lab::parameters::{misfit, parameters, rounded, settings};
+use aqmkit_stack::catalogue::About;
 use aqmkit_traffic::registry as traffic;
 use aqmkit_transport::{Profile, profile, registry as transports};
 use serde::{Deserialize as _, Serialize};
@@ -28,6 +29,8 @@ pub(super) fn describe(args: &args::Describe, catalogues: &Catalogues) -> Result
         transport(&args.name, &found)?
     } else if let Some(page) = transports::page(&args.name) {
         render(&page, width())
+    } else if let Some(about) = catalogues.stacks.find(&args.name) {
+        stack(&about, catalogues)?
     } else if let Some(entry) = aqmkit_formulas::find(&args.name) {
         equation(&entry)
     } else if let Some(of) = added(&args.name, catalogues) {
@@ -36,6 +39,13 @@ pub(super) fn describe(args: &args::Describe, catalogues: &Catalogues) -> Result
         experiment(&args.name, catalogues)?
     };
     Ok(say::print(&text)?)
+}
+
+/// The page of a stack from outside, and its default parameters.
+fn stack(about: &About, catalogues: &Catalogues) -> Result<String, Failure> {
+    let page = render(about.page, width());
+    let Some(defaults) = catalogues.stacks.defaults(about.name) else { return Ok(page) };
+    Ok(format!("{page}\n{}", values(&format!("Version {}; its parameters by default", about.version), &defaults)?))
 }
 
 fn width() -> u16 {

@@ -59,7 +59,9 @@ pub(super) fn items(part: Catalogue, catalogues: &Catalogues) -> Vec<Item> {
         Catalogue::Transports => {
             let own = catalogues.controls.names().filter(|name| aqmkit_transport::registry::find(name).is_none());
             let own = own.map(|name| item("transport", name, ADDED));
-            aqmkit_transport::registry::summaries().map(|(n, about)| item("transport", n, &about)).chain(own).collect()
+            let stacks = catalogues.stacks.all().map(|s| item("stack", s.name, &format!("stack: {}", s.summary())));
+            let built_in = aqmkit_transport::registry::summaries().map(|(n, about)| item("transport", n, &about));
+            built_in.chain(own).chain(stacks).collect()
         }
         Catalogue::Experiments => catalogue().iter().map(|e| item("experiment", &e.id, &e.title)).collect(),
     }

@@ -9,6 +9,8 @@ pub struct Catalogues {
     pub disciplines: aqmkit_aqm::Catalogue,
     /// For `congestion` of `[transport]`.
     pub controls: aqmkit_transport::Catalogue,
+    /// For `stack` of `[transport]`: stacks from outside, of which the library has none.
+    pub stacks: aqmkit_stack::Catalogue,
     /// For `kind` of `[[traffic]]`.
     pub traffic: aqmkit_traffic::Catalogue,
 }

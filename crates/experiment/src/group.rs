@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Rng};
+use aqmkit_stack::Spec as Stack;
 use aqmkit_traffic::Catalogue;
 use aqmkit_traffic::model::{Data, ParamError, Population};
 use aqmkit_traffic::registry::Spec;
@@ -18,7 +19,7 @@ use super::read::{self, Keys, read, tables};
 use super::shape;
 #[cfg(feature = "claims")]
 use super::transport::hosts;
-use super::transport::{Profile, read_profile};
+use super::transport::{Profile, Transport, read_transport};
 use super::tree::Node;
 
 /// A `[[traffic]]` table, with the keys that all kinds have in common.
@@ -42,6 +43,9 @@ pub(super) struct Group {
     #[serde(skip)]
     pub(super) population: Arc<dyn Population>,
     pub(super) profile: Profile,
+    /// A stack from outside, in the place of the profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stack: Option<Stack>,
     /// Name of the transport profile, and the changes to it, in words.
     #[cfg(feature = "claims")]
     #[serde(skip)]
@@ -83,6 +87,19 @@ impl Group {
     /// Whether it opens connections; otherwise it sends datagrams.
     pub(super) fn uses_transport(&self) -> bool {
         self.population.mean_payload().is_none() && self.population.instances() > 0
+    }
+
+    /// The congestion control of its connections; with a stack, as the stack names itself.
+    pub(super) fn control(&self) -> String {
+        match &self.stack {
+            Some(stack) => stack.factory().name(),
+            None => self.profile.congestion.name().to_owned(),
+        }
+    }
+
+    /// The congestion control, or the name of the stack.
+    pub(super) fn transport_name(&self) -> &'static str {
+        self.stack.as_ref().map_or_else(|| self.profile.congestion.name(), Stack::name)
     }
 
     /// Kinds of exchanges of its applications; `None` if the model does not declare them.
@@ -162,7 +179,7 @@ impl Source<'_> {
     pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
         let class = self.class_index(context)?;
         let Model { spec, population, files, data } = self.model(context)?;
-        let profile = self.profile(context, &*population)?;
+        let Transport { profile, stack } = self.transport(context, &*population)?;
         self.check_times(context.duration)?;
         let routes = network.routes(PathRequest { traffic: &self.name, node: self.node, keys: &self.keys })?;
         let delays = match self.node.get("delays").or_else(|| context.topology.get("delays")) {
@@ -186,6 +203,7 @@ impl Source<'_> {
             files,
             population,
             profile,
+            stack,
             #[cfg(feature = "claims")]
             hosts: hosts(context.transport, self.node.get("transport")),
             start: self.keys.start,
@@ -201,16 +219,16 @@ impl Source<'_> {
     pub(super) fn check(&self, context: &Context<'_>) -> Result<(), Problem> {
         let model = self.model(context)?;
         self.check_times(context.duration)?;
-        self.profile(context, &*model.population).map(|_| ())
+        self.transport(context, &*model.population).map(|_| ())
     }
 
     /// The transport of the traffic. Rejects a transport that does not retransmit for traffic that needs reliable
     /// delivery.
-    fn profile(&self, context: &Context<'_>, population: &dyn Population) -> Result<Profile, Problem> {
+    fn transport(&self, context: &Context<'_>, population: &dyn Population) -> Result<Transport, Problem> {
         let own = self.node.get("transport");
-        let profile = read_profile(context.transport, own, &context.files.catalogues.controls)?;
-        if profile.congestion.rate_based().is_none() || population.bears_loss() {
-            return Ok(profile);
+        let transport = read_transport(context.transport, own, &context.files.catalogues)?;
+        if transport.profile.congestion.rate_based().is_none() || population.bears_loss() {
+            return Ok(transport);
         }
         let chosen = [own, context.transport].into_iter().flatten().find_map(|n| n.get("congestion"));
         let (name, kind) = (chosen.and_then(Node::as_str).unwrap_or("this transport"), &self.keys.kind);

@@ -14,7 +14,7 @@
 //! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | claims about published values |
 //! | `predict`, `figure`, `overview` | predictions by equations; figures of the report; its matrix of small plots |
 //! | `catalogue`, `embedded`, `files`, `recording` | the places of experiments and their data; captures that are replayed as traffic |
-//! | `catalogues` | names of disciplines, controls and traffic models |
+//! | `catalogues` | names of disciplines, controls, stacks and traffic models |
 //! | `setting` | the settings of an experiment in words, for reports |
 //! | `problem` | errors: what is wrong, where, and how to correct it |
 

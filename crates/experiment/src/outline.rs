@@ -51,7 +51,7 @@ pub struct GroupOutline {
     pub kind: &'static str,
     /// Name of the class.
     pub class: String,
-    /// Congestion control; `None` for traffic that sends datagrams.
+    /// Congestion control, or the name of a stack from outside; `None` for traffic that sends datagrams.
     pub control: Option<&'static str>,
     /// Whether its connections use ECN.
     pub ecn: bool,
@@ -91,7 +91,7 @@ pub(super) fn outline(run: &Resolved) -> Outline {
             name: group.name.clone(),
             kind: group.spec.name(),
             class: run.classes.get(usize::from(group.class)).cloned().unwrap_or_default(),
-            control: group.uses_transport().then(|| group.profile.congestion.name()),
+            control: group.uses_transport().then(|| group.transport_name()),
             ecn: group.uses_transport() && group.profile.ecn,
             applications: group.population.instances(),
             counted: group.spec.clone().count().map(|(name, _)| name),

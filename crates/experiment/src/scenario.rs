@@ -1,8 +1,11 @@
 //! Builds the simulator's scenario of a run.
 
+use std::sync::Arc;
+
 use aqmkit_base::{ClassId, Duration, Instant, Rng};
-use aqmkit_sim::change::{Change, TimedChange};
+use aqmkit_sim::change::{Change, TimedChange, Transport};
 use aqmkit_sim::scenario::{self, Scenario};
+use aqmkit_stack::Factory;
 use aqmkit_traffic::Application;
 use aqmkit_traffic::model::UDP_HEADERS;
 
@@ -98,15 +101,16 @@ pub(super) fn steps(
 /// Which applications of a traffic continue, and which begin. If only their number changes, the remaining ones
 /// continue; if another parameter or the transport changes, all are replaced.
 fn of_traffic(group: usize, old: &Group, new: &Group, seed: u64) -> Option<Change> {
-    let profile = (old.profile != new.profile).then(|| Box::new(new.profile.clone()));
+    let differs = old.profile != new.profile || old.stack != new.stack;
+    let transport = differs.then(|| Box::new(Transport { profile: new.profile.clone(), stack: stack(new) }));
     let count = |g: &Group| if g.active { g.population.instances() } else { 0 };
-    if old.spec == new.spec && old.active == new.active && profile.is_none() {
+    if old.spec == new.spec && old.active == new.active && transport.is_none() {
         return None;
     }
-    let continues = old.active && profile.is_none() && is_same_but_for_number(old, new);
+    let continues = old.active && transport.is_none() && is_same_but_for_number(old, new);
     let keep = if continues { count(old).min(count(new)) } else { 0 };
     let begin = (keep..count(new)).map(|i| application(new, i, seed)).collect();
-    Some(Change::Traffic { group, keep, begin, profile })
+    Some(Change::Traffic { group, keep, begin, transport })
 }
 
 fn is_same_but_for_number(old: &Group, new: &Group) -> bool {
@@ -124,6 +128,7 @@ fn group(group: &Group, run: &Resolved, seed: u64) -> scenario::Group {
         class: ClassId(group.class),
         apps: (0..group.population.instances()).map(|i| application(group, i, seed)).collect(),
         profile: group.profile.clone(),
+        stack: stack(group),
         start: group.start.map_or(Instant::ZERO, |t| run.instant(t)),
         stop: group.stop.map_or(end, |t| run.instant(t).min(end)),
         routes: group.routes.iter().map(route).collect(),
@@ -132,6 +137,11 @@ fn group(group: &Group, run: &Resolved, seed: u64) -> scenario::Group {
         active: group.active,
         datagram_overhead: UDP_HEADERS,
     }
+}
+
+/// Makes the ends of the connections of a traffic with a stack from outside.
+fn stack(group: &Group) -> Option<Arc<dyn Factory>> {
+    group.stack.as_ref().map(|stack| Arc::clone(stack.factory()))
 }
 
 /// An application is created with a random stream that differs from the one it uses while it runs.

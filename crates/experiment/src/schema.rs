@@ -141,10 +141,11 @@ fn transport() -> Value {
     let profile = json!({"description": "How TCP endpoints behave. Default: rfc.", "enum": NAMES});
     let controls: Vec<&str> = aqmkit_transport::congestion::ALL.iter().map(|entry| entry.name).collect();
     let control = json!({"description": "The congestion control.", "anyOf": [{"enum": controls}, {"type": "string"}]});
+    let stack = text("A stack from outside, which the program must have (docs/stacks/).");
     json!({
         "type": "object",
         "description": "A profile, and changes to its fields (docs/profiles.md).",
-        "properties": {"profile": profile, "congestion": control},
+        "properties": {"profile": profile, "stack": stack, "congestion": control},
     })
 }
 

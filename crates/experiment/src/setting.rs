@@ -36,15 +36,14 @@ pub(super) fn setting<'a>(runs: impl Iterator<Item = &'a Resolved>) -> Vec<Fact>
 
 /// The congestion control of each class whose TCP flows all have the same one; empty unless classes differ.
 pub(super) fn controls<'a>(runs: impl Iterator<Item = &'a Resolved>) -> BTreeMap<String, String> {
-    let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for run in runs {
         for group in senders(run).filter(|group| group.uses_transport()) {
             let Some(class) = run.classes.get(usize::from(group.class)) else { continue };
-            found.entry(class.clone()).or_default().insert(group.profile.congestion.name());
+            found.entry(class.clone()).or_default().insert(group.control());
         }
     }
-    let one =
-        |(class, of): (String, BTreeSet<&str>)| Some((class, (*of.first()?).to_owned())).filter(|_| of.len() == 1);
+    let one = |(class, of): (String, BTreeSet<String>)| Some((class, of.first()?.clone())).filter(|_| of.len() == 1);
     let own: BTreeMap<String, String> = found.into_iter().filter_map(one).collect();
     let different: BTreeSet<&String> = own.values().collect();
     if different.len() > 1 { own } else { BTreeMap::new() }
@@ -69,7 +68,7 @@ fn of_run(run: &Resolved) -> Vec<Fact> {
         Fact::new("buffer", buffers(run)),
         Fact::new("traffic", senders(run).map(|group| traffic(run, group)).collect::<Vec<_>>().join(", ")),
         Fact::new("hosts", of_tcp(&|group| group.hosts.clone())),
-        Fact::new("congestion control", of_tcp(&|group| group.profile.congestion.name().to_owned())),
+        Fact::new("congestion control", of_tcp(&|group| group.control())),
         Fact::new("ECN", of_tcp(&|group| if group.profile.ecn { "on" } else { "off" }.to_owned())),
         Fact::new("time", times(run)),
     ]

@@ -111,16 +111,18 @@ fn late_starts(run: &Resolved) -> impl Iterator<Item = Problem> + '_ {
 /// Warns of congestion controls that need SACK and RACK but do not have them.
 fn lacking_rack(run: &Resolved) -> impl Iterator<Item = Problem> + '_ {
     let lacks = |p: &Profile| p.congestion.wants_rack() && !(p.wants_sack() && p.loss_detection == LossDetection::Rack);
-    run.groups.iter().filter(move |group| group.uses_transport() && lacks(&group.profile)).map(|group| {
-        let name = &group.name;
-        let what = format!(
-            "{name} uses {}, which wants SACK and RACK; with the hosts as they are, losses hold it back",
-            group.profile.congestion.name()
-        );
-        Problem::new(what).right(
-            "set transport.profile = \"linux-6\", or transport.sack = true and transport.loss_detection = \"rack\"",
-        )
-    })
+    run.groups.iter().filter(move |group| group.uses_transport() && group.stack.is_none() && lacks(&group.profile)).map(
+        |group| {
+            let name = &group.name;
+            let what = format!(
+                "{name} uses {}, which wants SACK and RACK; with the hosts as they are, losses hold it back",
+                group.profile.congestion.name()
+            );
+            Problem::new(what).right(
+                "set transport.profile = \"linux-6\", or transport.sack = true and transport.loss_detection = \"rack\"",
+            )
+        },
+    )
 }
 
 /// Warns of TCP traffic whose RTT consists of queueing and transmission only.

@@ -34,6 +34,8 @@ mod robust;
 mod setting;
 #[path = "experiment/sound.rs"]
 mod sound;
+#[path = "experiment/stack.rs"]
+mod stack;
 #[path = "experiment/tables.rs"]
 mod tables;
 #[path = "experiment/wrong.rs"]

@@ -105,8 +105,16 @@ impl<W: Write> Capture<W> {
                 segment.len
             }
             Content::Datagram(len) => {
-                write_datagram(&mut self.bytes, seen, *len)?;
+                write_datagram(&mut self.bytes, seen, &vec![0; *len as usize])?;
                 *len
+            }
+            // Of a stack's packet every byte is written.
+            Content::Bytes(bytes) => {
+                if seen.len > bytes.len() as u32 {
+                    write_datagram(&mut self.bytes, seen, bytes)?;
+                }
+                self.bytes.extend_from_slice(bytes);
+                0
             }
         };
         let length = self.bytes.len() as u32 + payload;
@@ -242,13 +250,13 @@ fn ecn_option(counters: &EcnCounters) -> Vec<u8> {
     bytes
 }
 
-fn write_datagram(out: &mut Vec<u8>, seen: &Sighting, len: u32) -> Result<(), CaptureError> {
+/// Writes the headers of a datagram.
+fn write_datagram(out: &mut Vec<u8>, seen: &Sighting, data: &[u8]) -> Result<(), CaptureError> {
     let ends = Ends::of(&seen.parties);
-    let length = UdpHeader::LEN + len as usize;
+    let length = UdpHeader::LEN + data.len();
     let ip = ip(seen, &ends, IpNumber::UDP, length)?;
     let error = |e| CaptureError::Packet(format!("{e}"));
-    let data = vec![0; len as usize];
-    let udp = UdpHeader::with_ipv4_checksum(ends.from.1, ends.to.1, &ip, &data).map_err(error)?;
+    let udp = UdpHeader::with_ipv4_checksum(ends.from.1, ends.to.1, &ip, data).map_err(error)?;
     out.extend_from_slice(&ip.to_bytes());
     out.extend_from_slice(&udp.to_bytes());
     Ok(())

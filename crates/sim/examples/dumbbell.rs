@@ -81,6 +81,7 @@ fn scenario(kind: &str, control: &str, seconds: u64) -> Scenario {
         class: ClassId(0),
         apps: applications(kind),
         profile: Profile { mss: Bytes(1460), header: Bytes(40), congestion, ..Profile::ns2() },
+        stack: None,
         start: Instant::ZERO,
         stop: Instant::FAR_FUTURE,
         routes: vec![Route { forward: vec![0], ..Route::default() }],

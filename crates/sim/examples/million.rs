@@ -78,6 +78,7 @@ fn scenario(users: u64) -> Scenario {
         class: ClassId(0),
         apps: (0..users).map(|_| Box::new(Reader::default()) as _).collect(),
         profile: Profile::rfc(),
+        stack: None,
         start: Instant::ZERO,
         stop: Instant::FAR_FUTURE,
         routes: vec![Route { forward: vec![0], ..Route::default() }],

@@ -1,7 +1,10 @@
 //! Changes of a scenario while it runs.
 
+use std::sync::Arc;
+
 use aqmkit_aqm::ParamError;
 use aqmkit_base::{Duration, Instant};
+use aqmkit_stack::Factory;
 use aqmkit_traffic::Application;
 use aqmkit_transport::Profile;
 
@@ -47,8 +50,17 @@ pub enum Change {
         /// Applications that start now, with the numbers from `keep` on.
         begin: Vec<Box<dyn Application>>,
         /// How both ends of its connections behave from now on. Allowed only if no application continues.
-        profile: Option<Box<Profile>>,
+        transport: Option<Box<Transport>>,
     },
+}
+
+/// How both ends of the connections of a group behave: as [`Group::profile`](crate::scenario::Group::profile) and
+/// [`Group::stack`](crate::scenario::Group::stack).
+pub struct Transport {
+    /// The profile.
+    pub profile: Profile,
+    /// A stack from outside, in its place.
+    pub stack: Option<Arc<dyn Factory>>,
 }
 
 impl Change {
@@ -62,7 +74,7 @@ impl Change {
             Change::Delays { group, .. } | Change::Traffic { group, .. } if *group >= groups => {
                 Err(format!("there is no traffic {group}"))
             }
-            Change::Traffic { keep, profile: Some(_), .. } if *keep > 0 => {
+            Change::Traffic { keep, transport: Some(_), .. } if *keep > 0 => {
                 Err("the transport of connections that continue cannot change".to_owned())
             }
             Change::Delays { delays, .. } => match delays {

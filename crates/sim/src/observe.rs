@@ -53,6 +53,8 @@ pub enum Content {
     Segment(Segment),
     /// A datagram with this many bytes of payload.
     Datagram(u32),
+    /// A datagram of a stack, with these bytes.
+    Bytes(Vec<u8>),
 }
 
 /// Where a packet is.
@@ -113,6 +115,7 @@ impl<'o> Watch<'o> {
                 let payload = flight.len.saturating_sub(UDP_HEADERS);
                 (Content::Datagram(payload), *to == Side::Server, flight.flow.0 / 2)
             }
+            Body::Bytes { bytes, to, .. } => (Content::Bytes(bytes.clone()), *to == Side::Server, flight.flow.0 / 2),
             Body::Datagram { len, to, .. } => (Content::Datagram(*len), *to == Side::Server, u64::from(flight.app)),
         };
         let (server, client) = (path.server, index % path.clients);

@@ -13,6 +13,8 @@ pub(crate) enum Body {
     Segment { conn: u32, generation: u16, to: Side, segment: Segment },
     /// A packet of a rate-based transport to this side of a connection.
     Rate { conn: u32, generation: u16, to: Side, packet: rate::Packet },
+    /// A datagram of a stack to this side of a connection.
+    Bytes { conn: u32, generation: u16, to: Side, bytes: Vec<u8> },
     /// A datagram to this side of an application.
     Datagram { app: u32, generation: u16, to: Side, tag: u64, len: u32 },
 }
@@ -208,8 +210,10 @@ impl Arena {
     /// Frees the slot of a packet that was delivered, dropped or lost. Its contents stay until the next packet takes
     /// the slot: only memory on the heap is freed.
     pub(crate) fn release(&mut self, id: u32) {
-        if let Body::Segment { segment, .. } = &mut self.slots[id as usize].body {
-            segment.options = Options::default();
+        match &mut self.slots[id as usize].body {
+            Body::Segment { segment, .. } => segment.options = Options::default(),
+            Body::Bytes { bytes, .. } => *bytes = Vec::new(),
+            Body::Rate { .. } | Body::Datagram { .. } => {}
         }
         self.free.push(id);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant};
 use aqmkit_measure::{GroupInfo, LinkInfo, Plan};
+use aqmkit_stack::Factory;
 use aqmkit_traffic::Application;
 use aqmkit_transport::Profile;
 use serde::Serialize;
@@ -145,6 +146,8 @@ pub struct Group {
     pub apps: Vec<Box<dyn Application>>,
     /// How both ends of its connections behave.
     pub profile: Profile,
+    /// Makes both ends of its connections in the place of [`Group::profile`]: a stack from outside.
+    pub stack: Option<Arc<dyn Factory>>,
     /// When it starts.
     pub start: Instant,
     /// When it stops.

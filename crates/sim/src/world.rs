@@ -15,6 +15,7 @@ mod limits;
 mod look;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ahead::Ahead;
 use aqmkit_aqm::custom::Customs;
@@ -22,6 +23,7 @@ use aqmkit_aqm::{Dequeued, Ends, ParamError};
 use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 use aqmkit_measure::output::Engine;
 use aqmkit_measure::{Output, Recorder};
+use aqmkit_stack as stack;
 use aqmkit_traffic as traffic;
 use aqmkit_transport::{Profile, Route};
 
@@ -98,6 +100,10 @@ struct Path {
 /// The state that the applications of a group share.
 struct Group {
     profile: Profile,
+    /// Makes the ends of its connections instead of the profile, where they are of a stack from outside.
+    stack: Option<Arc<dyn stack::Factory>>,
+    /// From which the seeds of such ends are derived.
+    stack_seed: u64,
     class: aqmkit_base::ClassId,
     /// The paths from and to each server, alternating.
     paths: Vec<[u32; 2]>,
@@ -241,7 +247,7 @@ impl<'o> World<'o> {
                     _ if usize::from(flight.hop) < links.len() => EventKind::AtLink,
                     Body::Segment { segment, .. } if segment.len > 0 => EventKind::Data,
                     Body::Segment { .. } => EventKind::Acknowledgement,
-                    Body::Datagram { .. } | Body::Rate { .. } => EventKind::Datagram,
+                    Body::Datagram { .. } | Body::Rate { .. } | Body::Bytes { .. } => EventKind::Datagram,
                 }
             }
             SimEvent::LinkFree { .. } | SimEvent::Driver { .. } => EventKind::LinkFree,
@@ -496,6 +502,8 @@ fn lay_out(scenario: &Scenario) -> (Vec<Path>, Vec<Group>) {
                 Vec::new()
             },
             profile: g.profile.clone(),
+            stack: g.stack.clone(),
+            stack_seed: aqmkit_base::rng::derive_seed(scenario.seed, &format!("stack.{}", g.name)),
             class: g.class,
             paths: g
                 .routes

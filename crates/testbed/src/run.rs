@@ -54,6 +54,14 @@ impl Placed {
         }
         let scenario = self.spec.scenario().map_err(|e| TestbedError::Unfit { on: self.on, why: e.to_string() })?;
         for group in &scenario.groups {
+            if let Some(stack) = &group.stack {
+                let why = format!(
+                    "{} uses the stack {}, and live links carry the kernel's TCP: run it in the simulator",
+                    group.name,
+                    stack.name()
+                );
+                return Err(TestbedError::Unfit { on: self.on, why });
+            }
             setup::control(&group.profile)?;
         }
         setup::setup(&scenario, self.on).map(|_| ())

@@ -251,6 +251,7 @@ fn scenario(path: Path, hosts: Profile, app: Box<dyn Application>) -> Result<Sce
         class: ClassId(0),
         apps: vec![app],
         profile: hosts,
+        stack: None,
         start: Instant::ZERO,
         stop: Instant::FAR_FUTURE,
         routes: vec![route],

@@ -76,7 +76,9 @@ impl World<'_> {
         while let Some(packet) = ahead.packets.pop() {
             let flight = self.arena.get(packet);
             let (conn, to) = match flight.body {
-                Body::Segment { conn, to, .. } | Body::Rate { conn, to, .. } => (conn, to),
+                Body::Segment { conn, to, .. } | Body::Rate { conn, to, .. } | Body::Bytes { conn, to, .. } => {
+                    (conn, to)
+                }
                 Body::Datagram { app, .. } => {
                     fetch_line(self.meter.app(app));
                     continue;

@@ -3,10 +3,9 @@
 use aqmkit_aqm::ParamError;
 use aqmkit_base::{Duration, Instant};
 use aqmkit_traffic::{Application, Event};
-use aqmkit_transport::Profile;
 
 use super::{SimEvent, World};
-use crate::change::Change;
+use crate::change::{Change, Transport};
 use crate::host::Host;
 use crate::link::Link;
 use crate::scenario::{self, Delays};
@@ -22,7 +21,7 @@ impl World<'_> {
         match change {
             Change::Link { link, to } => self.change_link(link, &to)?,
             Change::Delays { group, routes, delays } => self.change_delays(group, &routes, delays),
-            Change::Traffic { group, keep, begin, profile } => self.change_traffic(group, keep, begin, profile),
+            Change::Traffic { group, keep, begin, transport } => self.change_traffic(group, keep, begin, transport),
         }
         self.deliver_events();
         Ok(())
@@ -97,14 +96,14 @@ impl World<'_> {
         group: usize,
         keep: usize,
         begin: Vec<Box<dyn Application>>,
-        profile: Option<Box<Profile>>,
+        transport: Option<Box<Transport>>,
     ) {
         let members: Vec<u32> = self.meter.plan().groups[group].members().map(|app| app as u32).collect();
         let leaving: Vec<u32> = members.iter().skip(keep).copied().filter(|&app| !self.apps[app].stopped).collect();
         leaving.iter().for_each(|&app| self.deliver_event(app, Event::Stop));
         leaving.iter().for_each(|&app| self.stop_app(app));
-        if let Some(profile) = profile {
-            self.groups[group].profile = *profile;
+        if let Some(transport) = transport {
+            (self.groups[group].profile, self.groups[group].stack) = (transport.profile, transport.stack);
         }
         let now = self.now;
         let (start, stop) = self.spans[group];

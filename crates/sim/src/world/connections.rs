@@ -2,14 +2,16 @@
 
 mod ahead;
 
+use aqmkit_base::rng::derive_seed;
 use aqmkit_base::{Duration, Ecn, FlowKey, Instant};
 use aqmkit_measure::SenderSample;
+use aqmkit_stack::{Datagram, NewEnd, Role};
 use aqmkit_traffic as traffic;
 use aqmkit_transport::rate::{Content, Packet};
 use aqmkit_transport::{Event, Profile, Segment};
 use smallvec::SmallVec;
 
-use super::ends::{End, Outputs, SenderView};
+use super::ends::{End, Outputs, SenderView, StackEnd};
 use super::{SimEvent, World};
 use crate::host::{Host, Request};
 use crate::packet::{Body, Flight, Side};
@@ -20,7 +22,6 @@ use crate::scenario::Delays;
 /// With a million connections nearly every access is a cache miss per line of 64 bytes. Therefore a
 /// connection is aligned to a line, its ends take four lines each, the fields that every event needs share
 /// the ninth, and the requests are in the tenth.
-#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Connection {
     ends: [End; 2],
@@ -83,11 +84,14 @@ impl World<'_> {
         let (group_index, index) = (self.apps[app].group, self.apps[app].index);
         let server = server as usize % self.groups[usize::from(group_index)].paths.len();
         let extra = self.extra_delay(group_index, index, server);
+        self.serial += 1;
         let group = &self.groups[usize::from(group_index)];
         let client = (index % group.clients) as usize;
         let profile = &group.profile;
-        self.serial += 1;
-        let mut ends = [End::new(profile, group.client_phase[client]), End::new(profile, group.server_phase[server])];
+        let mut ends = match &group.stack {
+            None => [End::new(profile, group.client_phase[client]), End::new(profile, group.server_phase[server])],
+            Some(_) => self.stack_ends(group_index),
+        };
         if let Some(routes) = group.routes.get(server * group.clients as usize + client) {
             ends.iter_mut().zip(routes).for_each(|(end, route)| end.begin_with(profile, route));
         }
@@ -107,6 +111,21 @@ impl World<'_> {
             responded: 0,
         };
         self.store_connection(connection)
+    }
+
+    /// The ends of a new connection of a stack.
+    #[cold]
+    fn stack_ends(&self, group: u16) -> [End; 2] {
+        let group = &self.groups[usize::from(group)];
+        let number = u64::from(self.serial);
+        let end = |role: Role| {
+            let seed = derive_seed(group.stack_seed, &format!("{number}.{role:?}"));
+            group.stack.as_ref().map(|stack| stack.end(&NewEnd { role, seed, number }))
+        };
+        [Role::Client, Role::Server].map(|role| match end(role) {
+            Some(stack) => End::Stack(Box::new(StackEnd::new(stack))),
+            None => End::new(&group.profile, Duration::ZERO),
+        })
     }
 
     /// The delay of the round trip in addition to the links, between a server and an application of a group.
@@ -239,6 +258,9 @@ impl World<'_> {
         if !out.packets.is_empty() {
             self.send_packets(conn, side, &mut out.packets);
         }
+        if !out.datagrams.is_empty() || out.lost > 0 {
+            self.send_datagrams(conn, side, &mut out);
+        }
         self.arm(conn, side);
         // The event that ends a connection is the last of its call, so the others find the connection in its slot.
         for event in out.events.drain(..) {
@@ -282,6 +304,25 @@ impl World<'_> {
         self.launch(conn, from, lens, ecn, |body| *body = Body::Rate { conn, generation, to, packet });
     }
 
+    #[inline(never)]
+    fn send_datagrams(&mut self, conn: u32, from: Side, out: &mut Outputs) {
+        let c = &self.conns[conn as usize];
+        let (generation, to) = (c.generation, from.other());
+        let headers = self.groups[usize::from(c.group)].stack.as_ref().map_or(0, |stack| stack.headers());
+        if from == Side::Server {
+            let sent = self.meter.sent(c.app);
+            sent.packets += out.datagrams.len() as u64;
+            sent.retransmissions += out.lost as u32;
+        }
+        out.lost = 0;
+        for Datagram { bytes, ecn } in out.datagrams.drain(..) {
+            let len = bytes.len() as u32;
+            self.launch(conn, from, (headers + len, len), ecn, |body| {
+                *body = Body::Bytes { conn, generation, to, bytes }
+            });
+        }
+    }
+
     /// Sends a packet of a connection, of this length with headers and without. Its body is written in place: copying memory that
     /// was just written in smaller units stalls the processor.
     #[inline(always)]
@@ -304,9 +345,9 @@ impl World<'_> {
     pub(super) fn end_delay(&self, flight: &Flight) -> Duration {
         let delay = self.paths[flight.path as usize].delay;
         match flight.body {
-            Body::Segment { conn, to: Side::Server, .. } | Body::Rate { conn, to: Side::Server, .. } => {
-                delay + self.conns[conn as usize].extra
-            }
+            Body::Segment { conn, to: Side::Server, .. }
+            | Body::Rate { conn, to: Side::Server, .. }
+            | Body::Bytes { conn, to: Side::Server, .. } => delay + self.conns[conn as usize].extra,
             Body::Datagram { app, to: Side::Server, .. } => {
                 delay + self.reply_delays.get(&app).copied().unwrap_or(Duration::ZERO)
             }
@@ -331,6 +372,7 @@ impl World<'_> {
                 }
             }
             Body::Rate { .. } => self.deliver_packet(id),
+            Body::Bytes { .. } => self.deliver_bytes(id),
         }
     }
 
@@ -371,6 +413,24 @@ impl World<'_> {
             self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
         }
         self.with_end(conn, to, |end, profile, now, out| end.on_packet(profile, &packet, now, out));
+    }
+
+    /// A datagram of a stack has come to its end of a connection.
+    #[inline(never)]
+    fn deliver_bytes(&mut self, id: u32) {
+        let flight = self.arena.get_mut(id);
+        let (sent, class, ecn) = (flight.sent, flight.class, flight.ecn);
+        let Body::Bytes { conn, generation, to, bytes } = &mut flight.body else { return };
+        let (conn, generation, to, bytes) = (*conn, *generation, *to, std::mem::take(bytes));
+        self.arena.release(id);
+        if self.conns[conn as usize].generation != generation {
+            return;
+        }
+        if to == Side::Client {
+            self.meter.arrived(class.index(), self.now.since(sent));
+        }
+        let datagram = Datagram { bytes, ecn };
+        self.with_end(conn, to, |end, _, now, out| end.on_datagram(datagram, now, out));
     }
 
     /// Updates the deadline of an end.

@@ -2,18 +2,19 @@
 
 use aqmkit_base::{Duration, Instant};
 use aqmkit_measure::SenderSample;
+use aqmkit_stack::{Datagram, Stack, StackStats};
 use aqmkit_transport::congestion::ModelView;
 use aqmkit_transport::{Event, Output, Profile, Route, Segment, Tcp, Timer, rate};
 
 use crate::packet::Side;
 
 /// An endpoint. Nearly all are TCP; the others are boxed to keep the type small.
-#[derive(Clone, Debug)]
 #[repr(align(64))]
 #[allow(clippy::large_enum_variant, reason = "the large one is the usual one")]
 pub(super) enum End {
     Tcp(Tcp),
     Rate(Box<rate::Endpoint>),
+    Stack(Box<StackEnd>),
 }
 
 /// Output buffers of an endpoint.
@@ -22,6 +23,9 @@ pub(super) struct Outputs {
     pub(super) segments: Vec<Segment>,
     pub(super) packets: Vec<rate::Packet>,
     pub(super) events: Vec<Event>,
+    pub(super) datagrams: Vec<Datagram>,
+    /// Datagrams that a stack declared lost in this call.
+    pub(super) lost: u64,
 }
 
 impl Outputs {
@@ -68,6 +72,7 @@ impl End {
                 phase: "rate-based",
                 ..SenderView::default()
             },
+            End::Stack(end) => end.view(),
         }
     }
 
@@ -105,6 +110,7 @@ impl End {
         match self {
             End::Tcp(tcp) => tcp.connect(p, now, &mut out.tcp()),
             End::Rate(end) => end.connect(p, now, &mut out.rate()),
+            End::Stack(end) => end.call(now, out, |stack| stack.connect(now)),
         }
     }
 
@@ -112,6 +118,7 @@ impl End {
         match self {
             End::Tcp(tcp) => tcp.write(p, bytes, now, &mut out.tcp()),
             End::Rate(end) => end.write(p, bytes, now, &mut out.rate()),
+            End::Stack(end) => end.call(now, out, |stack| stack.write(bytes, now)),
         }
     }
 
@@ -119,6 +126,7 @@ impl End {
         match self {
             End::Tcp(tcp) => tcp.close(p, now, &mut out.tcp()),
             End::Rate(end) => end.close(p, now, &mut out.rate()),
+            End::Stack(end) => end.call(now, out, |stack| stack.close(now)),
         }
     }
 
@@ -126,6 +134,7 @@ impl End {
         match self {
             End::Tcp(tcp) => tcp.on_deadline(p, now, &mut out.tcp()),
             End::Rate(end) => end.on_deadline(p, now, &mut out.rate()),
+            End::Stack(end) => end.call(now, out, |stack| stack.on_deadline(now)),
         }
     }
 
@@ -143,10 +152,18 @@ impl End {
         }
     }
 
+    /// Delivers a datagram to a stack.
+    pub(super) fn on_datagram(&mut self, datagram: Datagram, now: Instant, out: &mut Outputs) {
+        if let End::Stack(end) = self {
+            end.call(now, out, |stack| stack.on_datagram(datagram, now));
+        }
+    }
+
     pub(super) fn deadline(&self, p: &Profile, now: Instant) -> Option<Instant> {
         match self {
             End::Tcp(tcp) => tcp.deadline(),
             End::Rate(end) => end.deadline(p, now),
+            End::Stack(end) => end.deadline,
         }
     }
 
@@ -155,6 +172,7 @@ impl End {
         match self {
             End::Tcp(tcp) => tcp.delivered(),
             End::Rate(end) => end.delivered(),
+            End::Stack(end) => end.stack.delivered(),
         }
     }
 
@@ -164,6 +182,7 @@ impl End {
             (_, Side::Server) => 0,
             (End::Tcp(tcp), Side::Client) => tcp.arrived(),
             (End::Rate(end), Side::Client) => end.delivered(),
+            (End::Stack(end), Side::Client) => end.stack.delivered(),
         }
     }
 
@@ -172,6 +191,7 @@ impl End {
         match self {
             End::Tcp(tcp) => tcp.stats().timeouts,
             End::Rate(end) => end.stats().timeouts,
+            End::Stack(end) => end.stats.timeouts,
         }
     }
 
@@ -179,7 +199,62 @@ impl End {
         match self {
             End::Tcp(tcp) => tcp.is_closed(),
             End::Rate(end) => end.is_closed(),
+            End::Stack(end) => end.stack.is_closed(),
         }
+    }
+}
+
+/// The shortest time to a stack's next deadline: one that asks to be called at once, again and again, must not stop the time.
+const SOONEST: Duration = Duration::from_micros(1);
+
+/// One end of a connection of a stack from outside.
+pub(super) struct StackEnd {
+    stack: Box<dyn Stack>,
+    /// As of its last call.
+    stats: StackStats,
+    deadline: Option<Instant>,
+}
+
+impl StackEnd {
+    pub(super) fn new(stack: Box<dyn Stack>) -> Self {
+        StackEnd { stack, stats: StackStats::default(), deadline: None }
+    }
+
+    /// Calls the stack and takes everything that the call brings.
+    #[inline(never)]
+    fn call(&mut self, now: Instant, out: &mut Outputs, call: impl FnOnce(&mut dyn Stack)) {
+        call(&mut *self.stack);
+        out.datagrams.extend(std::iter::from_fn(|| self.stack.transmit(now)));
+        let events = std::iter::from_fn(|| self.stack.event(now));
+        out.events.extend(events.map(as_event));
+        self.deadline = self.stack.deadline(now).map(|at| at.max(now + SOONEST));
+        let stats = self.stack.stats();
+        out.lost += stats.lost.saturating_sub(self.stats.lost);
+        // The owner subtracts what it saw before.
+        self.stats = StackStats { timeouts: stats.timeouts.max(self.stats.timeouts), ..stats };
+    }
+
+    fn view(&self) -> SenderView {
+        let view = self.stack.view();
+        SenderView {
+            window: view.window,
+            ssthresh: view.ssthresh,
+            rtt: view.rtt,
+            in_flight: view.in_flight,
+            rate: view.pacing_bps,
+            phase: view.phase,
+            ..SenderView::default()
+        }
+    }
+}
+
+fn as_event(event: aqmkit_stack::Event) -> Event {
+    match event {
+        aqmkit_stack::Event::Connected => Event::Connected,
+        aqmkit_stack::Event::Delivered => Event::Delivered,
+        aqmkit_stack::Event::PeerFinished => Event::PeerFinished,
+        aqmkit_stack::Event::Closed => Event::Closed,
+        aqmkit_stack::Event::Failed => Event::Failed,
     }
 }
 

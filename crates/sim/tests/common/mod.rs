@@ -77,6 +77,7 @@ pub fn group(name: &str, apps: Vec<Box<dyn Application>>, profile: Profile, rtt:
         class: ClassId(0),
         apps,
         profile,
+        stack: None,
         start: Instant::ZERO,
         stop: Instant::FAR_FUTURE,
         routes: vec![Route { forward: vec![0], ..Route::default() }],

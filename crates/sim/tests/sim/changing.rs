@@ -137,7 +137,7 @@ fn heard_of_one_that_joins(seconds: u64) -> Vec<(&'static str, Event, Instant)> 
     let all = group("all", vec![one("first")], Profile::rfc(), Delays::None);
     let all = Group { start: second(2), stop: second(8), ..all };
     let mut scenario = dumbbell(BitRate::from_mbps(1), spec("fifo", "{}"), vec![all], 0, 10);
-    let change = Change::Traffic { group: 0, keep: 0, begin: vec![one("second")], profile: None };
+    let change = Change::Traffic { group: 0, keep: 0, begin: vec![one("second")], transport: None };
     scenario.changes = vec![TimedChange { at: second(seconds), change }];
     finish(scenario);
     heard.lock().unwrap().clone()

@@ -23,4 +23,5 @@ mod rate;
 mod replies;
 mod seen;
 mod simulation;
+mod stack;
 mod vectors;

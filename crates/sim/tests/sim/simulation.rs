@@ -6,7 +6,7 @@
 use crate::common::script::scripts;
 use crate::common::{Bulk, Poisson, dumbbell, finish, group, linux_with, spec};
 use aqmkit_base::{BitRate, Duration, Ecn, Instant};
-use aqmkit_sim::change::{Change, TimedChange};
+use aqmkit_sim::change::{Change, TimedChange, Transport};
 use aqmkit_sim::log::{Log, PacketEvent};
 use aqmkit_sim::scenario::{Delays, Group, Link, Wire};
 use aqmkit_sim::{Error, Output, Scenario, Simulation};
@@ -53,10 +53,18 @@ fn changes() -> Vec<(f64, Change)> {
         (6.5, to(strict)),
         (7.25, to(lossy)),
         (8.0, Change::Delays { group: 0, routes, delays }),
-        (9.0, Change::Traffic { group: 0, keep: 3, begin: Vec::new(), profile: None }),
-        (10.0, Change::Traffic { group: 0, keep: 3, begin: bulk(9), profile: None }),
-        (11.0, Change::Traffic { group: 1, keep: 0, begin: poisson(5), profile: None }),
-        (12.0, Change::Traffic { group: 0, keep: 0, begin: bulk(4), profile: Some(Box::new(Profile::rfc())) }),
+        (9.0, Change::Traffic { group: 0, keep: 3, begin: Vec::new(), transport: None }),
+        (10.0, Change::Traffic { group: 0, keep: 3, begin: bulk(9), transport: None }),
+        (11.0, Change::Traffic { group: 1, keep: 0, begin: poisson(5), transport: None }),
+        (
+            12.0,
+            Change::Traffic {
+                group: 0,
+                keep: 0,
+                begin: bulk(4),
+                transport: Some(Box::new(Transport { profile: Profile::rfc(), stack: None })),
+            },
+        ),
     ]
 }
 
@@ -219,15 +227,15 @@ fn a_shorter_delay_lets_no_packet_overtake() {
 #[test]
 fn who_leaves_stops_and_who_joins_is_counted() {
     let out = timed(vec![
-        (7.0, Change::Traffic { group: 0, keep: 2, begin: Vec::new(), profile: None }),
-        (10.0, Change::Traffic { group: 0, keep: 2, begin: bulk(8), profile: None }),
+        (7.0, Change::Traffic { group: 0, keep: 2, begin: Vec::new(), transport: None }),
+        (10.0, Change::Traffic { group: 0, keep: 2, begin: bulk(8), transport: None }),
     ]);
     let rows: Vec<_> = out.flows.iter().filter(|f| f.traffic == "bulk").collect();
     assert_eq!(rows.iter().map(|f| f.index).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
     assert_eq!(out.windows[0].apps["bulk"].population, 10);
     let connections: Vec<u64> = rows.iter().map(|f| f.connections).collect();
     assert_eq!(connections, [1, 1, 2, 2, 2, 2, 2, 2, 1, 1], "those from the third on left and came again");
-    let gone = timed(vec![(7.0, Change::Traffic { group: 0, keep: 0, begin: Vec::new(), profile: None })]);
+    let gone = timed(vec![(7.0, Change::Traffic { group: 0, keep: 0, begin: Vec::new(), transport: None })]);
     let goodput = |of: &Output| of.series.columns["classes.data.goodput_bps"][4..].to_vec();
     let most = goodput(&gone).iter().copied().fold(0.0, f64::max);
     assert!(most < 5e6, "{most}: only the datagrams are left");
@@ -263,7 +271,7 @@ fn datagrams_are_for_who_was_there_when_they_went() {
     let apps = |tag| vec![Box::new(Tags(tag, 0.0)) as Box<dyn Application>];
     let mut all = group("tags", apps(1), Profile::rfc(), Delays::None);
     all.routes[0].forward_delay = Duration::from_millis(500);
-    let change = Change::Traffic { group: 0, keep: 0, begin: apps(2), profile: None };
+    let change = Change::Traffic { group: 0, keep: 0, begin: apps(2), transport: None };
     let changes = vec![TimedChange { at: at(10.0), change }];
     let out = finish(Scenario { changes, ..dumbbell(BitRate::from_mbps(10), spec("fifo", "{}"), vec![all], 0, 20) });
     assert!(out.flows[0].packets > 1_900 && out.flows[0].delivered_bytes[0] > 180_000, "{:?}", out.flows);
@@ -387,8 +395,13 @@ fn changes_that_cannot_be_made_are_refused_and_change_nothing() {
         to(Link { rate: BitRate::default(), ..link() }),
         to(Link { name: "other".into(), ..link() }),
         Change::Link { link: 7, to: Box::new(link()) },
-        Change::Traffic { group: 9, keep: 0, begin: Vec::new(), profile: None },
-        Change::Traffic { group: 0, keep: 1, begin: Vec::new(), profile: Some(Box::new(Profile::rfc())) },
+        Change::Traffic { group: 9, keep: 0, begin: Vec::new(), transport: None },
+        Change::Traffic {
+            group: 0,
+            keep: 1,
+            begin: Vec::new(),
+            transport: Some(Box::new(Transport { profile: Profile::rfc(), stack: None })),
+        },
         Change::Delays { group: 0, routes: Vec::new(), delays: Delays::Each(Vec::new()) },
     ];
     for change in refused {
