@@ -2,6 +2,7 @@
 //! experiment file and runs like any other experiment.
 
 mod disciplines;
+mod ends;
 mod experiment;
 mod link;
 mod mix;

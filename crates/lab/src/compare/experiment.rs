@@ -6,8 +6,8 @@ use toml::{Table, Value};
 use super::link::ComparedLink;
 use super::sweep::{Sweep, Swept};
 use super::text::{string, table};
-use super::traffic::{traffic, transport};
-use super::{Comparison, disciplines};
+use super::traffic::traffic;
+use super::{Comparison, disciplines, ends};
 use crate::error::{LabError, wrong};
 
 /// The named disciplines, followed by those mentioned only in a sweep.
@@ -37,7 +37,7 @@ impl Comparison {
             );
         }
         let link = ComparedLink::of(self)?;
-        let transport = transport(self, &catalogues.controls)?;
+        let transport = ends::transport(self, catalogues)?;
         // Keeps the title short: many disciplines are only counted.
         let names = match disciplines.len() {
             many if many > 8 => format!("{many} disciplines"),
@@ -50,7 +50,7 @@ impl Comparison {
             ("warmup", string(self.warmup())),
             ("topology", Value::Table(link.topology())),
             ("sweep", Value::Table(axes(&disciplines, self, &link, &sweeps, &catalogues.disciplines)?)),
-            ("traffic", Value::Array(traffic(self, &link, &catalogues.controls)?)),
+            ("traffic", Value::Array(traffic(self, &link, &ends::sharing(self, catalogues)?)?)),
         ]);
         if !transport.is_empty() {
             file.insert("transport".to_owned(), Value::Table(transport));

@@ -51,6 +51,10 @@ pub struct Mix {
     /// Profile of the TCP endpoints [default: linux-6]
     #[cfg_attr(feature = "clap", arg(long, value_name = "PROFILE"))]
     pub transport: Option<String>,
+    /// Stacks from outside, which the program must have, and profiles; several share the flows, each with the --cc that it has:
+    /// quinn,linux-6
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAMES"))]
+    pub stack: Option<String>,
 }
 
 impl Mix {

@@ -1,11 +1,10 @@
-//! Builds the traffic and the transport of a comparison.
+//! Builds the traffic of a comparison.
 
 use aqmkit_base::Duration;
-use aqmkit_base::near::suggest;
-use aqmkit_transport::{Catalogue, Profile, profile, rate, registry as transports};
-use toml::{Table, Value};
+use toml::Value;
 
 use super::Comparison;
+use super::ends::Ends;
 use super::link::ComparedLink;
 use super::text::{string, table};
 use crate::error::{LabError, wrong};
@@ -17,11 +16,6 @@ const USER_BPS: f64 = 2940.0;
 /// `aqmkit calibrate` finds 299.4 Mb/s from 249 users over 20 minutes. An experiment with `load` calibrates for its own
 /// link, but a small number of users reaches a load only approximately.
 const PAGES_USER_BPS: f64 = 1.2e6;
-
-/// The default hosts: Linux 6 with its congestion control. Its servers accept ECN but its clients do not request it
-/// (`net.ipv4.tcp_ecn = 2`), so ECN is not used without `--ecn`.
-const HOSTS: &str = "linux-6";
-const CONTROL: &str = "cubic";
 
 /// Start times of flows.
 #[derive(Clone, Copy)]
@@ -58,9 +52,8 @@ struct Group {
 /// a video call and a telephone call, and an upload if there are two directions.
 ///
 /// # Errors
-/// When an amount is invalid, or the transport is unknown.
-pub(super) fn traffic(asked: &Comparison, link: &ComparedLink, catalogue: &Catalogue) -> Result<Vec<Value>, LabError> {
-    let controls = controls(asked, catalogue)?;
+/// When an amount is invalid.
+pub(super) fn traffic(asked: &Comparison, link: &ComparedLink, sharing: &[Ends]) -> Result<Vec<Value>, LabError> {
     let none = asked.mix.is_empty();
     let mut groups = counted(asked, link, none)?;
     let web = none && !asked.is_datacentre();
@@ -78,7 +71,7 @@ pub(super) fn traffic(asked: &Comparison, link: &ComparedLink, catalogue: &Catal
     let starts = Starts { within: asked.warmup() / 2 };
     let mut list = Vec::new();
     for group in groups {
-        list.extend(shared(group, &controls, link, starts)?);
+        list.extend(shared(group, sharing, link, starts)?);
     }
     Ok(list)
 }
@@ -121,12 +114,12 @@ fn datacentre() -> Vec<Group> {
     vec![group("bulk", "bulk", "flows", 2), group("short", "short-flows", "sources", 40)]
 }
 
-/// The entries for a group: one, or one for each congestion control among which bulk flows are divided.
-fn shared(group: Group, controls: &[String], link: &ComparedLink, starts: Starts) -> Result<Vec<Value>, LabError> {
+/// The entries for a group: one, or one for each kind of ends among which bulk flows are divided.
+fn shared(group: Group, sharing: &[Ends], link: &ComparedLink, starts: Starts) -> Result<Vec<Value>, LabError> {
     let Group { name, kind, class, amount: (key, amount), down } = group;
-    let entry = |called: String, much: Value, control: Option<&String>| {
-        // Congestion controls that share a link are measured separately, each as a class; uploads share the other link.
-        let class = control.filter(|_| down).map_or(class, String::as_str);
+    let entry = |called: String, much: Value, ends: Option<&Ends>| {
+        // Ends that share a link are measured separately, each as a class; uploads share the other link.
+        let class = ends.filter(|_| down).map_or(class, |ends| ends.name.as_str());
         let names = [("name", string(called)), ("kind", string(kind)), ("class", string(class)), (key, much)];
         let mut keys = table(names);
         keys.extend(starts.key(kind).map(|(spread, value)| (spread.to_owned(), value)));
@@ -135,68 +128,22 @@ fn shared(group: Group, controls: &[String], link: &ComparedLink, starts: Starts
             keys.extend(table([("interval", string("10ms")), ("size_max", string("1mb"))]));
         }
         keys.extend(link.path(down));
-        if let Some(control) = control {
-            keys.insert("transport".to_owned(), Value::Table(table([("congestion", string(control))])));
+        if let Some(ends) = ends {
+            keys.insert("transport".to_owned(), Value::Table(ends.transport.clone()));
         }
         Value::Table(keys)
     };
-    let flows = amount.as_integer().filter(|_| kind == "bulk" && controls.len() > 1);
+    let flows = amount.as_integer().filter(|_| kind == "bulk" && sharing.len() > 1);
     let Some(flows) = flows else { return Ok(vec![entry(name.to_owned(), amount, None)]) };
-    let sharing = controls.len() as i64;
-    if flows < sharing {
-        let what = format!("{flows} flows of {name} cannot be shared by {sharing} congestion controls");
-        return wrong(what, format!("give at least {sharing}"));
+    let kinds = sharing.len() as i64;
+    if flows < kinds {
+        let names: Vec<&str> = sharing.iter().map(|ends| ends.name.as_str()).collect();
+        let what = format!("{flows} flows of {name} cannot be shared by {kinds}: {}", names.join(", "));
+        return wrong(what, format!("give at least {kinds}"));
     }
-    let share = |i: i64| Value::Integer(flows / sharing + i64::from(i < flows % sharing));
-    let parts = controls.iter().zip(0..);
-    Ok(parts.map(|(control, i)| entry(format!("{name}-{control}"), share(i), Some(control))).collect())
-}
-
-/// The table `[transport]` of a comparison; the default hosts if none are specified. Traffic that is not divided among
-/// several congestion controls uses the first one.
-///
-/// # Errors
-/// When the profile or a congestion control is unknown.
-pub(super) fn transport(asked: &Comparison, catalogue: &Catalogue) -> Result<Table, LabError> {
-    let (name, usual) = (asked.mix.transport.as_deref().unwrap_or(HOSTS), usual(asked));
-    if Profile::named(name).is_none() {
-        return no_profile(name);
-    }
-    let mut keys = table([("profile", string(name))]);
-    let own = controls(asked, catalogue)?.into_iter().next();
-    if let Some(control) = own.or(asked.mix.transport.is_none().then(|| usual.to_owned())) {
-        keys.insert("congestion".to_owned(), string(control));
-    }
-    if asked.marks() {
-        keys.insert("ecn".to_owned(), Value::Boolean(true));
-    }
-    Ok(keys)
-}
-
-/// The default congestion control.
-fn usual(asked: &Comparison) -> &'static str {
-    if asked.is_datacentre() { "dctcp" } else { CONTROL }
-}
-
-/// The congestion controls listed in `--cc`.
-fn controls(asked: &Comparison, catalogue: &Catalogue) -> Result<Vec<String>, LabError> {
-    let Some(list) = &asked.mix.cc else { return Ok(Vec::new()) };
-    let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-    // Rate-based transports are not accepted, because web traffic, which most comparisons have, needs TCP.
-    let known = || catalogue.names().filter(|name| rate::find(name).is_none());
-    match names.iter().find(|name| !known().any(|k| k == name.as_str())) {
-        None => Ok(names),
-        Some(name) => wrong(format!("no congestion control of TCP is called {name:?}"), suggest(name, known())),
-    }
-}
-
-/// The error for an unknown profile, with suggestions.
-fn no_profile<T>(name: &str) -> Result<T, LabError> {
-    if transports::find(name).is_some() {
-        let help = format!("write --cc {name}; profiles are {}", profile::NAMES.join(", "));
-        return wrong(format!("{name} is a congestion control, and --transport takes a profile"), help);
-    }
-    wrong(format!("no profile of TCP is called {name:?}"), suggest(name, profile::NAMES))
+    let share = |i: i64| Value::Integer(flows / kinds + i64::from(i < flows % kinds));
+    let parts = sharing.iter().zip(0..);
+    Ok(parts.map(|(ends, i)| entry(format!("{name}-{}", ends.name), share(i), Some(ends))).collect())
 }
 
 /// The number of users that offer this fraction of the link's rate; at least one.
