@@ -149,6 +149,9 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
 /// In `tc`, gains of `pie` are integers up to 32, in units of 1/16.
 const SIXTEENTHS: Steps = Steps::Multiples(1.0 / 16.0, 2.0);
 
+/// Shapers and schedulers of classes: their parameters say what the user wants.
+const TREES: [&str; 5] = ["tbf", "prio", "pfifo-fast", "ets", "htb"];
+
 /// Parameters that are not searched: they describe the link and its packets, bound memory, or seed a hash.
 const NO_KNOBS: &[&str] = &[
     "avpkt",
@@ -236,6 +239,9 @@ impl Space {
     /// if `ecn`. `None` if it needs parameters that only its user knows.
     #[must_use]
     pub fn of(name: &str, limit: &str, ecn: bool, rates: &[BitRate]) -> Option<Space> {
+        if TREES.contains(&name) {
+            return None;
+        }
         let (base, knobs, rates) = (Table::new(), Vec::new(), rates.to_vec());
         let mut space = Space { discipline: name.to_owned(), base, implied: implied(name), knobs, rates };
         let usual: Vec<(&str, Value)> = match name {

@@ -12,7 +12,7 @@ use aqmkit_base::read::Value;
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
 use serde::{Serialize, Serializer};
 
-use crate::discipline::Discipline;
+use crate::discipline::{Discipline, Inner};
 use crate::dscp::Dscp;
 use crate::link::Link;
 use crate::packet::{Ack, Ends, Packet};
@@ -84,6 +84,8 @@ pub(crate) trait Held: AnyParams + fmt::Debug + Send + Sync {
     fn thresholds(&self) -> &'static [&'static str];
     fn tells_hosts(&self) -> bool;
     fn marks(&self) -> bool;
+    fn inner(&self, link: &Link) -> Vec<Inner>;
+    fn doubts(&self, link: &Link) -> Vec<String>;
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError>;
     fn effective(&self, link: &Link) -> Result<Arc<dyn Held>, ParamError>;
     fn build(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<Ticket>>, ParamError>;
@@ -107,7 +109,15 @@ impl<D: Discipline> Held for D {
     }
 
     fn marks(&self) -> bool {
-        D::MARKS
+        Discipline::marks(self)
+    }
+
+    fn inner(&self, link: &Link) -> Vec<Inner> {
+        Discipline::inner(self, link)
+    }
+
+    fn doubts(&self, link: &Link) -> Vec<String> {
+        Discipline::doubts(self, link)
     }
 
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
@@ -181,6 +191,14 @@ impl Added {
 
     pub(crate) fn marks(&self) -> bool {
         self.params.marks()
+    }
+
+    pub(crate) fn inner(&self, link: &Link) -> Vec<Inner> {
+        self.params.inner(link)
+    }
+
+    pub(crate) fn doubts(&self, link: &Link) -> Vec<String> {
+        self.params.doubts(link)
     }
 
     pub(crate) fn thresholds(&self) -> &'static [&'static str] {
@@ -300,6 +318,10 @@ impl<P: Packet> Qdisc<P> for Tickets<P> {
             Dequeued::Empty => Dequeued::Empty,
             Dequeued::NotBefore(at) => Dequeued::NotBefore(at),
         }
+    }
+
+    fn next_len(&self) -> Option<u32> {
+        self.queue.next_len()
     }
 
     fn wakeup(&self) -> Option<Instant> {

@@ -69,6 +69,9 @@ pub trait Aqm: Sized {
     /// The checked parameters and derived values.
     type Config;
 
+    /// Whether every packet that waits is sent: nothing is dropped at departure.
+    const SENDS_ALL: bool = false;
+
     /// Checks `params` and derives what decisions need.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError};
 use crate::qdisc::Qdisc;
+use crate::registry::Spec;
 
 /// The parameters of a discipline as a user writes them, and how to make the queue they describe.
 pub trait Discipline:
@@ -30,6 +31,21 @@ pub trait Discipline:
     /// Whether it can mark ECN-capable packets instead of dropping them, if its parameters allow it.
     const MARKS: bool = true;
 
+    /// Whether it can with these parameters; a tree can where one of its queues can.
+    fn marks(&self) -> bool {
+        Self::MARKS
+    }
+
+    /// The disciplines inside of it, if it is one of a tree: see [`Inner`].
+    fn inner(&self, _link: &Link) -> Vec<Inner> {
+        Vec::new()
+    }
+
+    /// What is valid but probably a mistake on this link, in sentences for warnings; for the disciplines inside too, these say themselves.
+    fn doubts(&self, _link: &Link) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The parameters with everything omitted filled in, as `describe` shows them.
     ///
     /// # Errors
@@ -41,6 +57,17 @@ pub trait Discipline:
     /// # Errors
     /// When a parameter cannot be used on this link.
     fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError>;
+}
+
+/// A discipline inside of another one.
+#[derive(Clone, Debug)]
+pub struct Inner {
+    /// Where its parameters are in those of the other, such as `classes[1].aqm`.
+    pub path: String,
+    /// The discipline with its parameters.
+    pub spec: Spec,
+    /// The link that it sees.
+    pub link: Link,
 }
 
 impl<D: Discipline> AnyParams for D {

@@ -116,6 +116,10 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
         Dequeued::Empty
     }
 
+    fn next_len(&self) -> Option<u32> {
+        self.ring.packets().next().filter(|_| A::SENDS_ALL).map(Packet::len)
+    }
+
     fn wakeup(&self) -> Option<Instant> {
         self.timer.due()
     }

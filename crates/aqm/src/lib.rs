@@ -6,7 +6,8 @@
 //! There are two traits:
 //!
 //! * an [`Aqm`] decides about one FIFO and owns no packet (RED, FRED, CBT …); [`Fifo`] turns it into a queue;
-//! * a [`Qdisc`] owns packets: it schedules several queues (CBQ …), or takes packets out of the middle.
+//! * a [`Qdisc`] owns packets: it schedules several queues (CBQ …), or takes packets out of the middle. Those of a [tree](child)
+//!   (HTB …) have queues of any discipline inside.
 //!
 //! Everything above this crate holds a `Box<dyn Qdisc<P>>`, built by [`registry`] from a name and a table
 //! of parameters. A program adds disciplines of its own to a [`Catalogue`].
@@ -38,18 +39,22 @@
 
 mod added;
 pub mod aqm;
+pub mod bands;
 pub mod catalogue;
+pub mod child;
 pub mod classes;
 pub mod custom;
 pub mod discipline;
 pub mod disciplines;
 pub mod dscp;
 pub mod fifo;
+pub mod filter;
 pub mod flow_queuing;
 pub mod law;
 pub mod link;
 pub mod packet;
 pub mod params;
+pub mod priority;
 pub mod qdisc;
 pub mod registry;
 pub mod storage;

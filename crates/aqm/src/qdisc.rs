@@ -120,6 +120,12 @@ pub trait Qdisc<P: Packet> {
     /// Asks for the next packet to send.
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P>;
 
+    /// The length of the next packet, where the queue can tell without taking it out: not if it may still drop it. A queue around this one that must
+    /// know takes the packet out otherwise.
+    fn next_len(&self) -> Option<u32> {
+        None
+    }
+
     /// When [`on_wakeup`](Qdisc::on_wakeup) should be called next; read it after every call. A late call makes no
     /// difference: every call first processes the timers that should have fired.
     fn wakeup(&self) -> Option<Instant> {

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use crate::added::Added;
 use crate::custom;
-pub use crate::discipline::Discipline;
+pub use crate::discipline::{Discipline, Inner};
 pub use crate::link::Link;
 
 use crate::disciplines;
@@ -91,10 +91,35 @@ impl Spec {
         self.parameters.tells_hosts()
     }
 
-    /// Whether it can mark packets instead of dropping them: [`Discipline::MARKS`]. A user-defined discipline can.
+    /// Whether it can mark packets instead of dropping them: [`Discipline::marks`]. A user-defined discipline can.
     #[must_use]
     pub fn marks(&self) -> bool {
         self.parameters.marks()
+    }
+
+    /// The disciplines inside of it, and inside of those: [`Discipline::inner`].
+    #[must_use]
+    pub fn inner(&self, link: &Link) -> Vec<Inner> {
+        let mut all = self.parameters.inner(link);
+        for i in 0..all.len() {
+            let outer = all[i].clone();
+            let deeper = outer.spec.inner(&outer.link).into_iter();
+            all.extend(deeper.map(|inner| Inner { path: format!("{}.{}", outer.path, inner.path), ..inner }));
+        }
+        all
+    }
+
+    /// What is valid but probably a mistake on this link, also in the disciplines inside: [`Discipline::doubts`].
+    #[must_use]
+    pub fn doubts(&self, link: &Link) -> Vec<String> {
+        let inner = self.inner(link);
+        let deeper = inner.iter().flat_map(|inner| inner.spec.parameters.doubts(&inner.link));
+        self.parameters.doubts(link).into_iter().chain(deeper).collect()
+    }
+
+    /// The same without a definition of a flow: that of a tree holds for all disciplines inside.
+    pub(crate) fn without_flow(self) -> Spec {
+        Spec { flow: None, ..self }
     }
 
     /// The names of the parameters that are thresholds on the queue: [`Discipline::THRESHOLDS`].
@@ -245,9 +270,25 @@ macro_rules! registry {
 
             fn marks(&self) -> bool {
                 match self {
-                    $(Self::$variant(_) => disciplines::$module::Params::MARKS,)*
+                    $(Self::$variant(p) => p.marks(),)*
                     Self::Custom(_) => true,
                     Self::Added(a) => a.marks(),
+                }
+            }
+
+            fn inner(&self, link: &Link) -> Vec<Inner> {
+                match self {
+                    $(Self::$variant(p) => p.inner(link),)*
+                    Self::Custom(_) => Vec::new(),
+                    Self::Added(a) => a.inner(link),
+                }
+            }
+
+            fn doubts(&self, link: &Link) -> Vec<String> {
+                match self {
+                    $(Self::$variant(p) => p.doubts(link),)*
+                    Self::Custom(_) => Vec::new(),
+                    Self::Added(a) => a.doubts(link),
                 }
             }
 
@@ -324,6 +365,9 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
         "erd" | "red" | "ared" | "pi" | "rem" | "blue" | "step" | "sred" | "afd" | "dcn" | "cbt" | "rio" | "wred"
         | "fred" | "sfb" | "codel" | "pie" | "csfq" => Ok(()),
         "fifo" => Err("the kernel has it: tc qdisc add dev eth0 root tbf"),
+        "tbf" | "prio" | "pfifo-fast" | "ets" | "htb" => {
+            Err("the kernel has it: tc-tbf(8), tc-prio(8), tc-ets(8), tc-htb(8)")
+        }
         "cbq" | "drr" | "sfq" | "fq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
             Err("it schedules several queues, and the programs have one")
         }
@@ -378,6 +422,11 @@ registry! {
     Dcn = dcn, "dcn", flows;
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
+    Tbf = tbf, "tbf", flows;
+    Prio = prio, "prio", flows;
+    PfifoFast = pfifo_fast, "pfifo-fast";
+    Ets = ets, "ets", flows;
+    Htb = htb, "htb", flows;
     Drr = drr, "drr", flows;
     Sfq = sfq, "sfq", flows;
     Fq = fq, "fq", flows;

@@ -167,6 +167,23 @@ mod tests {
     }
 
     #[test]
+    fn a_tree_in_a_file_is_compared() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("home.toml");
+        let tree = "name = \"htb\"\ndefault = \"rest\"\n[[class]]\nname = \"call\"\nrate = \"1mbit\"\n[[class]]\nname = \"rest\"\nrate = \"8mbit\"\naqm = \"fq-codel\"\n";
+        std::fs::write(&path, tree).unwrap();
+        let line = format!("fifo {} tbf:aqm=codel tbf:latency=20ms --ecn", path.display());
+        let file = file(&line).unwrap();
+        let queues = file["sweep"]["aqm"].as_array().unwrap();
+        let of = |i: usize, key: &str| queues[i].get(key).and_then(toml::Value::as_str);
+        assert_eq!((of(1, "name"), of(1, "label")), (Some("htb"), Some("home")));
+        assert_eq!((of(2, "limit"), of(2, "label")), (None, Some("tbf:aqm=codel")));
+        let run = read(&file).unwrap_or_else(|e| panic!("{e}\n{file}"));
+        let saved = Experiment::parse("compare", &file.to_string(), &Overrides::default()).unwrap();
+        assert_eq!(run.hash(), saved.hash(), "--save writes what is run");
+    }
+
+    #[test]
     fn every_queue_has_room_for_the_same() {
         let limits = |line: &str| -> Vec<Option<String>> {
             let file = file(line).unwrap();

@@ -199,13 +199,13 @@ fn known(direction: &str, report: &Report) -> Result<(), Failure> {
 /// Splits `codel:target=5ms`: returns the name, and adds its parameters to `parameters`.
 fn discipline(text: &str, parameters: &mut Map<String, Value>, disciplines: &Catalogue) -> Result<String, Failure> {
     let (name, table) = aqmkit_lab::parameters::written(text, disciplines)?;
-    aqmkit_lab::parameters::known(name, disciplines)?;
+    aqmkit_lab::parameters::known(&name, disciplines)?;
     for (parameter, value) in table {
         if parameters.insert(parameter.clone(), serde_json::to_value(value)?).is_some() {
             return wrong(format!("{parameter} is set twice"), "set it once");
         }
     }
-    Ok(name.to_owned())
+    Ok(name)
 }
 
 /// Parses assignments for the control protocol.

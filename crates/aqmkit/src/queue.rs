@@ -3,7 +3,7 @@
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{Amount, BitRate, Duration};
-use aqmkit_experiment::out_of_reach;
+use aqmkit_experiment::doubts;
 use aqmkit_lab::parameters::{known, literal, misfit, parameters, written};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
@@ -19,11 +19,11 @@ use super::say;
 /// When there is no such discipline, or a parameter is invalid.
 pub(super) fn spec(text: &str, limit: Option<Amount>, disciplines: &Catalogue) -> Result<Spec, Failure> {
     let (name, mut table) = written(text, disciplines)?;
-    known(name, disciplines)?;
+    known(&name, disciplines)?;
     if let Some(limit) = limit {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
     }
-    Ok(parameters(name, &table, disciplines)?)
+    Ok(parameters(&name, &table, disciplines)?)
 }
 
 /// Parses `--class`; the default is classes by protocol.
@@ -64,7 +64,7 @@ pub(super) fn usable(setup: Setup, aqm: &str) -> Result<Setup, Failure> {
     let link = registry::Link { rate, mean_packet, classes };
     match setup.aqm.effective(&link) {
         Ok(_) => {
-            out_of_reach(&setup.aqm, &link).iter().for_each(|text| say::message(&format!("warning: {text}")));
+            doubts(&setup.aqm, &link).iter().for_each(|text| say::message(&format!("warning: {text}")));
             Ok(setup)
         }
         Err(e) => {

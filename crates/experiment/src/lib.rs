@@ -94,7 +94,7 @@ pub use recording::recorded_capture;
 pub use resolve::Window;
 pub use response::Response;
 pub use schema::schema;
-pub use warnings::out_of_reach;
+pub use warnings::doubts;
 
 use expect::read_expects;
 use expect_table::read_tables;

@@ -33,7 +33,7 @@ pub(super) fn read_queue(
     known(name, name_node, disciplines)?;
     let mut table = params.and_then(|p| p.get(name)).cloned().unwrap_or_else(|| Node::empty(&node.at));
     merge(&mut table, &node.without(&["name", "label"]));
-    let table = with_packets(&table, link.rate);
+    let table = with_inner(&with_packets(&table, link.rate), params);
     let spec = read_params(name, &table, disciplines)?;
     check_queue(&spec, link).map_err(|e| refused(name, &table, &node.at, &e))?;
     Ok(spec)
@@ -71,6 +71,36 @@ fn with_packets(table: &Node, rate: BitRate) -> Node {
         _ => entry.clone(),
     };
     Node { at: table.at.clone(), value: Value::Table(entries.iter().map(counted).collect()) }
+}
+
+/// The parameters of a tree, with those of `[params]` in the disciplines inside of it.
+fn with_inner(table: &Node, params: Option<&Node>) -> Node {
+    let complete = |entry: &Entry| match (entry.key.as_str(), &entry.node.value) {
+        ("aqm", _) => Entry { node: inner(&entry.node, params), ..entry.clone() },
+        ("class" | "classes", Value::Array(classes)) => {
+            let value = Value::Array(classes.iter().map(|class| with_inner(class, params)).collect());
+            Entry { node: Node { value, ..entry.node.clone() }, ..entry.clone() }
+        }
+        _ => entry.clone(),
+    };
+    match &table.value {
+        Value::Table(entries) => Node { value: Value::Table(entries.iter().map(complete).collect()), ..table.clone() },
+        _ => table.clone(),
+    }
+}
+
+/// A discipline inside of a tree, a name or a table, with its parameters of `[params]`.
+fn inner(node: &Node, params: Option<&Node>) -> Node {
+    let name = if node.is_table() { node.get("name") } else { Some(node) };
+    let Some((name, text)) = name.and_then(|name| Some((name, name.as_str()?))) else { return node.clone() };
+    let Some(own) = params.and_then(|params| params.get(text)) else { return with_inner(node, params) };
+    let mut table = own.clone();
+    if node.is_table() {
+        merge(&mut table, node);
+    } else if let Value::Table(entries) = &mut table.value {
+        entries.push(Entry { key: "name".to_owned(), at: name.at.clone(), node: name.clone() });
+    }
+    with_inner(&table, params)
 }
 
 /// The queue of links that are not under study: a long FIFO.

@@ -42,7 +42,7 @@ pub(super) fn warnings<'a>(
         lacking_round_trip = lacking_round_trip.or_else(|| no_round_trip(run));
         late_starts(run).chain(lacking_rack(run)).for_each(&mut add);
         run.links.iter().filter_map(|link| doubtful_loss(&link.wire)).map(Problem::new).for_each(&mut add);
-        for text in run.links.iter().filter_map(|link| out_of_reach(&link.aqm, &link.at(&run.classes))) {
+        for text in run.links.iter().flat_map(|link| doubts(&link.aqm, &link.at(&run.classes))) {
             add(Problem::new(text));
         }
     }
@@ -50,9 +50,16 @@ pub(super) fn warnings<'a>(
     found
 }
 
-/// Warns of a discipline that acts at a queue length, or average queue length, above its limit.
+/// Warns of what a discipline, or one inside of it, has that is probably a mistake on this link.
 #[must_use]
-pub fn out_of_reach(aqm: &Spec, link: &Link) -> Option<String> {
+pub fn doubts(aqm: &Spec, link: &Link) -> Vec<String> {
+    let inner = aqm.inner(link);
+    let each = std::iter::once((aqm, link)).chain(inner.iter().map(|inner| (&inner.spec, &inner.link)));
+    each.filter_map(|(aqm, link)| out_of_reach(aqm, link)).chain(aqm.doubts(link)).collect()
+}
+
+/// Warns of a discipline that acts at a queue length, or average queue length, above its limit.
+fn out_of_reach(aqm: &Spec, link: &Link) -> Option<String> {
     let table = toml::Table::try_from(aqm.effective(link).ok()?).ok()?;
     let length = |name: &str| match table.get(name)? {
         toml::Value::String(text) => parse_amount(text).ok(),
@@ -188,6 +195,15 @@ mod tests {
             let set = format!("topology.aqm={}", entry.name);
             assert_eq!(warnings(PLAIN, &[&set]), [""; 0], "the defaults of {}", entry.name);
         }
+    }
+
+    #[test]
+    fn what_a_tree_cannot_keep_is_doubted() {
+        let of = |aqm: &str| warnings(PLAIN, &[&format!("topology.aqm={aqm}")]).join("\n");
+        assert!(of("{name='tbf',rate='20mbit'}").contains("above the 10mbit of the link"));
+        let inside = of("{name='tbf',rate='5mbit',aqm={name='red',limit=1,min=20,max=200}}");
+        assert!(inside.contains("red: min of 20p is above the limit of 1p"), "{inside}");
+        assert_eq!(of("{name='tbf',rate='5mbit',aqm='fq-codel'}"), "");
     }
 
     /// Starts uniform on 10 s after 4 s of warm-up: six tenths are late.

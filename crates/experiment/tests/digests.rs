@@ -84,7 +84,7 @@ fn of_traffic() -> Vec<(String, String)> {
 }
 
 /// Disciplines added after the random experiments had been defined: adding them to the list would change all draws.
-const LATER: [&str; 5] = ["docsis-pie", "gred", "hhf", "cobalt", "cake"];
+const LATER: [&str; 10] = ["docsis-pie", "gred", "hhf", "cobalt", "cake", "tbf", "prio", "pfifo-fast", "ets", "htb"];
 
 /// An experiment with everything drawn at random: discipline, transport, network, traffic, changes.
 fn random(number: usize) -> (String, String) {

@@ -27,8 +27,8 @@ const BENCHMARK: (u64, u64) = (400_000, 1000);
 /// When there is no such discipline, or a parameter is invalid or missing.
 pub fn one(text: &str) -> Result<Contestant, LabError> {
     let (name, parameters) = written(text, &Catalogue::default())?;
-    known(name, &Catalogue::default())?;
-    Contestant::new(text, name, &parameters).map_err(|e| {
+    known(&name, &Catalogue::default())?;
+    Contestant::new(text, &name, &parameters).map_err(|e| {
         Problem::new(format!("{text}: {e}")).right(format!("aqmkit describe {name} lists its parameters")).into()
     })
 }

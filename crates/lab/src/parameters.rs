@@ -1,11 +1,14 @@
 //! Parses parameters of disciplines as users write them: `red:min=5,max=40`, `min=5`.
 
+use std::path::Path;
+
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::ParamError;
 use aqmkit_base::near::suggest;
 use aqmkit_base::read::Value;
 use aqmkit_experiment::Problem;
+use aqmkit_files::bounded;
 use serde::Deserialize as _;
 use toml::Table;
 
@@ -49,14 +52,18 @@ pub fn known(name: &str, disciplines: &Catalogue) -> Result<(), LabError> {
 }
 
 /// Splits `red:min=5,max=40` into a name, which is not checked, and parameters. Valueless words have the meaning that
-/// they have in `tc`: `ecn`, `noecn`, `besteffort`. `pfifo` is an alias of `fifo`.
+/// they have in `tc`: `ecn`, `noecn`, `besteffort`. `pfifo` is an alias of `fifo`. A name that ends in `.toml` is a file: see [`from_file`].
 ///
 /// # Errors
-/// When a parameter other than these has no value, or `bfifo` has no limit.
-pub fn written<'a>(text: &'a str, disciplines: &Catalogue) -> Result<(&'a str, Table), LabError> {
+/// When a parameter other than these has no value, `bfifo` has no limit, or the file cannot be read.
+pub fn written(text: &str, disciplines: &Catalogue) -> Result<(String, Table), LabError> {
     let (named, parameters) = text.split_once(':').unwrap_or((text, ""));
-    let name = if ["pfifo", "bfifo"].contains(&named) { "fifo" } else { named };
-    let mut entry = Table::new();
+    let (name, mut entry) = match named {
+        "pfifo" | "bfifo" => ("fifo".to_owned(), Table::new()),
+        file if file.ends_with(FILE) => from_file(Path::new(file))?,
+        name => (name.to_owned(), Table::new()),
+    };
+    let name = name.as_str();
     for parameter in split(parameters) {
         let (key, value) = match parameter.split_once('=') {
             Some((key, value)) => (key.trim().to_owned(), literal(value.trim())),
@@ -73,8 +80,44 @@ pub fn written<'a>(text: &'a str, disciplines: &Catalogue) -> Result<(&'a str, T
     if named == "bfifo" {
         in_bytes(&mut entry)?;
     }
-    Ok((name, entry))
+    Ok((name.to_owned(), entry))
 }
+
+/// The end of the name of a file with a discipline.
+pub const FILE: &str = ".toml";
+
+/// Reads a discipline from a file, which has what `[topology.aqm]` of an experiment has: its name, its parameters, and in a tree its classes. A file with
+/// `[topology.aqm]`, such as an experiment, is read as that.
+///
+/// # Errors
+/// When the file cannot be read, is not TOML, or has no discipline.
+pub fn from_file(file: &Path) -> Result<(String, Table), LabError> {
+    let shown = file.display();
+    let right = format!(
+        "write into it what [topology.aqm] has, for example: name = \"tbf\", rate = \"10mbit\" and aqm = \"fq-codel\", a line each; {EXAMPLES}"
+    );
+    let text = match bounded::text(file, &bounded::EXPERIMENT) {
+        Ok(text) => text,
+        Err(e) => return wrong(format!("{shown} cannot be read as a discipline: {e}"), right),
+    };
+    let mut table = match text.parse::<Table>() {
+        Ok(table) => table,
+        Err(e) => return wrong(format!("{shown} is not TOML: {e}"), right),
+    };
+    if let Some(toml::Value::Table(mut topology)) = table.remove("topology") {
+        if let Some(toml::Value::Table(inner)) = topology.remove("aqm") {
+            table = inner;
+        }
+    }
+    table.remove("label");
+    match table.remove("name") {
+        Some(toml::Value::String(name)) => Ok((name, table)),
+        _ => wrong(format!("{shown} has no name of a discipline"), right),
+    }
+}
+
+/// Where trees are explained.
+const EXAMPLES: &str = "aqmkit describe htb has an example";
 
 /// Converts the limit of `bfifo`, a number without a unit, to bytes.
 fn in_bytes(entry: &mut Table) -> Result<(), LabError> {
@@ -203,6 +246,36 @@ mod tests {
         assert_eq!(parameters_of("fifo:limit=90kb").0, "fifo");
         let joined = known("fifo,red", &Catalogue::default()).unwrap_err().to_string();
         assert!(joined.contains("write fifo red, with spaces"), "{joined}");
+    }
+
+    #[test]
+    fn a_file_is_a_discipline() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let tree = "name = \"prio\"\n[[class]]\nname = \"voice\"\naqm = \"codel\"\n";
+        let own = write("home.toml", tree);
+        let inside = write(
+            "exp.toml",
+            "title = \"x\"\n[topology]\nrate = \"1mbit\"\naqm = { name = \"tbf\", label = \"y\", aqm = \"codel\" }\n",
+        );
+        for (file, name, key) in [(&own, "prio", "class"), (&inside, "tbf", "aqm")] {
+            let (found, table) = written(file, &Catalogue::default()).unwrap();
+            assert_eq!((found.as_str(), table.keys().collect::<Vec<_>>()), (name, vec![key]));
+        }
+        let (name, table) = written(&format!("{inside}:rate=2mbit"), &Catalogue::default()).unwrap();
+        assert_eq!((name.as_str(), table["rate"].as_str()), ("tbf", Some("2mbit")));
+        for (file, part) in [
+            (write("no.toml", "limit = 5"), "no.toml has no name of a discipline"),
+            (write("bad.toml", "name = "), "bad.toml is not TOML"),
+            (dir.path().join("none.toml").display().to_string(), "none.toml cannot be read as a discipline"),
+        ] {
+            let told = written(&file, &Catalogue::default()).unwrap_err().to_string();
+            assert!(told.contains(part) && told.contains("aqmkit describe htb"), "{told}");
+        }
     }
 
     #[test]

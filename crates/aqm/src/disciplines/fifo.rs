@@ -83,6 +83,8 @@ impl Aqm for DropWhenFull {
     type Params = Params;
     type Config = Params;
 
+    const SENDS_ALL: bool = true;
+
     fn config(params: &Params, _link: &Link) -> Result<Params, ParamError> {
         usable_limit("limit", params.limit)?;
         Ok(params.clone())

@@ -1,6 +1,6 @@
 //! A token bucket: limits a rate and a burst.
 
-use aqmkit_base::Instant;
+use aqmkit_base::{Duration, Instant};
 
 /// A token bucket. The caller decides what a token is: a packet or a byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +34,22 @@ impl TokenBucket {
         (self.tokens + now.since(self.filled).as_secs_f64() * rate).min(burst)
     }
 
+    /// When there will be `cost` tokens, to the nanosecond after; nothing if there are at `now`. The size of the bucket must be at least `cost`.
+    #[must_use]
+    pub fn ready(&self, cost: f64, rate: f64, burst: f64, now: Instant) -> Option<Instant> {
+        let missing = cost - self.level(rate, burst, now);
+        // What rounding takes away from a sum of many fractions.
+        const ROUNDING: f64 = 1e-6;
+        let wait = || Duration::from_nanos((missing / rate * 1e9).ceil().max(1.0) as u64);
+        (missing > ROUNDING).then(|| now + wait())
+    }
+
+    /// Changes the size of the bucket, so that it is as far from full as it was. `old` is its rate and size until now.
+    pub fn resize(&mut self, old: (f64, f64), burst: f64, now: Instant) {
+        self.tokens = (self.level(old.0, old.1, now) + burst - old.1).max(0.0);
+        self.filled = now;
+    }
+
     /// Takes `cost` tokens, or as many as there are.
     pub fn spend(&mut self, cost: f64, rate: f64, burst: f64, now: Instant) {
         self.tokens = (self.level(rate, burst, now) - cost).max(0.0);
@@ -43,8 +59,6 @@ impl TokenBucket {
 
 #[cfg(test)]
 mod tests {
-    use aqmkit_base::Duration;
-
     use super::*;
 
     #[test]
@@ -53,6 +67,22 @@ mod tests {
         let mut bucket = TokenBucket::full(3.0, Instant::ZERO);
         bucket.spend(5.0, 10.0, 3.0, at(0));
         assert_eq!([0, 100, 250, 900].map(|ms| bucket.level(10.0, 3.0, at(ms))), [0.0, 1.0, 2.5, 3.0]);
+    }
+
+    #[test]
+    fn a_bucket_says_when_there_are_tokens() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut bucket = TokenBucket::full(3.0, Instant::ZERO);
+        bucket.spend(2.5, 10.0, 3.0, at(0));
+        assert_eq!(
+            [0.5, 1.0, 3.0].map(|cost| bucket.ready(cost, 10.0, 3.0, at(0))),
+            [None, Some(at(50)), Some(at(250))]
+        );
+        assert_eq!(bucket.ready(1.0, 10.0, 3.0, at(50)), None);
+        bucket.resize((10.0, 3.0), 5.0, at(50));
+        assert_eq!(bucket.level(10.0, 5.0, at(50)), 3.0);
+        bucket.resize((10.0, 5.0), 1.0, at(50));
+        assert_eq!(bucket.level(10.0, 1.0, at(50)), 0.0);
     }
 
     #[test]

@@ -172,7 +172,7 @@ fn round(x: f64, digits: usize) -> f64 {
 
 /// How the values of a parameter are written: as a number of something, or not at all, as a word or a list.
 fn form(discipline: &str, row: &Row) -> Option<Form> {
-    if matches!(row.name.as_str(), "class" | "parent") {
+    if matches!(row.name.as_str(), "class" | "parent" | "name" | "match" | "default") {
         return None;
     }
     let reads = |form: Form, x: f64| {

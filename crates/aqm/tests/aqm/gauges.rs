@@ -31,6 +31,11 @@ rio-ps: avg.in 0, avg.out 0, queue.in 0, threshold 8, flows 0
 dcn: p_ref 5, flows 0
 cbt: avg.0 0, avg.1 0, avg.2 0
 cbq:
+tbf:
+prio: queue.0 0, queue.1 0, queue.2 0
+pfifo-fast: queue.0 0, queue.1 0, queue.2 0
+ets: queue.0 0
+htb: queue.direct 0
 drr: deficit 0
 sfq: flows 0
 fq: round 0, active 0, flows 0

@@ -143,6 +143,38 @@ pub fn options() -> Vec<Spec> {
                 {"class": "multimedia", "share": 0.2, "priority": 1, "borrow": false, "limit": 20},
                 {"class": "*", "share": 0.4, "priority": 2, "parent": "g", "limit": "9kb"}]}"#,
         ),
+        spec("tbf", r#"{"rate": "3mbit", "burst": "4kb", "limit": "20kb"}"#),
+        spec("tbf", r#"{"rate": "2mbit", "burst": "9kb", "peakrate": "5mbit", "minburst": "2kb", "latency": "80ms"}"#),
+        spec(
+            "tbf",
+            r#"{"rate": "4mbit", "burst": "3kb", "aqm": {"name": "codel", "limit": 60, "target": "2ms", "interval": "20ms", "ecn": true}}"#,
+        ),
+        spec(
+            "prio",
+            r#"{"bands": 4, "priomap": [3, 2], "class": [{"name": "voice", "match": ["dscp ef", "multimedia"],
+                "aqm": {"name": "tbf", "rate": "1mbit", "burst": "3kb"}},
+                {"name": "tcp", "aqm": {"name": "fq-codel", "limit": 60, "flows": 4, "target": "2ms", "interval": "20ms"}},
+                {"match": "dscp cs1", "aqm": {"name": "pie", "limit": 60, "ecn": true}}]}"#,
+        ),
+        spec("pfifo-fast", r#"{"limit": 20}"#),
+        spec("pfifo-fast", r#"{"limit": "20kb"}"#),
+        spec(
+            "ets",
+            r#"{"strict": 1, "quanta": ["3000b", "500b"], "priomap": [2, 0, 1], "classes": [{"name": "multimedia", "aqm": {"name": "fifo", "limit": 20}},
+                {"name": "tcp", "aqm": {"name": "cake", "limit": 60, "bandwidth": "2mbit"}},
+                {"aqm": {"name": "tbf", "rate": "3mbit", "burst": "2kb", "aqm": {"name": "red", "limit": 60, "ecn": true, "weight": 0.05}}}]}"#,
+        ),
+        spec(
+            "htb",
+            r#"{"default": "rest", "classes": [{"name": "all", "rate": "4mbit", "ceil": "8mbit", "burst": "4kb", "cburst": "2kb"},
+                {"name": "tcp", "parent": "all", "rate": "1mbit", "ceil": "8mbit", "quantum": "1500b"},
+                {"name": "voice", "parent": "all", "rate": "500kbit", "ceil": "2mbit", "prio": 1, "match": "dscp ef", "aqm": {"name": "codel", "limit": 60, "target": "2ms", "interval": "20ms", "ecn": true}},
+                {"name": "rest", "parent": "all", "rate": "1mbit", "ceil": "4mbit", "prio": 1, "quantum": "3000b", "aqm": {"name": "tbf", "rate": "3mbit", "burst": "2kb"}}]}"#,
+        ),
+        spec(
+            "htb",
+            r#"{"r2q": 100, "direct_qlen": 20, "classes": [{"name": "tcp", "rate": "2mbit", "aqm": {"name": "cake", "limit": 60, "bandwidth": "1mbit"}}]}"#,
+        ),
         spec("drr", &format!(r#"{{"limit": 60, "quantum": "300b", "flow_limit": "20kb", "classes": [{weights}]}}"#)),
         spec("drr", &format!(r#"{{"limit": "60kb", "buckets": 3, "headdrop": true, "classes": [{weights}]}}"#)),
         spec(

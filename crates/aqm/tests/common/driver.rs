@@ -314,9 +314,15 @@ impl Inside {
 }
 
 /// Applies `f` to each limit in the parameters.
-fn each_limit(value: &mut Value, f: &mut impl FnMut(&mut Value)) {
+fn each_limit(value: &mut Value, f: &mut dyn FnMut(&mut Value)) {
     if let Some(limit) = value.get_mut("limit") {
         f(limit);
+    }
+    if let Some(limit) = value.get_mut("direct_qlen") {
+        f(limit);
+    }
+    if let Some(inner) = value.get_mut("aqm").filter(|inner| inner.is_object()) {
+        each_limit(inner, f);
     }
     for class in value.get_mut("classes").and_then(Value::as_array_mut).into_iter().flatten() {
         each_limit(class, f);
@@ -336,11 +342,15 @@ pub fn with_limit(spec: &Spec, limit: &str) -> Spec {
 /// The most packets and bytes that may wait, over all of a discipline's queues.
 pub fn limits(spec: &Spec, link: &Link) -> (f64, u64) {
     let mut value = serde_json::to_value(spec.effective(link).expect("it was built")).expect("plain data");
-    let (mut packets, mut bytes) = (0.0, 0_u64);
+    // A packet of each class of a tree may have left its queue and wait outside. `pfifo-fast` has three queues.
+    let outside = spec.inner(link).len() as f64;
+    let queues = if spec.name() == "pfifo-fast" { 3 } else { 1 };
+    let (mut packets, mut bytes) = (outside, 1600 * outside as u64);
     each_limit(&mut value, &mut |limit| match parse_amount(limit.as_str().unwrap_or("")) {
         Ok(Amount::Packets(max)) => (packets, bytes) = (packets + max, u64::MAX),
         Ok(Amount::Bytes(max)) => (packets, bytes) = (f64::INFINITY, bytes.saturating_add(max)),
         Err(e) => panic!("{e}"),
     });
-    (packets, bytes)
+    let infinite = packets.is_infinite();
+    (f64::from(queues) * packets, if infinite { u64::from(queues as u8).saturating_mul(bytes) } else { bytes })
 }

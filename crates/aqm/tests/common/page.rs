@@ -56,6 +56,7 @@ pub fn in_its_place(discipline: &str, parameter: &str, value: &Value) -> (Value,
     let needed = match discipline {
         "cbt" => json!({ "max": 10 }),
         "cbq" => json!({ "share": 0.5 }),
+        "htb" => json!({ "name": "a", "rate": "1mbit" }),
         _ => json!({}),
     };
     let mut class = needed.clone();

@@ -143,6 +143,32 @@ fn a_rate_that_was_changed_is_in_the_summary() {
     }
 }
 
+/// Datagrams to port 9 are shaped to a rate at which most of them are dropped; others have a queue of their own.
+#[test]
+fn a_link_runs_a_tree_from_a_file() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let voice =
+        "name = \"voice\"\naqm = { name = \"tbf\", rate = \"400kbit\", burst = \"3000b\", limit = \"6000b\" }\n";
+    let rest = "name = \"rest\"\nmatch = \"*\"\naqm = \"fq-codel\"\n";
+    std::fs::write(desk.path().join("home.toml"), format!("name = \"prio\"\n[[class]]\n{voice}[[class]]\n{rest}"))
+        .unwrap();
+    let send = |port: u16| format!("for i in $(seq 100); do printf %01000d 0 > /dev/udp/$AQMKIT_BASE/{port}; done");
+    let script = format!("bash -c '{}; {}; sleep 1'", send(9), send(10));
+    let options = ["--aqm", "home.toml", "--class", "voice=udp:9", "--class", "rest=*", "--out", "s.json"];
+    let told = link(&desk, &options, &script);
+    let said = text(&told.stderr);
+    let json: Value = serde_json::from_str(&desk.read("s.json")).unwrap_or_else(|e| panic!("{e}: {said}"));
+    if json["valid"] == false {
+        return eprintln!("skipped: this machine is too busy for a link: {said}");
+    }
+    let drops = |class: &str| json["classes"]["up"][class]["drop_rate"].as_f64().unwrap();
+    assert!(drops("voice") > 0.3, "{json}");
+    assert_eq!(drops("rest"), 0.0, "{json}");
+}
+
 #[test]
 fn what_a_killed_link_leaves_is_told_and_ended() {
     if !ready() {

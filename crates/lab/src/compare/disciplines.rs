@@ -1,5 +1,7 @@
 //! The disciplines of a comparison.
 
+use std::path::Path;
+
 use aqmkit_aqm::Catalogue;
 use aqmkit_base::{Amount, Duration};
 use serde::Deserialize as _;
@@ -10,7 +12,7 @@ use super::room::{Queue, Room};
 use super::sweep::{Sweep, Swept};
 use super::text::{string, table};
 use crate::error::{LabError, wrong};
-use crate::parameters::{known, literal, written};
+use crate::parameters::{FILE, known, literal, written};
 
 /// The default limit of every queue in a comparison. Linux applies it to `pfifo` and, through the device's
 /// `txqueuelen`, to most of its other queues. The disciplines' own defaults come from their papers and range from 60 to
@@ -30,8 +32,9 @@ pub(super) fn entries(
     catalogue: &Catalogue,
 ) -> Result<Vec<Value>, LabError> {
     let (name, parameters) = written(text, catalogue)?;
+    let name = name.as_str();
     known(name, catalogue)?;
-    let mut plain = table([("name", string(name)), ("label", string(text))]);
+    let mut plain = table([("name", string(name)), ("label", string(label(text)))]);
     let queue = Queue { name, parameters: &parameters, catalogue };
     let room = asked.limit.unwrap_or(Room::Amount(LIMIT));
     plain.extend(room.limit(&queue, rtt).map(|limit| ("limit".to_owned(), limit)));
@@ -59,6 +62,14 @@ pub(super) fn entries(
         all = all.iter().flat_map(|entry| values.iter().map(|value| with(entry, value))).collect();
     }
     Ok(all.into_iter().map(Value::Table).collect())
+}
+
+/// How results call a discipline: as it was written, or as its file without directory and end.
+fn label(text: &str) -> String {
+    let (file, parameters) = text.split_once(':').unwrap_or((text, ""));
+    let Some(stem) = file.strip_suffix(FILE) else { return text.to_owned() };
+    let stem = Path::new(stem).file_name().map_or(stem.into(), std::ffi::OsStr::to_string_lossy);
+    if parameters.is_empty() { stem.into_owned() } else { format!("{stem}:{parameters}") }
 }
 
 /// The values of a swept limit, as written and as converted for the discipline.

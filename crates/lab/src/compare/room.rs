@@ -62,6 +62,10 @@ impl Room {
     /// has thresholds in packets.
     pub(super) fn limit(self, queue: &Queue<'_>, rtt: Duration) -> Option<Value> {
         let Queue { name, parameters, catalogue } = *queue;
+        if name == "tbf" && ["aqm", "latency"].iter().any(|key| parameters.contains_key(*key)) {
+            // Its FIFO is replaced, or has its limit.
+            return None;
+        }
         let spec = |value: &Value, mut with: Table| {
             with.insert("limit".to_owned(), value.clone());
             let read = aqmkit_base::read::Value::deserialize(with).ok()?;

@@ -1,0 +1,116 @@
+//! Sets of classes, and the place in such a set that is next.
+
+/// Up to 256 classes, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Set([u64; 4]);
+
+impl Set {
+    pub(super) fn add(&mut self, class: usize) {
+        self.0[class / 64] |= 1 << (class % 64);
+    }
+
+    pub(super) fn remove(&mut self, class: usize) {
+        self.0[class / 64] &= !(1 << (class % 64));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// The first class that is `class` or comes after it.
+    pub(super) fn from(&self, class: usize) -> Option<usize> {
+        let mut word = class / 64;
+        let mut bits = self.0.get(word)? & (u64::MAX << (class % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *self.0.get(word)?;
+        }
+        Some(64 * word + bits.trailing_zeros() as usize)
+    }
+}
+
+/// Where the round of a set is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// After the last.
+    #[default]
+    End,
+    /// At this class, which is in the set.
+    At(usize),
+    /// At a class that has left the set: where that was, or after it.
+    Left(usize),
+}
+
+/// Classes that take turns, in the order of their numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Feed {
+    pub(super) set: Set,
+    place: Place,
+}
+
+impl Feed {
+    /// Takes a class out. If it is its turn, the turn is that of the class that is then next in a row, and in a feed that of the same class if it comes
+    /// back.
+    pub(super) fn remove(&mut self, class: usize, row: bool) {
+        if self.place == Place::At(class) && row {
+            self.advance();
+        } else if self.place == Place::At(class) {
+            self.place = Place::Left(class);
+        }
+        self.set.remove(class);
+    }
+
+    /// Passes the turn on.
+    pub(super) fn advance(&mut self) {
+        if let Place::At(class) = self.place {
+            self.place = self.set.from(class + 1).map_or(Place::End, Place::At);
+        }
+    }
+
+    /// Whose turn it is; nothing at the end of a round.
+    pub(super) fn current(&mut self) -> Option<usize> {
+        if let Place::Left(class) = self.place {
+            self.place = self.set.from(class).map_or(Place::End, Place::At);
+        }
+        match self.place {
+            Place::At(class) => Some(class),
+            _ => None,
+        }
+    }
+
+    /// Begins a new round.
+    pub(super) fn rewind(&mut self) {
+        self.place = self.set.from(0).map_or(Place::End, Place::At);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_goes_by_number_and_ends() {
+        let mut feed = Feed::default();
+        [200, 3, 64].into_iter().for_each(|class| feed.set.add(class));
+        assert_eq!(feed.current(), None, "at the end of a round that nobody was in");
+        feed.rewind();
+        let mut round = Vec::new();
+        while let Some(class) = feed.current() {
+            round.push(class);
+            feed.advance();
+        }
+        assert_eq!(round, [3, 64, 200]);
+    }
+
+    #[test]
+    fn the_turn_of_a_class_that_leaves_is_kept_in_a_feed_and_passed_on_in_a_row() {
+        for (row, back) in [(true, 64), (false, 3)] {
+            let mut feed = Feed::default();
+            [3, 64].into_iter().for_each(|class| feed.set.add(class));
+            feed.rewind();
+            feed.remove(3, row);
+            feed.set.add(3);
+            assert_eq!(feed.current(), Some(back));
+        }
+    }
+}
