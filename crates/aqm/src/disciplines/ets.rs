@@ -20,7 +20,7 @@
 //! |---|---|---|---|---|
 //! | `bands` | | | the larger of the classes and `strict` with `quanta`, at least 1 | from 1 to 16 |
 //! | `strict` | | | 0 | how many of the first bands are served strictly in order |
-//! | `quanta` | | size | 1500b | list of the bytes per round of the sharing bands, the first after the strict ones first; those without have a full packet |
+//! | `quanta` | | size | a full packet each | list of the bytes per round of the sharing bands, the first after the strict ones first; those without have 1500b |
 //! | `priomap` | | | the last band | the band of each of the 16 priorities: see `prio` |
 //! | `classes` (`class`) | | | | an entry for each band, in order, with the fields below; bands without one have a FIFO |
 //! | `name` | | | its number | its name in results; a class of the link with this name goes here |

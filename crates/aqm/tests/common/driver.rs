@@ -263,9 +263,10 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Empties the queue: as many calls as packets, and one for each wait.
+    /// Empties the queue: as many calls as packets, and one for each wait. In a tree, each queue may have a packet wait.
     fn empty(&mut self) {
-        let mut calls = 2 * self.inside.count + 1;
+        let queues = 1 + self.play.spec.inner(&self.play.link).len();
+        let mut calls = (1 + queues) * self.inside.count + 1;
         while self.inside.count > 0 {
             calls -= 1;
             assert!(calls > 0, "the queue does not drain");
