@@ -54,8 +54,8 @@ pub(super) fn warnings<'a>(
 #[must_use]
 pub fn doubts(aqm: &Spec, link: &Link) -> Vec<String> {
     let inner = aqm.inner(link);
-    let each = std::iter::once((aqm, link)).chain(inner.iter().map(|inner| (&inner.spec, &inner.link)));
-    each.filter_map(|(aqm, link)| out_of_reach(aqm, link)).chain(aqm.doubts(link)).collect()
+    let each = std::iter::once((aqm, link)).chain(inner.iter().map(|one| (&one.spec, &one.link)));
+    each.filter_map(|(one, at)| out_of_reach(one, at)).chain(aqm.doubts(link)).collect()
 }
 
 /// Warns of a discipline that acts at a queue length, or average queue length, above its limit.
