@@ -104,10 +104,10 @@ pub fn from_file(file: &Path) -> Result<(String, Table), LabError> {
         Ok(table) => table,
         Err(e) => return wrong(format!("{shown} is not TOML: {e}"), right),
     };
-    if let Some(toml::Value::Table(mut topology)) = table.remove("topology") {
-        if let Some(toml::Value::Table(inner)) = topology.remove("aqm") {
-            table = inner;
-        }
+    if let Some(toml::Value::Table(mut topology)) = table.remove("topology")
+        && let Some(toml::Value::Table(inner)) = topology.remove("aqm")
+    {
+        table = inner;
     }
     table.remove("label");
     match table.remove("name") {
@@ -264,7 +264,7 @@ mod tests {
         );
         for (file, name, key) in [(&own, "prio", "class"), (&inside, "tbf", "aqm")] {
             let (found, table) = written(file, &Catalogue::default()).unwrap();
-            assert_eq!((found.as_str(), table.keys().collect::<Vec<_>>()), (name, vec![key]));
+            assert_eq!((found.as_str(), table.keys().map(String::as_str).collect::<Vec<_>>()), (name, vec![key]));
         }
         let (name, table) = written(&format!("{inside}:rate=2mbit"), &Catalogue::default()).unwrap();
         assert_eq!((name.as_str(), table["rate"].as_str()), ("tbf", Some("2mbit")));
