@@ -33,6 +33,27 @@ kind = "cbr"
 rate = "1mbit"
 "#;
 
+/// Probing for more bandwidth behind a queue that drops: the bounds of BBR's model, which [`SMALL`] does not reach.
+const RISE: &str = r#"
+title = "Digests"
+duration = "20s"
+[topology]
+rate = "3mbit"
+delay = "20ms"
+aqm = { name = "fifo", limit = 20 }
+[transport]
+profile = "linux-6"
+[[traffic]]
+kind = "bulk"
+flows = 1
+stagger = "0s"
+[[changes]]
+at = "6s"
+topology.rate = "30mbit"
+[sweep]
+"transport.congestion" = ["bbr", "bbr3"]
+"#;
+
 const WEB: &str = "[[traffic]]\nkind = \"http-unc\"\nusers = 300\n";
 
 fn quoted(names: impl IntoIterator<Item = &'static str>) -> String {
@@ -51,6 +72,7 @@ fn experiments() -> Vec<(&'static str, String)> {
         ("profiles", and_web(format!("{red}\"transport.profile\" = [{}]", quoted(profile::NAMES)))),
         ("controls", and_web(format!("{red}\"transport.congestion\" = [{controls}]"))),
         ("rate-based", with(format!("{red}\"transport.congestion\" = [{rate_based}]"))),
+        ("rise", RISE.to_owned()),
     ]
 }
 

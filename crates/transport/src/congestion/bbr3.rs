@@ -244,7 +244,7 @@ impl Bbr3 {
     /// `UpdateModelAndState` and `UpdateControlParameters`.
     fn update(&mut self, sample: &Sample, cx: &Cx<'_>) {
         self.latest.update(sample);
-        self.update_max_bw(sample);
+        self.update_max_bw(sample, cx);
         self.adapt_to_congestion(sample, cx);
         self.update_aggregation(sample, cx);
         let deaf = match self.state {
@@ -266,10 +266,10 @@ impl Bbr3 {
     }
 
     /// `UpdateMaxBw` and `UpdateRound`.
-    fn update_max_bw(&mut self, sample: &Sample) {
-        // The data in flight when the acknowledgement arrived.
+    fn update_max_bw(&mut self, sample: &Sample, cx: &Cx<'_>) {
+        // The data in flight when the acknowledgement arrived. A sender of whole segments stops where the next does not fit.
         let before = sample.in_flight + sample.acked + sample.lost;
-        self.limited[0] |= before >= self.window.cwnd;
+        self.limited[0] |= before + cx.mss() > self.window.cwnd;
         self.rounds.update(sample);
         if self.rounds.started {
             self.cycle.rounds_since_up += 1;

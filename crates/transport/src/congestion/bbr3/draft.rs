@@ -241,7 +241,7 @@ impl Draft {
         rs.app_limited |=
             self.app_limited.is_some_and(|(from, until)| from <= rs.prior_delivered && rs.prior_delivered <= until);
         let before = rs.in_flight + rs.acked + rs.lost;
-        if before >= self.cwnd {
+        if before + self.set.smss > self.cwnd {
             self.cwnd_limited_rounds.push(self.round_count);
         }
         self.update_latest_delivery_signals(&rs);

@@ -115,6 +115,19 @@ impl Flow {
     }
 }
 
+/// A window of 10.5 segments is used in full by ten, since an eleventh does not fit, and not by nine
+/// (`C.is_cwnd_limited`; Linux compares whole segments in `tcp_cwnd_test`).
+#[test]
+fn a_window_is_used_in_full_where_no_further_segment_fits() {
+    for (in_flight, limited) in [(8_000, false), (9_000, true)] {
+        let mut flow = Flow::new();
+        flow.bbr.window.cwnd = 10_500;
+        // The sample's own 1,000 bytes were in flight too.
+        flow.ack(flow.sample(RATE, in_flight));
+        assert_eq!(flow.bbr.is_cwnd_limited(), limited, "{in_flight}");
+    }
+}
+
 /// "Exiting STARTUP on Bandwidth Plateau": a factor of 1.24 does not count as growth, and the third such round trip
 /// ends Startup. App-limited samples do not count.
 #[test]
