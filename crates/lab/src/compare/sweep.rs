@@ -66,12 +66,13 @@ impl Sweep {
             }
             (other, _) => return wrong(format!("--sweep cannot change {other:?}"), help),
         };
-        Ok(Sweep { what, values: list(values)? })
+        let values = list(values, what.key() == "limit")?;
+        Ok(Sweep { what, values })
     }
 }
 
-/// Parses a list, `5,10,20`, or a range, `20..200` (ten values) or `20..200/4`.
-fn list(text: &str) -> Result<Vec<String>, LabError> {
+/// Parses a list, `5,10,20`, or a range, `20..200` (ten values) or `20..200/4`. A range of limits has whole packets and bytes.
+fn list(text: &str, of_limits: bool) -> Result<Vec<String>, LabError> {
     let Some((from, rest)) = text.split_once("..") else {
         let values: Vec<String> = text.split(',').map(|v| v.trim().to_owned()).collect();
         if values.iter().any(String::is_empty) {
@@ -90,7 +91,12 @@ fn list(text: &str) -> Result<Vec<String>, LabError> {
     match (number_and_unit(from), number_and_unit(to)) {
         (Some((first, unit)), Some((last, same))) if same.eq_ignore_ascii_case(unit) => {
             let step = (last - first) / (count - 1) as f64;
-            Ok((0..count).map(|i| format!("{}{unit}", tidy(first + step * i as f64))).collect())
+            let whole = of_limits && ["", "p", "b"].contains(&unit.to_ascii_lowercase().as_str());
+            let value = |i| first + step * i as f64;
+            let values = (0..count).map(|i| if whole { value(i).round() } else { tidy(value(i)) });
+            let mut values: Vec<String> = values.map(|v| format!("{v}{unit}")).collect();
+            values.dedup();
+            Ok(values)
         }
         _ => wrong(format!("{text:?} is not a range"), help),
     }
@@ -121,6 +127,9 @@ mod tests {
         assert_eq!(values("rate=1mbit..2mbit/3"), ["1mbit", "1.5mbit", "2mbit"]);
         assert_eq!(values("red.max_p=0.1..0.3/3"), ["0.1", "0.2", "0.3"]);
         assert_eq!(values("pie.target=0ms..10ms/2"), ["0ms", "10ms"]);
+        assert_eq!(values("limit=20..30/4"), ["20", "23", "27", "30"]);
+        assert_eq!(values("red.limit=1p..3p/5"), ["1p", "2p", "3p"]);
+        assert_eq!(values("limit=1bdp..2bdp/3"), ["1bdp", "1.5bdp", "2bdp"]);
         let what = Sweep::read("red.max=1,2").unwrap().what;
         assert_eq!(what, Swept::Parameter { discipline: "red".to_owned(), name: "max".to_owned() });
     }
