@@ -29,6 +29,10 @@ pub fn mean(values: &[f64]) -> f64 {
 /// The standard deviation of a sample; `None` for fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let n = values.len();
+    // The mean of equal values is rounded, and the difference would pass for a spread.
+    if n > 1 && values.iter().all(|x| *x == values[0]) {
+        return Some(0.0);
+    }
     let m = mean(values);
     let squares: f64 = values.iter().map(|x| (x - m).powi(2)).sum();
     (n > 1).then(|| (squares / (n - 1) as f64).sqrt())
@@ -37,6 +41,12 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_values_have_no_deviation() {
+        assert_ne!(mean(&[0.1; 10]), 0.1);
+        assert_eq!(deviation(&[0.1; 10]), Some(0.0));
+    }
 
     #[test]
     fn deviation_is_of_a_sample() {
