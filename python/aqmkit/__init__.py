@@ -15,12 +15,13 @@ and subclasses of `Aqm` are disciplines of your own.
 from typing import TYPE_CHECKING, Any
 
 from ._aqmkit import VERSION as __version__
-from ._aqmkit import Env, Link, Packet, Queue, Verdict
+from ._aqmkit import Arrival, Env, Link, Packet, PathReport, Queue, Verdict
 from .cards import Advice, Card, advise, characterize
 from .catalogue import describe, disciplines
 from .discipline import DROP, MARK, PASS, Aqm
 from .errors import ExperimentError, Interrupted, RunError
 from .experiment import Experiment, Run, compare, comparison, experiments, load
+from .path import Path
 from .results import Results, read
 from .sweeps import Sweep, read_sweep, sweep
 
@@ -33,6 +34,7 @@ __all__ = [
     "PASS",
     "Advice",
     "Aqm",
+    "Arrival",
     "Card",
     "Env",
     "Experiment",
@@ -40,6 +42,8 @@ __all__ = [
     "Interrupted",
     "Link",
     "Packet",
+    "Path",
+    "PathReport",
     "Queue",
     "Results",
     "Run",

@@ -89,6 +89,29 @@ impl Value {
     }
 }
 
+macro_rules! value_from {
+    ($($from:ty => $make:expr;)*) => {
+        $(
+            impl From<$from> for Value {
+                fn from(value: $from) -> Value {
+                    $make(value)
+                }
+            }
+        )*
+    };
+}
+
+value_from! {
+    bool => Value::Bool;
+    i32 => |value| Value::Integer(i64::from(value));
+    u32 => |value| Value::Integer(i64::from(value));
+    i64 => Value::Integer;
+    f64 => Value::Number;
+    &str => |text: &str| Value::Text(text.to_owned());
+    String => Value::Text;
+    Vec<Value> => Value::List;
+}
+
 /// A [`ParamError`] on the heap. While a table is read, a result holds one number or one text as a rule; with the error
 /// itself, it would be many times as large.
 #[derive(Debug)]

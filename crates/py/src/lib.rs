@@ -12,6 +12,7 @@
 //! | `discipline` | disciplines written in Python |
 //! | `evaluate` | report cards and advice |
 //! | `options` | parses arguments that correspond to options of the command |
+//! | `path` | paths for tests of transport stacks |
 //! | `problem` | converts errors to exceptions |
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
@@ -22,6 +23,7 @@ mod discipline;
 mod evaluate;
 mod options;
 mod outcome;
+mod path;
 mod perform;
 mod plan;
 mod problem;
@@ -45,6 +47,8 @@ mod _aqmkit {
     use super::discipline::{Env, Link, Packet, Queue, Verdict};
     #[pymodule_export]
     use super::outcome::Outcome;
+    #[pymodule_export]
+    use super::path::{Arrival, NativePath, PathDelays, PathReport};
     #[pymodule_export]
     use super::plan::Plan;
     #[pymodule_export]

@@ -2,8 +2,11 @@
 //! impossible number.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use aqmkit_aqm::registry;
+use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_base::trace::Trace;
+use aqmkit_base::{BitRate, ClassId, Duration, Ecn, FlowKey, Framing, Instant, Rng};
 use aqmkit_measure::{LinkInfo, Passed, WindowSpec};
 
 use super::tests::Pkt;

@@ -1,4 +1,10 @@
-use aqmkit_base::wire::{Loss, Reorder};
+use std::sync::Arc;
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_aqm::{Backlog, Packet};
+use aqmkit_base::trace::Trace;
+use aqmkit_base::wire::{Loss, Reorder, Wire};
+use aqmkit_base::{BitRate, ClassId, Duration, Ecn, FlowKey, FlowKind, Framing, Instant};
 
 use super::*;
 use proptest::prelude::*;

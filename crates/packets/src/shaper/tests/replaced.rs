@@ -39,6 +39,6 @@ fn no_discipline_loses_a_packet_by_the_change() {
         let sent = released(&mut s, us(60_000_000)).len() as u64;
         let dropped = s.meter().so_far().traffic.drops();
         assert_eq!((sent + dropped, s.backlog().packets), (100, 0), "{} to {}", old.name(), new.name());
-        assert!(s.replaced.is_empty());
+        assert_eq!(s.wakeup(), None, "{} to {}", old.name(), new.name());
     }
 }
