@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use aqmkit_base::{BitRate, Duration};
 use serde_json::{Map, Value};
 
-use super::TcError;
 use super::listing::{Class, Counters, Listing, Parent, Qdisc, Tin};
 use super::text::attached;
 use super::tins::names;
 use super::value::option;
+use super::{TcError, filter};
 
 /// Keys that are not statistics of the discipline's own.
 const COMMON: &[&str] =
@@ -40,6 +40,10 @@ fn add(entry: &Value, listing: &mut Listing) -> Result<(), TcError> {
         // `tc` prints an empty object for a device without a discipline.
         return if entry.is_empty() { Ok(()) } else { Err(TcError::Json("an entry has no `kind`".to_owned())) };
     };
+    if entry.contains_key("protocol") {
+        listing.filters.extend(filter::of_json(entry, kind));
+        return Ok(());
+    }
     listing.qdiscs.push(qdisc(entry, kind));
     Ok(())
 }
@@ -56,6 +60,7 @@ fn qdisc(entry: &Object, kind: &str) -> Qdisc {
         counters: counters(entry),
         details: details(entry),
         tins: tins.iter().filter_map(Value::as_object).zip(named).map(|(object, name)| tin(object, name)).collect(),
+        line: None,
     }
 }
 
@@ -69,10 +74,13 @@ fn class(entry: &Object) -> Class {
     let nested = entry.get("stats").and_then(Value::as_object).unwrap_or(entry);
     Class {
         id: word(entry, "handle"),
+        device: None,
         parent: parent(entry),
         options: options.collect(),
         counters: counters(nested),
         details: details(nested),
+        line: None,
+        name: None,
         kind,
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the queue disciplines and classes that `tc(8)` of iproute2 prints, as text or as JSON (`-j`), with or without statistics (`-s`).
+//! Reads the queue disciplines, classes and filters that `tc(8)` of iproute2 prints, as text or as JSON (`-j`), with or without statistics (`-s`).
 //!
 //! [`read`] takes either form. Both give the same [`Listing`]: options are words in the notation of the text (`5ms`, `18Mbit`), which JSON
 //! has as bare numbers of a unit that depends on the option.
@@ -7,13 +7,16 @@
 
 #![doc = include_str!("../README.md")]
 
+mod filter;
 mod json;
 mod listing;
+mod script;
 mod text;
 mod tins;
 mod value;
 
-pub use listing::{Class, Counters, Listing, Parent, Qdisc, Tin};
+pub use listing::{Class, Condition, Counters, Filter, Listing, Parent, Qdisc, Tin};
+pub use script::Script;
 
 /// Why a text is not a listing of `tc`.
 #[derive(Debug, thiserror::Error)]

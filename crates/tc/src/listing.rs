@@ -12,6 +12,8 @@ pub struct Listing {
     pub qdiscs: Vec<Qdisc>,
     /// Classes, in the order of the output.
     pub classes: Vec<Class>,
+    /// Filters, in the order of the output.
+    pub filters: Vec<Filter>,
 }
 
 /// The place of a queue discipline or a class in the tree of its device.
@@ -63,6 +65,8 @@ pub struct Qdisc {
     pub details: BTreeMap<String, f64>,
     /// The tins of CAKE (with `-s`).
     pub tins: Vec<Tin>,
+    /// The line of the text, from 1; absent for JSON.
+    pub line: Option<usize>,
 }
 
 /// A class of a classful discipline.
@@ -72,6 +76,8 @@ pub struct Class {
     pub kind: String,
     /// Its identifier, such as `1:10`.
     pub id: String,
+    /// Its device, which only a script names.
+    pub device: Option<String>,
     /// The class or discipline that it is part of.
     pub parent: Parent,
     /// As for [`Qdisc::options`]; `leaf` is the handle of the discipline below it.
@@ -80,6 +86,62 @@ pub struct Class {
     pub counters: Option<Counters>,
     /// As for [`Qdisc::details`].
     pub details: BTreeMap<String, f64>,
+    /// As for [`Qdisc::line`].
+    pub line: Option<usize>,
+    /// The word of a comment behind the line of a script, which names it.
+    pub name: Option<String>,
+}
+
+/// A filter that puts packets into a class, or redirects them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Its kind: `u32`, `flower`, `fw`, `matchall` and others.
+    pub kind: String,
+    /// Its device, where the text names it.
+    pub device: Option<String>,
+    /// The handle of the discipline that it belongs to, such as `1:`; `ffff:` for packets that arrive.
+    pub parent: String,
+    /// `ip`, `ipv6`, `all` and others.
+    pub protocol: String,
+    /// Filters with lower numbers are asked first.
+    pub pref: u32,
+    /// The class that packets go to.
+    pub target: Option<String>,
+    /// The device to which packets that arrive are redirected.
+    pub redirect: Option<String>,
+    /// What a packet must have; all of it.
+    pub conditions: Vec<Condition>,
+    /// As for [`Qdisc::line`].
+    pub line: Option<usize>,
+}
+
+/// One condition of a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Every packet.
+    Any,
+    /// A codepoint of differentiated services.
+    Dscp(u8),
+    /// The number of a protocol of IP.
+    Protocol(u8),
+    /// The port of the source or the destination.
+    Port {
+        /// Whether it is the port of the destination.
+        destination: bool,
+        /// The port.
+        port: u16,
+    },
+    /// The network of the source or the destination.
+    Network {
+        /// Whether it is the network of the destination.
+        destination: bool,
+        /// The network, as in `192.0.2.0/24`.
+        network: String,
+    },
+    /// A mark of the firewall.
+    Mark(u32),
+    /// Something else, as written.
+    Other(String),
 }
 
 /// One of CAKE's priority tins.

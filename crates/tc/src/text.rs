@@ -9,10 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use super::TcError;
-use super::listing::{Class, Counters, Listing, Parent, Qdisc};
+use super::listing::{Class, Counters, Filter, Listing, Parent, Qdisc};
 use super::tins::Table;
 use super::value::number;
+use super::{TcError, filter};
 
 /// Options without a value. All others take the next word.
 const FLAGS: &[&str] = &[
@@ -62,6 +62,36 @@ const FLAGS: &[&str] = &[
     "ptm",
     "via-ethernet",
     "total_overhead",
+    "unlimited",
+    "datacentre",
+    "lan",
+    "metro",
+    "regional",
+    "internet",
+    "oceanic",
+    "satellite",
+    "interplanetary",
+    "docsis",
+    "ethernet",
+    "ether-vlan",
+    "pppoe-vcmux",
+    "pppoe-llcsnap",
+    "pppoa-vcmux",
+    "pppoa-llc",
+    "bridged-vcmux",
+    "bridged-llcsnap",
+    "ipoa-vcmux",
+    "ipoa-llcsnap",
+    "pppoe-ptm",
+    "bridged-ptm",
+    "l4s_ect",
+    "any_ect",
+    "drop_on_overload",
+    "overflow",
+    "drop_dequeue",
+    "drop_enqueue",
+    "split_gso",
+    "no_split_gso",
 ];
 /// Options whose value is a list of numbers.
 const LISTS: &[&str] = &["priomap", "weights", "quanta"];
@@ -70,6 +100,7 @@ const LISTS: &[&str] = &["priomap", "weights", "quanta"];
 enum Last {
     Qdisc(usize),
     Class(usize),
+    Filter(usize),
 }
 
 pub(crate) fn read(text: &str) -> Result<Listing, TcError> {
@@ -78,17 +109,22 @@ pub(crate) fn read(text: &str) -> Result<Listing, TcError> {
     let mut table = Table::default();
     for (index, line) in text.lines().enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let fail = |what: String| TcError::Line { line: index + 1, what };
+        let line_number = index + 1;
+        let fail = |what: String| TcError::Line { line: line_number, what };
         match words.as_slice() {
             ["qdisc", rest @ ..] => {
-                listing.qdiscs.push(qdisc(rest).map_err(fail)?);
+                listing.qdiscs.push(Qdisc { line: Some(line_number), ..qdisc(rest).map_err(fail)? });
                 last = Some(Last::Qdisc(listing.qdiscs.len() - 1));
                 table = Table::default();
             }
             ["class", rest @ ..] => {
-                listing.classes.push(class(rest).map_err(fail)?);
+                listing.classes.push(Class { line: Some(line_number), ..class(rest).map_err(fail)? });
                 last = Some(Last::Class(listing.classes.len() - 1));
                 table = Table::default();
+            }
+            ["filter", rest @ ..] => {
+                listing.filters.push(filter::shown(rest, line_number));
+                last = Some(Last::Filter(listing.filters.len() - 1));
             }
             words => match last {
                 Some(Last::Qdisc(at)) => {
@@ -101,15 +137,17 @@ pub(crate) fn read(text: &str) -> Result<Listing, TcError> {
                     let class = &mut listing.classes[at];
                     statistics(words, &mut class.counters, &mut class.details);
                 }
+                Some(Last::Filter(at)) => filter::detail(words, &mut listing.filters[at]),
                 None => {}
             },
         }
     }
+    listing.filters.retain(Filter::does_something);
     Ok(listing)
 }
 
 /// `fq_codel 8001: dev eth0 root refcnt 2 ...`
-fn qdisc(words: &[&str]) -> Result<Qdisc, String> {
+pub(crate) fn qdisc(words: &[&str]) -> Result<Qdisc, String> {
     let [kind, handle, rest @ ..] = words else {
         return Err("`qdisc` is followed by a kind and a handle, as in `qdisc fq_codel 0: dev eth0 root`".to_owned());
     };
@@ -136,27 +174,30 @@ fn qdisc(words: &[&str]) -> Result<Qdisc, String> {
         counters: None,
         details: BTreeMap::new(),
         tins: Vec::new(),
+        line: None,
     })
 }
 
 /// `htb 1:10 parent 1:1 leaf 8005: prio 0 rate 18Mbit ...`
-fn class(words: &[&str]) -> Result<Class, String> {
+pub(crate) fn class(words: &[&str]) -> Result<Class, String> {
     let [kind, id, rest @ ..] = words else {
         return Err("`class` is followed by a kind and an identifier, as in `class htb 1:10 parent 1:1`".to_owned());
     };
     let mut rest = rest.iter().copied().peekable();
     let mut parent = Parent::Root;
+    let mut device = None;
     let mut options = BTreeMap::new();
     while let Some(word) = rest.next() {
         match word {
             "root" => parent = Parent::Root,
             "parent" => parent = rest.next().map_or(Parent::Root, attached),
-            "dev" => drop(rest.next()),
+            "dev" => device = rest.next().map(str::to_owned),
             _ => option(word, &mut rest, &mut options, kind),
         }
     }
     let (kind, id) = ((*kind).to_owned(), (*id).to_owned());
-    Ok(Class { kind, id, parent, options, counters: None, details: BTreeMap::new() })
+    let (line, name) = (None, None);
+    Ok(Class { kind, id, device, parent, options, counters: None, details: BTreeMap::new(), line, name })
 }
 
 /// The hook for arriving packets has the handle `ffff:`.
@@ -171,15 +212,17 @@ fn option<'a>(
     kind: &str,
 ) {
     // `flows 1024` of fq_codel is a number, `flows` of CAKE a way to tell flows apart.
-    let flag = FLAGS.contains(&word) && !(word == "flows" && kind != "cake");
+    let flag = FLAGS.contains(&word) && (word != "flows" || kind.starts_with("cake"));
     let mut value = Vec::new();
     if !flag {
         value.extend(words.next());
-        while LISTS.contains(&word) {
-            match words.next_if(|next| next.parse::<u64>().is_ok()) {
-                Some(next) => value.push(next),
-                None => break,
-            }
+        let numbers = |next: &str| match kind {
+            // `delay 20ms 5ms 25%`, `loss random 1%`.
+            "netem" => next.starts_with(|c: char| c.is_ascii_digit()),
+            _ => LISTS.contains(&word) && next.parse::<u64>().is_ok(),
+        };
+        while let Some(next) = words.next_if(|next| numbers(next)) {
+            value.push(next);
         }
     }
     options.insert(word.to_owned(), value.join(" "));
