@@ -5,6 +5,7 @@ pub(crate) mod characterize;
 pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod files;
+pub(crate) mod import;
 pub(crate) mod kernel;
 #[cfg(test)]
 mod units;
@@ -69,6 +70,10 @@ pub(crate) enum Command {
     Advise(Box<Advise>),
     /// Explain what tc -s prints: where packets wait, what drops them, what to change
     Explain(explain::Explain),
+    /// Make an experiment of the queues that a router has
+    Import(import::Import),
+    /// Print the lines of tc that make a queue of an experiment
+    Export(import::Export),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
     /// Open the browser with a running link, to watch and change its queue

@@ -24,7 +24,9 @@ mod diff;
 mod doctor;
 mod documents;
 mod explain;
+mod export;
 mod fail;
+mod import;
 #[cfg(live)]
 mod kernel;
 #[cfg(live)]
@@ -147,6 +149,8 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         Command::Characterize(args) => characterize::characterize(args, talk),
         Command::Advise(args) => advise::advise(args, talk),
         Command::Explain(args) => explain::explain(args),
+        Command::Import(args) => import::import(args),
+        Command::Export(args) => export::export(args),
         Command::Run(args) => run::run(args, catalogues, talk),
         Command::Play(args) => play::play(args, talk),
         Command::Init(args) => check::init(args),

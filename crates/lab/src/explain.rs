@@ -124,7 +124,7 @@ fn of_machine(device: Option<&str>) -> Result<Listing, LabError> {
     Ok(listing)
 }
 
-fn tc(words: &[&str]) -> Result<String, LabError> {
+pub(crate) fn tc(words: &[&str]) -> Result<String, LabError> {
     let called = Command::new("tc").args(words).output();
     let output = called.map_err(|e| {
         LabError::Environment(format!(

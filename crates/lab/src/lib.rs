@@ -11,6 +11,7 @@
 //! | `characterize` | report cards by RFC 7928 |
 //! | `advise` | which discipline best serves a wish on a link |
 //! | `explain` | what the statistics of Linux's queue disciplines mean |
+//! | `import` | the queues of routers as experiments, and back as lines of `tc` |
 //! | `parameters` | parses parameters of disciplines |
 //! | `rates` | the rates of two directions |
 //! | `estimate` | estimates how long runs will take |
@@ -28,6 +29,7 @@ pub mod compare;
 mod error;
 pub mod estimate;
 pub mod explain;
+pub mod import;
 pub mod library;
 pub mod null_test;
 pub mod parameters;

@@ -11,6 +11,8 @@ fn every_command_has_help_with_an_example() {
         "characterize",
         "advise",
         "explain",
+        "import",
+        "export",
         "run",
         "play",
         "calibrate",

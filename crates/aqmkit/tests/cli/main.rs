@@ -14,6 +14,7 @@ mod good;
 #[cfg(target_os = "linux")]
 mod hangup;
 mod help;
+mod import;
 #[cfg(live)]
 mod link;
 mod null_test;
