@@ -180,10 +180,10 @@ def simulated(tree: Tree, aqmkit: str, work: Path, seconds: float) -> dict[str, 
     return {name: [rate, delay] for name, (rate, delay) in of.items()}
 
 
-def main(aqmkit: str, left: str, right: str, work: str, seconds: float) -> int:
+def main(aqmkit: str, left: str, right: str, work: str, seconds: float, word: str) -> int:
     agree = compared = 0
     print(f"{'tree':26} {'flow':4} {'offered':>8} {'kernel':>8} {'aqmkit':>8} Mbit/s {'kernel':>8} {'aqmkit':>8} ms")
-    for tree in trees():
+    for tree in (tree for tree in trees() if word in tree.name):
         kernel = live(tree, left, right, seconds)
         if isinstance(kernel, str):
             print(f"{tree.name:26} left out: {kernel}")
@@ -205,4 +205,4 @@ if __name__ == "__main__":
         given = [Flow(**flow) for flow in json.loads(sys.argv[2])]
         {"send": send, "receive": receive}[sys.argv[1]](given, float(sys.argv[3]), float(sys.argv[4]))
     else:
-        sys.exit(main(*sys.argv[1:5], float(sys.argv[5])))
+        sys.exit(main(*sys.argv[1:5], float(sys.argv[5]), sys.argv[6]))
