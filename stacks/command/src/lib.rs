@@ -1,0 +1,30 @@
+//! The command `aqmkit` with transport stacks from outside, for `--stack` of `compare` and `transport.stack` of experiment files.
+
+use std::ffi::OsString;
+
+use aqmkit_base::ParamError;
+use aqmkit_experiment::Catalogues;
+use aqmkit_stack::Addition;
+use aqmkit_stack_noq::Noq;
+use aqmkit_stack_quinn::Quinn;
+use aqmkit_stack_smoltcp::Smoltcp;
+
+/// The stacks, with all that the library has.
+///
+/// # Errors
+/// When two have the same name.
+pub fn catalogues() -> Result<Catalogues, ParamError> {
+    let mut catalogues = Catalogues::default();
+    for stack in [Addition::of::<Quinn>(), Addition::of::<Noq>(), Addition::of::<Smoltcp>()] {
+        catalogues.stacks.add(stack)?;
+    }
+    Ok(catalogues)
+}
+
+/// Runs the command; `args` starts with the program name. Returns the exit code.
+///
+/// # Errors
+/// When two stacks have the same name.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, ParamError> {
+    Ok(aqmkit::run_with(args, &catalogues()?))
+}

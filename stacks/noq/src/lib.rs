@@ -1,0 +1,56 @@
+//! The QUIC implementation noq-proto behind the queues of aqmkit.
+//!
+//! `docs/stacks/noq.md` is the reference page: what an experiment can set, and what was measured.
+
+mod config;
+mod connection;
+mod crypto;
+
+use std::sync::Arc;
+
+use aqmkit_base::ParamError;
+use aqmkit_stack::{Factory, Kind, NewEnd, Settings, Stack};
+use aqmkit_stack_quic::{End, HEADERS, Params};
+
+/// The stack as an entry of a catalogue.
+#[derive(Debug)]
+pub struct Noq;
+
+impl Kind for Noq {
+    const NAME: &'static str = "noq";
+    const VERSION: &'static str = "1.4.0/1";
+    const PAGE: &'static str = include_str!("../../../docs/stacks/noq.md");
+    const CONTROLS: &'static [&'static str] = &["cubic", "newreno", "bbr3"];
+
+    type Params = Params;
+
+    fn check(params: &Params, _: &Settings) -> Result<(), ParamError> {
+        params.check()
+    }
+
+    fn factory(params: &Params, settings: &Settings) -> Arc<dyn Factory> {
+        Arc::new(Ends { params: params.clone(), settings: settings.clone() })
+    }
+}
+
+/// Makes the ends.
+#[derive(Debug)]
+struct Ends {
+    params: Params,
+    settings: Settings,
+}
+
+impl Factory for Ends {
+    fn name(&self) -> String {
+        format!("noq/{}", self.settings.congestion)
+    }
+
+    fn headers(&self) -> u32 {
+        HEADERS
+    }
+
+    fn end(&self, new: &NewEnd) -> Box<dyn Stack> {
+        let connection = connection::Noq::new(&self.params, &self.settings, new);
+        Box::new(End::new(connection, self.params.burst, self.settings.ecn))
+    }
+}
