@@ -98,7 +98,7 @@ pub trait Banded: Discipline {
 pub struct Bands<P, D> {
     plan: Plan,
     children: Vec<Child<P>>,
-    /// What each band may still send in its turn.
+    /// Bytes that each band may still send in its turn.
     deficits: Vec<u64>,
     /// The bands with packets that take turns; the first is served next.
     turns: VecDeque<usize>,

@@ -198,7 +198,7 @@ impl<P: Packet + 'static> Child<P> {
         self.head.is_none() && self.queue.backlog().packets == 0
     }
 
-    /// Gives the inner queue parameters that [`check_changes`] has found acceptable.
+    /// Gives the inner queue parameters that `check_changes` has found acceptable.
     ///
     /// # Errors
     /// When it refuses them.

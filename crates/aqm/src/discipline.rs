@@ -41,7 +41,7 @@ pub trait Discipline:
         Vec::new()
     }
 
-    /// What is valid but probably a mistake on this link, in sentences for warnings; for the disciplines inside too, these say themselves.
+    /// Settings that are valid but probably a mistake on this link, in sentences for warnings. Disciplines inside have their own.
     fn doubts(&self, _link: &Link) -> Vec<String> {
         Vec::new()
     }

@@ -109,7 +109,7 @@ impl Spec {
         all
     }
 
-    /// What is valid but probably a mistake on this link, also in the disciplines inside: [`Discipline::doubts`].
+    /// Settings that are valid but probably a mistake on this link, also in the disciplines inside: [`Discipline::doubts`].
     #[must_use]
     pub fn doubts(&self, link: &Link) -> Vec<String> {
         let inner = self.inner(link);

@@ -39,7 +39,7 @@ const FRAMING: &[(&str, u64, u64, &str)] = &[
     ("ipoa-llcsnap", 16, 0, "atm"),
 ];
 
-/// What changes nothing for a packet of the simulator, or is the case without it.
+/// Words that change nothing for a packet of the simulator, or say what is the default.
 const SILENT: &[&str] = &[
     "refcnt",
     "nonat",

@@ -12,7 +12,7 @@ use crate::{cake, id};
 pub struct Exported {
     /// The lines, in the order in which they are typed.
     pub lines: Vec<String>,
-    /// What `tc` cannot do.
+    /// Settings that `tc` cannot make.
     pub notes: Vec<String>,
 }
 

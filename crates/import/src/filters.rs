@@ -47,7 +47,7 @@ impl<'a> Filters<'a> {
         self.with(handle).find(|(filter, _)| takes_all(filter)).map(|(_, target)| target)
     }
 
-    /// What the filters of a discipline send to one of its classes.
+    /// The packets that the filters of a discipline send to one of its classes.
     pub(crate) fn of_class(&self, handle: &str, class: &str) -> Chosen {
         let mut chosen = Chosen::default();
         for (filter, _) in self.with(handle).filter(|(filter, target)| target == class && !takes_all(filter)) {

@@ -31,7 +31,7 @@ pub struct Note {
     pub line: Option<usize>,
     /// Which of several texts it is in, from 0.
     pub part: usize,
-    /// What is the case, and what would help.
+    /// The remark, with what would help.
     pub text: String,
 }
 
@@ -59,7 +59,7 @@ pub struct Direction {
     pub device: String,
     /// Whether packets that arrive go through it.
     pub down: bool,
-    /// What `aqm` of a link has.
+    /// The queue, as `aqm` of a link has it.
     pub aqm: Table,
     /// The rate to which it shapes.
     pub rate: Option<BitRate>,
@@ -75,7 +75,7 @@ impl Direction {
     }
 }
 
-/// What the user adds to the source.
+/// Facts that the user adds to the source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Known {
     /// The device to be read, where the source has several.
@@ -97,7 +97,7 @@ pub struct Imported {
     pub experiment: Table,
     /// The queues in it.
     pub directions: Vec<Direction>,
-    /// What has no counterpart.
+    /// Settings without a counterpart in an experiment.
     pub notes: Vec<Note>,
 }
 
@@ -211,7 +211,7 @@ fn of_listing(source: &str, listing: &Listing, known: &Known, mut notes: Vec<Not
     Ok(Imported { experiment, directions, notes })
 }
 
-/// What all texts together list.
+/// The listing that all texts together make.
 fn listing(texts: &[&str], known: &Known, notes: &mut Vec<Note>) -> Result<Listing, ImportError> {
     let (mut network, mut subscribers) = (None, None);
     let mut all = Listing::default();

@@ -56,7 +56,7 @@ fn run(
     script: &mut Script,
     tell: &mut dyn FnMut(String),
 ) {
-    // What follows `>` is where output goes.
+    // A `>` begins the redirection of output.
     let plain: Vec<&str> = command.split_whitespace().take_while(|word| !word.contains('>')).collect();
     let first = plain.first().copied().unwrap_or_default();
     let is_tc =

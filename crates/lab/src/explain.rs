@@ -23,7 +23,7 @@ pub enum Source {
     Machine(Option<String>),
 }
 
-/// What is to be explained.
+/// A request to explain statistics.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     /// The statistics.
@@ -32,7 +32,7 @@ pub struct Inquiry {
     pub earlier: Option<PathBuf>,
     /// The time between two samples: of this machine, or of the two files.
     pub between: Option<Duration>,
-    /// What the user knows besides.
+    /// Facts that the user adds.
     pub known: Known,
 }
 

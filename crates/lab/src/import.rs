@@ -26,9 +26,9 @@ pub enum Source {
 /// An experiment, as text with remarks at its head.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// What was read.
+    /// The queues that were read.
     pub imported: Imported,
-    /// What has no counterpart, with the place of each.
+    /// Settings without a counterpart, with the place of each.
     pub notes: Vec<String>,
     /// The experiment as a file has it.
     pub text: String,

@@ -41,7 +41,7 @@ pub(crate) fn columns(log: &Log, end: Instant, number: usize) -> Vec<Column> {
     columns
 }
 
-/// What is counted of a period.
+/// The packets of a period that a row of the chart counts.
 type Count = fn(&Column) -> u64;
 
 /// The rows of events below the delays.

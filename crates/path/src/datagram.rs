@@ -1,4 +1,4 @@
-//! What is sent over a path.
+//! The datagrams that are sent over a path.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time;

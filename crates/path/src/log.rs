@@ -55,7 +55,7 @@ impl Log {
         self.events.iter().map(|(at, _)| *at).max().unwrap_or_default()
     }
 
-    /// What passed the queue from `from` until `to`.
+    /// The packets that passed the queue from `from` until `to`.
     pub(crate) fn passed(&self, from: Instant, to: Instant) -> Passed {
         let mut recorder = LinkRecorder::new(1, 0);
         let (mut opened, mut closed) = (false, false);

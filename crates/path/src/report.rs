@@ -12,7 +12,7 @@ use aqmkit_measure::{LinkInfo, Times};
 use crate::clock;
 use crate::log::{Event, Log};
 
-/// What happened in one direction of a path in a time window.
+/// Delays, drops and marks in one direction of a path in a time window.
 ///
 /// The definitions are those of aqmkit's results: packets count as sent by the start of their transmission, as dropped
 /// or marked by their arrival at the queue, even if that happened after the window; a packet in transmission at an edge

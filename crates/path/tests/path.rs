@@ -222,7 +222,7 @@ fn a_failure_shows_numbers_and_pictures() {
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("A to B: codel, 8mbit"), "{svg}");
 }
 
-/// What a test does to a path.
+/// A datagram that a test sends.
 #[derive(Clone, Debug)]
 struct Sent {
     from_a: bool,

@@ -22,7 +22,7 @@ const HEADERS: u32 = 28;
 /// A datagram of the simulator: its number or its length, and when it was sent or arrived.
 type Seen = (u32, Instant, Ecn);
 
-/// What was sent, and what arrived.
+/// The datagrams that were sent, and those that arrived.
 type Notes = Arc<Mutex<(Vec<Seen>, Vec<Seen>)>>;
 
 /// Sends datagrams of random lengths at exponential intervals, and writes down their fates.

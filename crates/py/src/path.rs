@@ -14,7 +14,7 @@ pub(crate) struct Arrival {
     at: f64,
     /// Where: `a` or `b`.
     to: &'static str,
-    /// What was sent.
+    /// The object that was sent.
     content: Py<PyAny>,
     /// Length in bytes, with headers.
     bytes: u32,

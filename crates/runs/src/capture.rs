@@ -108,7 +108,7 @@ impl<W: Write> Capture<W> {
                 write_datagram(&mut self.bytes, seen, &vec![0; *len as usize])?;
                 *len
             }
-            // Of a stack's packet every byte is written.
+            // Every byte of a stack's packet is written.
             Content::Bytes(bytes) => {
                 if seen.len > bytes.len() as u32 {
                     write_datagram(&mut self.bytes, seen, bytes)?;

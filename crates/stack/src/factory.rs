@@ -26,7 +26,7 @@ pub struct NewEnd {
 
 /// Makes the ends of connections of one stack with one configuration.
 pub trait Factory: fmt::Debug + Send + Sync {
-    /// What results and messages call it, such as `quinn/cubic`.
+    /// The name in results and messages, such as `quinn/cubic`.
     fn name(&self) -> String;
 
     /// Bytes of headers below each datagram, which the stack does not make: 28 for UDP over IPv4, 0 where datagrams are whole IP

@@ -238,7 +238,7 @@ impl Stack for End {
         if self.waits() && (opened || acknowledged || self.again.is_none()) {
             self.begin(now);
         } else if end > header.seq || header.flags & UNANSWERED != 0 {
-            // What has come before as well: the answer to it was lost.
+            // A repeated packet is answered as well: the answer to the first was lost.
             self.send();
         }
         if !self.waits() {

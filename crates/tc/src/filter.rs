@@ -60,7 +60,7 @@ pub(crate) fn shown(words: &[&str], line: usize) -> Filter {
     filter
 }
 
-/// What follows the kind, on its line and on those below.
+/// Parses the words that follow the kind, on its line and on those below.
 pub(crate) fn detail(words: &[&str], filter: &mut Filter) {
     let at = |i: usize| words.get(i).copied().unwrap_or_default();
     let mut i = 0;
@@ -111,7 +111,7 @@ fn action(words: &[&str], filter: &mut Filter) {
     filter.redirect = to.map(|device| device.trim_end_matches(')').to_owned());
 }
 
-/// What follows `match` of `u32`: `ip dport 5060 0xffff` in a script, `000013c4/0000ffff at 20` in a listing.
+/// Parses the words that follow `match` of `u32`: `ip dport 5060 0xffff` in a script, `000013c4/0000ffff at 20` in a listing.
 fn matched(words: &[&str], protocol: &str) -> Condition {
     let other = || Condition::Other(words.join(" "));
     match *words {

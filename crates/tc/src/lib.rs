@@ -34,7 +34,7 @@ pub enum TcError {
     Line {
         /// The line, from 1.
         line: usize,
-        /// What is wrong, and what would be right.
+        /// The mistake, and what would be right.
         what: String,
     },
 }

@@ -109,7 +109,7 @@ pub struct Filter {
     pub target: Option<String>,
     /// The device to which packets that arrive are redirected.
     pub redirect: Option<String>,
-    /// What a packet must have; all of it.
+    /// The conditions that a packet must meet, all of them.
     pub conditions: Vec<Condition>,
     /// As for [`Qdisc::line`].
     pub line: Option<usize>,

@@ -13,7 +13,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// What there is after the commands.
+    /// The qdiscs, classes and filters that there are after the commands.
     #[must_use]
     pub fn listing(self) -> Listing {
         let mut listing = self.listing;
@@ -147,7 +147,7 @@ fn place(words: &[&str]) -> Parent {
     after(words, "parent").map_or(Parent::Root, attached)
 }
 
-/// What precedes the kind.
+/// The words before the kind.
 struct Head<'a> {
     device: Option<&'a str>,
     handle: Option<&'a str>,

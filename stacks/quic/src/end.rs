@@ -8,7 +8,7 @@ use aqmkit_stack::{Datagram, Event, Stack, StackStats, StackView};
 
 use crate::clock::{real, virtual_time};
 
-/// What has happened in a connection.
+/// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The handshake is complete.
@@ -68,7 +68,7 @@ pub trait Connection: Send {
     fn view(&self) -> StackView;
 }
 
-/// What an end still has to write.
+/// Data that an end still has to write.
 #[derive(Debug, Default)]
 struct Writing {
     /// Bytes that are still to be written; `u64::MAX` for data without end.

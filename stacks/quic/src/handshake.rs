@@ -9,7 +9,7 @@ const SERVER_HELLO: usize = 90;
 const SERVER_REST: usize = 900;
 const CLIENT_FINISHED: usize = 36;
 
-/// What an end does next.
+/// The next step of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     SendClientHello,

@@ -1,4 +1,4 @@
-//! What the adapters of QUIC stacks have in common.
+//! The parts that the adapters of QUIC stacks have in common.
 //!
 //! | module | holds |
 //! |---|---|

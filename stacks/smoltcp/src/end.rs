@@ -102,7 +102,7 @@ impl End {
     fn drive(&mut self, now: Instant) {
         let before = self.device.sent.len();
         self.interface.poll(clock(now), &mut self.device, &mut self.sockets);
-        // What was read opens the window, and what was written can leave.
+        // Data that was read opens the window, and data that was written can leave.
         if self.exchange() {
             self.interface.poll(clock(now), &mut self.device, &mut self.sockets);
         }

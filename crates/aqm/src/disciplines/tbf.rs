@@ -120,7 +120,7 @@ impl Default for Params {
 const LATENCY: Duration = Duration::from_millis(50);
 
 impl Params {
-    /// What `latency` means in bytes.
+    /// The limit in bytes that `latency` stands for.
     fn room(&self, latency: Duration, link: &Link) -> Amount {
         let after = |rate: BitRate, burst: Bytes| burst.as_f64() + rate.bytes_per_sec() * latency.as_secs_f64();
         let sustained = after(self.rate.unwrap_or(link.rate), self.burst);

@@ -38,7 +38,7 @@ impl TokenBucket {
     #[must_use]
     pub fn ready(&self, cost: f64, rate: f64, burst: f64, now: Instant) -> Option<Instant> {
         let missing = cost - self.level(rate, burst, now);
-        // What rounding takes away from a sum of many fractions.
+        // The most that rounding takes away from a sum of many fractions.
         const ROUNDING: f64 = 1e-6;
         let wait = || Duration::from_nanos((missing / rate * 1e9).ceil().max(1.0) as u64);
         (missing > ROUNDING).then(|| now + wait())

@@ -63,7 +63,7 @@ fn rates_are_kept_when_all_want_more() {
     close(found, [12.5e6, 5e6, 2.5e6]);
 }
 
-/// What nobody is sure of is shared by quanta, and an idle class lends its rate.
+/// Bandwidth above the guaranteed rates is shared by quanta, and an idle class lends its rate.
 #[test]
 fn what_is_left_is_borrowed_by_quanta() {
     let quanta = [json!({"quantum": "3000b"}), json!({"quantum": "1000b"}), json!({})];

@@ -162,7 +162,7 @@ fn prio_and_ets_never_idle_while_packets_wait() {
     }
 }
 
-/// What an inner queue drops or marks, on arrival and at departure, is counted once, with its reason, and reported once.
+/// Drops and marks of an inner queue, on arrival and at departure, are counted once, with their reason, and reported once.
 #[test]
 fn drops_of_an_inner_queue_are_counted_once() {
     let codel = r#"{"name": "codel", "limit": 5, "target": "1ms", "interval": "10ms", "ecn": true}"#;

@@ -100,7 +100,7 @@ fn an_experiment_without_a_queue_of_linux_is_not_exported() {
     assert_eq!(desk.run("export two.toml --link b --dev eth3").good(), "tc qdisc add dev eth3 root codel\n");
 }
 
-/// What `tc` makes is read from the kernel as the script that made it. Skipped, with a message, where there are no namespaces or no `htb`.
+/// A tree that `tc` made is read from the kernel as the script that made it. Skipped, with a message, where there are no namespaces or no `htb`.
 #[cfg(target_os = "linux")]
 #[test]
 #[allow(clippy::print_stderr, reason = "it says why it was skipped")]

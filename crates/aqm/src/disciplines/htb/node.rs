@@ -13,7 +13,7 @@ pub(super) const LEVELS: usize = 8;
 /// Bounds the time for which tokens come at once, and the debt.
 const MBUFFER: Duration = Duration::from_secs(60);
 
-/// What a class may do.
+/// Whether a class may send, borrow or neither (`enum htb_cmode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// It is within its rate.
@@ -34,7 +34,7 @@ pub(super) struct Bucket {
     pub(super) tokens: f64,
 }
 
-/// What rounding takes away from a sum of many fractions.
+/// The most that rounding takes away from a sum of many fractions.
 const ROUNDING: f64 = 1e-6;
 
 impl Bucket {
@@ -80,9 +80,9 @@ pub(super) struct Node {
     pub(super) mode: Mode,
     /// Priorities at which it, or a class below that borrows from it, has packets: a bit each.
     pub(super) activity: u8,
-    /// Of an inner class: the classes below that borrow from it, by priority.
+    /// The classes below an inner class that borrow from it, by priority.
     pub(super) feeds: [Feed; PRIORITIES],
-    /// Of a leaf: what it may still send in its turn, by the level of the lender.
+    /// Bytes that a leaf may still send in its turn, by the level of the lender.
     pub(super) deficits: [f64; LEVELS],
 }
 

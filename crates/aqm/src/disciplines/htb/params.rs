@@ -245,7 +245,7 @@ impl Discipline for Params {
     }
 }
 
-/// What is probably a mistake.
+/// Warnings of settings that are probably mistakes.
 impl Params {
     fn doubts_of(&self, class: &ClassParams, link: &Link, reached: bool) -> Vec<String> {
         let name = &class.name;
