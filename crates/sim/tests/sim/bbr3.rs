@@ -45,13 +45,21 @@ fn one_flow_fills_the_link_without_a_queue() {
     assert!(used(&lossy) > 0.7, "{}", used(&lossy));
 }
 
-/// With room for less than a quarter of the product version 1 loses more than a percent for ever; version 3 finds out once what fits.
+/// With room for less than a quarter of the product version 1 loses more than a percent for ever. Version 3 loses packets only where it
+/// probes for more, every few seconds and at most 2 % of a round trip (`BBR.LossThresh`): alone next to nothing, two flows a few in
+/// a thousand.
 #[test]
 fn shallow_queues_are_not_overrun() {
     for flows in [1, 2] {
         let [one, three] = [Kind::Bbr, Kind::Bbr3].map(|kind| share(&vec![kind; flows], 15, Loss::Random(0.0)));
         let lost = |out: &Output| out.windows[0].links["bottleneck"].drop_rate;
-        assert!(lost(&one) > 0.01 && lost(&three) < 0.001, "{flows}: {} and {}", lost(&one), lost(&three));
+        let most: f64 = if flows == 1 { 0.001 } else { 0.01 };
+        assert!(
+            lost(&one) > 0.01 && lost(&three) < most.min(lost(&one) / 10.0),
+            "{flows}: {} and {}",
+            lost(&one),
+            lost(&three)
+        );
         assert!(used(&three) > 0.95, "{flows}: {}", used(&three));
     }
 }
