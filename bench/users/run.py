@@ -3,7 +3,7 @@
 
 The built-in users of `http-unc` are written as files and read back as `data`; then one of their distributions loses its
 tail, and the others stay: responses of at most 50 MB in place of 718 MB, at most 25 objects a page in place of 45,110,
-thoughts of at most 6 minutes in place of an hour. The number of users is set anew each time, so that they offer as much
+think times of at most 6 minutes in place of an hour. The number of users is set anew each time, so that they offer as much
 to the uncongested network as 16,200 of the first do. Prints a table: mean response time up to 2 s by scheme and seed.
 
     cargo build --release -p aqmkit --bin aqmkit
@@ -153,7 +153,7 @@ USERS_OF = {
     "built in": {},
     "responses up to 50 MB": {name: shortened(name, 50e6) for name in ("top_responses", "embedded_responses")},
     "pages up to 25 objects": {"objects": shortened("objects", 25)},
-    "thoughts up to 6 minutes": {"think_times": shortened("think_times", 360)},
+    "think times up to 6 minutes": {"think_times": shortened("think_times", 360)},
 }
 
 EXPERIMENT = """
@@ -215,7 +215,7 @@ path   = ["{path}"]
 reverse = ["{reverse}"]
 """
 
-#: The metric that shows what users offer, and the one that is compared.
+#: The metric that shows the load that users offer.
 OFFERED = "links.east.throughput_bps"
 
 

@@ -43,7 +43,7 @@ pub(super) struct Group {
     #[serde(skip)]
     pub(super) population: Arc<dyn Population>,
     pub(super) profile: Profile,
-    /// A stack from outside, in the place of the profile.
+    /// The stack that handles connections at both ends; `None` for the built-in TCP with `profile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stack: Option<Stack>,
     /// Name of the transport profile, and the changes to it, in words.

@@ -105,7 +105,7 @@ pub(crate) fn parameters(options: &BTreeMap<String, String>, tell: &mut dyn FnMu
     table
 }
 
-/// The words of `tc` behind `cake`. What `tc` cannot say is told.
+/// Writes the options of `tc` for `cake`, and a note for each setting that `tc` has no option for.
 pub(crate) fn words(table: &Table, tell: &mut dyn FnMut(String)) -> Vec<String> {
     let mut words = Vec::new();
     for (key, value) in table.iter().filter(|(key, _)| key.as_str() != "name") {

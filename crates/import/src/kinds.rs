@@ -234,7 +234,7 @@ const SILENT: &[&str] = &[
     "stab",
 ];
 
-/// The parameters of a discipline from options in the notation of `tc`. What has no counterpart is told.
+/// Converts options in the notation of `tc` to parameters of a discipline, and notes each option without a counterpart.
 pub(crate) fn parameters<'a>(
     kind: &Kind,
     options: impl Iterator<Item = (&'a String, &'a String)>,

@@ -1,4 +1,4 @@
-//! Scripts of `tc` lines: continued lines, variables and comments. Everything that needs a shell to run is told and left out.
+//! Parses scripts of `tc` lines: continued lines, variables and comments. Lines that only a shell could run are skipped, each with a note.
 
 use std::collections::BTreeMap;
 

@@ -164,7 +164,7 @@ fn a_tree_has_at_most_255_classes() {
     assert_eq!(told, "down has 301 classes, and a tree has at most 255: choose a part of it with --site NAME");
 }
 
-/// Settings that `tc` cannot make are refused or told.
+/// `export` refuses disciplines that Linux does not have, and notes each parameter that `tc` cannot set.
 #[test]
 fn what_tc_cannot_do_is_said() {
     let of = |text: &str| export(&text.parse().unwrap(), Some(BitRate::from_mbps(10)), "eth0");

@@ -146,7 +146,7 @@ pub struct Group {
     pub apps: Vec<Box<dyn Application>>,
     /// How both ends of its connections behave.
     pub profile: Profile,
-    /// Makes both ends of its connections in the place of [`Group::profile`]: a stack from outside.
+    /// The stack that handles connections at both ends; `None` for the built-in TCP with [`Group::profile`].
     pub stack: Option<Arc<dyn Factory>>,
     /// When it starts.
     pub start: Instant,

@@ -40,7 +40,7 @@ impl Default for Params {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassParams {
-    /// Its name.
+    /// The name of the class in results; a class of the link with this name goes here.
     pub name: String,
     /// The class of which it is a part.
     #[serde(skip_serializing_if = "Option::is_none")]
