@@ -107,7 +107,6 @@ pub fn install(candidate: &Candidate, rates: Rates) -> Install {
     );
     let why = match candidate.discipline.as_str() {
         "drr" => "tc's drr needs a class and a filter for each flow",
-        "fq" => "tc's fq paces the sockets of its own host",
         "cobalt" => "tc has cobalt only within cake",
         _ => "Neither Linux's tc nor aqmkit kernel has it",
     };

@@ -143,7 +143,7 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
     // The target follows from `rtt`.
     ("cake", &[("rtt", "", Steps::Digits)]),
     ("drr", &[("limit", "", Steps::Whole)]),
-    ("fq", &[("limit", "", Steps::Whole)]),
+    ("wfq", &[("limit", "", Steps::Whole)]),
 ];
 
 /// In `tc`, gains of `pie` are integers up to 32, in units of 1/16.

@@ -368,7 +368,7 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
         "tbf" | "prio" | "pfifo-fast" | "ets" | "htb" => {
             Err("the kernel has it: tc-tbf(8), tc-prio(8), tc-ets(8), tc-htb(8)")
         }
-        "cbq" | "drr" | "sfq" | "fq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
+        "cbq" | "drr" | "sfq" | "wfq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
             Err("it schedules several queues, and the programs have one")
         }
         "choke" => Err(
@@ -429,7 +429,7 @@ registry! {
     Htb = htb, "htb", flows;
     Drr = drr, "drr", flows;
     Sfq = sfq, "sfq", flows;
-    Fq = fq, "fq", flows;
+    Wfq = wfq, "wfq", flows;
     Csfq = csfq, "csfq", flows;
     Hhf = hhf, "hhf", flows;
     Codel = codel, "codel";

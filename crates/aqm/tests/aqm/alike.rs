@@ -177,8 +177,8 @@ fn a_queue_holds_just_its_limit() {
     for (name, limit) in [
         ("fifo", "7p"),
         ("fifo", "7000b"),
-        ("fq", "7p"),
-        ("fq", "7000b"),
+        ("wfq", "7p"),
+        ("wfq", "7000b"),
         ("drr", "7p"),
         ("sfq", "7p"),
         ("sfq", "7000b"),

@@ -115,8 +115,8 @@ fn weights_divide_the_link() {
         |name, options: &str| Backlogged::new(&spec(name, &format!("{{{options}{classes}}}")), &lengths).shares(50_000);
     close(&shares("drr", ""), &expected, 0.01);
     close(&shares("drr", r#""buckets": 64, "#), &expected, 0.01);
-    close(&shares("fq", ""), &expected, 0.01);
-    close(&shares("fq", r#""clock": "self", "#), &expected, 0.01);
+    close(&shares("wfq", ""), &expected, 0.01);
+    close(&shares("wfq", r#""clock": "self", "#), &expected, 0.01);
 }
 
 /// Turns of a packet give shares by the packets' lengths, turns of a quantum equal shares.
@@ -174,7 +174,7 @@ fn a_flow_that_sends_three_times_as_much_gets_no_more() {
 /// Ten flows with four fifths of their share, and one that sends all the rest of twice the link.
 #[test]
 fn flows_below_their_share_lose_nothing() {
-    for (name, options) in [("drr", ""), ("fq", ""), ("fq", r#", "clock": "self""#)] {
+    for (name, options) in [("drr", ""), ("wfq", ""), ("wfq", r#", "clock": "self""#)] {
         let (shares, hurt) = with_a_hog(name, options, 17, 11);
         assert_eq!(hurt, 0, "{name}");
         close(&shares[..10], &[2.0 / 27.0; 10], 0.03);
@@ -263,7 +263,7 @@ fn latest(spec: &Spec, arrivals: &[Arrival], weight: [f64; 3]) -> f64 {
 }
 
 /// Parekh and Gallager: a packet is sent no later than bit by bit, plus the time of a longest packet. FIFO, DRR and
-/// self-clocked FQ are not as good, so the bound has teeth; it fails where R(t) does not slow down with the number
+/// self-clocked WFQ are not as good, so the bound has teeth; it fails where R(t) does not slow down with the number
 /// of conversations, or a start does not wait for it.
 #[test]
 fn fq_is_within_one_packet_of_bit_by_bit_service() {
@@ -273,13 +273,13 @@ fn fq_is_within_one_packet_of_bit_by_bit_service() {
     let (mut drr, mut fifo, mut own) = (0.0_f64, 0.0_f64, 0.0_f64);
     for seed in 0..40 {
         let all = arrivals(seed);
-        let equal = latest(&spec("fq", r#"{"limit": 100000}"#), &all, [1.0; 3]);
+        let equal = latest(&spec("wfq", r#"{"limit": 100000}"#), &all, [1.0; 3]);
         assert!(equal <= packet, "seed {seed}: {equal}");
-        let weighted = latest(&spec("fq", &format!(r#"{{"limit": 100000, {classes}}}"#)), &all, [4.0, 0.5, 1.0]);
+        let weighted = latest(&spec("wfq", &format!(r#"{{"limit": 100000, {classes}}}"#)), &all, [4.0, 0.5, 1.0]);
         assert!(weighted <= packet, "seed {seed}: {weighted}");
         drr = drr.max(latest(&spec("drr", r#"{"limit": 100000}"#), &all, [1.0; 3]));
         fifo = fifo.max(latest(&spec("fifo", r#"{"limit": 100000}"#), &all, [1.0; 3]));
-        own = own.max(latest(&spec("fq", r#"{"limit": 100000, "clock": "self"}"#), &all, [1.0; 3]));
+        own = own.max(latest(&spec("wfq", r#"{"limit": 100000, "clock": "self"}"#), &all, [1.0; 3]));
     }
     assert!(drr > packet && fifo > packet && own > packet, "{drr} {fifo} {own}");
 }
@@ -287,7 +287,7 @@ fn fq_is_within_one_packet_of_bit_by_bit_service() {
 /// A hundred thousand flows of one packet: what is remembered stays bounded.
 #[test]
 fn many_flows_do_not_fill_the_memory() {
-    let mut queue = spec("fq", r#"{"limit": 20, "flows": 50}"#).build::<Pkt>(&link(), Instant::ZERO).unwrap();
+    let mut queue = spec("wfq", r#"{"limit": 20, "flows": 50}"#).build::<Pkt>(&link(), Instant::ZERO).unwrap();
     let (mut rng, mut log) = (Rng::stream(1, "aqm"), Log::default());
     for flow in 0..100_000 {
         queue.enqueue(Pkt::new(flow, flow), &mut cx(Instant::ZERO, &mut rng, &mut log));

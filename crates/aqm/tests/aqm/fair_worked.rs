@@ -41,13 +41,13 @@ fn drr_is_the_example_of_its_paper() {
 #[test]
 fn fq_serves_until_a_change_only_where_the_rate_changes() {
     let rounds_after = |rate: u64| {
-        let mut b = Bench::of("fq", "{}");
+        let mut b = Bench::of("wfq", "{}");
         b.offer_lengths(1, &[1000]);
         b.offer_lengths(2, &[1000]);
         b.now += Duration::from_millis(1);
         let changed = Link { rate: BitRate::from_mbps(rate), ..link() };
         let cx = &mut cx(b.now, &mut b.rng, &mut b.log);
-        b.queue.reconfigure(&spec("fq", "{}"), &changed, cx).unwrap();
+        b.queue.reconfigure(&spec("wfq", "{}"), &changed, cx).unwrap();
         let at_the_change = b.gauge("round");
         b.now += Duration::from_micros(200);
         b.offer_lengths(3, &[1000]);
@@ -227,7 +227,7 @@ fn a_lower_limit_of_each_queue_is_applied() {
 /// 10 Mbit/s are 1250 bytes in a millisecond.
 #[test]
 fn fq_step_by_step() {
-    let mut b = Bench::of("fq", "{}");
+    let mut b = Bench::of("wfq", "{}");
     b.offer_lengths(1, &[1000]);
     b.offer_lengths(2, &[500]);
     b.offer_lengths(1, &[1000]);
@@ -242,7 +242,7 @@ fn fq_step_by_step() {
 #[test]
 fn fq_puts_a_new_conversation_ahead_by_delta() {
     for (delta, order) in [(0, [1, 2, 3]), (100, [1, 3, 2])] {
-        let mut b = Bench::of("fq", &format!(r#"{{"delta": "{delta}b"}}"#));
+        let mut b = Bench::of("wfq", &format!(r#"{{"delta": "{delta}b"}}"#));
         b.offer_lengths(1, &[1000, 100]);
         b.now += Duration::from_micros(400);
         b.offer_lengths(3, &[650]);
@@ -252,7 +252,7 @@ fn fq_puts_a_new_conversation_ahead_by_delta() {
 
 #[test]
 fn fq_does_not_forgive_who_overran_its_buffer() {
-    let mut b = Bench::of("fq", r#"{"limit": 2}"#);
+    let mut b = Bench::of("wfq", r#"{"limit": 2}"#);
     assert_eq!(b.offer_lengths(1, &[1000; 3]), [(3, Why::Overflow)]);
     assert_eq!(b.offer_lengths(2, &[1000]), [(2, Why::Evicted)]);
     assert_eq!(b.take_all(), [1, 4], "both have F = 1000");
@@ -264,7 +264,7 @@ fn fq_does_not_forgive_who_overran_its_buffer() {
 /// With its own clock everything starts afresh when nothing is left to send.
 #[test]
 fn self_clocked_fq_starts_afresh_on_an_idle_link() {
-    let mut b = Bench::of("fq", r#"{"clock": "self"}"#);
+    let mut b = Bench::of("wfq", r#"{"clock": "self"}"#);
     b.offer_lengths(1, &[1000; 2]);
     b.offer_lengths(2, &[500]);
     assert_eq!((b.take(), b.take(), b.gauge("flows")), (Some(3), Some(1), 2.0), "F = 500, 1000, 2000");
@@ -273,7 +273,7 @@ fn self_clocked_fq_starts_afresh_on_an_idle_link() {
 
 #[test]
 fn fq_remembers_so_many_conversations() {
-    let mut b = Bench::of("fq", r#"{"flows": 2}"#);
+    let mut b = Bench::of("wfq", r#"{"flows": 2}"#);
     assert_eq!((b.offer_lengths(1, &[1000; 2]), b.offer_lengths(2, &[500])), (NONE, NONE));
     assert_eq!(b.offer_lengths(3, &[500]), [(4, Why::Overflow)], "nobody can be forgotten");
     assert_eq!(b.take(), Some(3));
@@ -295,7 +295,7 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("drr", r#"{"latency_critical": ["gold"], "period": "1ms"}"#, &["latency_critical[0] = gold"]);
     says("sfq", r#"{"divisor": 0}"#, &["divisor = 0"]);
     says("sfq", r#"{"flows": 1025}"#, &["flows = 1025", "from 1 to 1024"]);
-    says("fq", r#"{"flows": 0}"#, &["flows = 0"]);
+    says("wfq", r#"{"flows": 0}"#, &["flows = 0"]);
     says("csfq", r#"{"k": "0ms"}"#, &["k = 0", "Stoica"]);
     says("csfq", r#"{"threshold": 5}"#, &["threshold = 5p", "number of bytes"]);
 }

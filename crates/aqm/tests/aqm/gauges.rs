@@ -38,7 +38,7 @@ ets: queue.0 0
 htb: queue.direct 0
 drr: deficit 0
 sfq: flows 0
-fq: round 0, active 0, flows 0
+wfq: round 0, active 0, flows 0
 csfq: alpha 10000000, arriving 0, accepted 0, congested 0, flows 0
 hhf: heavy_hitters 0, queue.heavy 0, queue.light 0
 codel: count 0, dropping 0

@@ -48,13 +48,13 @@ fn classes_stay_while_packets_wait() {
         |first: &str, prio: u32| json!({"classes": [{"class": first, "prio": prio}, {"class": "*", "prio": 2}]});
     let codepoint = |class: &str, dscp: &str| json!({"classes": [{"class": class, "dscp": dscp}]});
     for (name, before, refused, field, taken) in [
-        ("fq", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
+        ("wfq", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
         ("drr", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
         ("csfq", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
         ("cbq", shares("tcp", 0.5), shares("multimedia", 0.5), "classes", shares("tcp", 0.25)),
         ("cbt", thresholds("tcp", 4.0), thresholds("multimedia", 4.0), "classes", thresholds("tcp", 5.0)),
         ("rio", json!({"in": ["tcp"]}), json!({"in": ["multimedia"]}), "in", json!({"in": ["tcp"], "limit": 50})),
-        ("fq", json!({"clock": "rounds"}), json!({"clock": "self"}), "clock", json!({"clock": "rounds", "limit": 50})),
+        ("wfq", json!({"clock": "rounds"}), json!({"clock": "self"}), "clock", json!({"clock": "rounds", "limit": 50})),
         (
             "csfq",
             json!({"role": "edge", "flows": 10}),

@@ -191,8 +191,8 @@ pub fn options() -> Vec<Spec> {
             "sfq",
             r#"{"divisor": 3, "redflowlimit": "40000b", "probability": 0.3, "headdrop": true, "ecn": true, "harddrop": true}"#,
         ),
-        spec("fq", &format!(r#"{{"limit": 60, "delta": "3000b", "flows": 5, "classes": [{weights}]}}"#)),
-        spec("fq", &format!(r#"{{"limit": "60kb", "clock": "self", "flows": 3, "classes": [{weights}]}}"#)),
+        spec("wfq", &format!(r#"{{"limit": 60, "delta": "3000b", "flows": 5, "classes": [{weights}]}}"#)),
+        spec("wfq", &format!(r#"{{"limit": "60kb", "clock": "self", "flows": 3, "classes": [{weights}]}}"#)),
         spec(
             "csfq",
             &format!(

@@ -1,4 +1,4 @@
-//! The law of FQ: finish numbers, with `R(t)` followed from one finish number to the next by looking at every
+//! The law of WFQ: finish numbers, with `R(t)` followed from one finish number to the next by looking at every
 //! conversation.
 
 use aqmkit_aqm::Why;
@@ -15,7 +15,7 @@ struct Numbers {
     f: f64,
 }
 
-struct Fq {
+struct Wfq {
     queues: Queues,
     /// F of the last packet of each conversation, if it has had any since the beginning.
     f: Vec<Option<f64>>,
@@ -31,9 +31,9 @@ struct Fq {
 /// 10 Mbit/s.
 const MU: f64 = 1_250_000.0;
 
-impl Fq {
+impl Wfq {
     fn new(limit: u64, bytes: bool) -> Self {
-        Fq {
+        Wfq {
             queues: Queues::new(9, bytes),
             f: vec![None; 9],
             weight: [1.0; 3],
@@ -77,7 +77,7 @@ impl Fq {
     }
 }
 
-impl Oracle for Fq {
+impl Oracle for Wfq {
     fn arriving(&mut self, p: Pkt, now: Instant, _rng: &mut Rng) -> bool {
         self.advance(now);
         let i = p.flow as usize;
@@ -118,30 +118,30 @@ impl Oracle for Fq {
 }
 
 #[test]
-fn fq_emulates_rounds() {
-    let stats = compare(&spec("fq", r#"{"limit": 60}"#), &link(), 9, || Fq::new(60, false));
+fn wfq_emulates_rounds() {
+    let stats = compare(&spec("wfq", r#"{"limit": 60}"#), &link(), 9, || Wfq::new(60, false));
     assert_seen(&stats, &[Why::Evicted, Why::Overflow]);
-    let bytes = compare(&spec("fq", r#"{"limit": "30000b"}"#), &link(), 9, || Fq::new(30_000, true));
+    let bytes = compare(&spec("wfq", r#"{"limit": "30000b"}"#), &link(), 9, || Wfq::new(30_000, true));
     assert_seen(&bytes, &[Why::Evicted, Why::Overflow]);
 }
 
 #[test]
-fn fq_puts_the_idle_ahead_by_delta() {
-    let stats = compare(&spec("fq", r#"{"limit": 60, "delta": "4000b"}"#), &link(), 9, || Fq {
+fn wfq_puts_the_idle_ahead_by_delta() {
+    let stats = compare(&spec("wfq", r#"{"limit": 60, "delta": "4000b"}"#), &link(), 9, || Wfq {
         delta: 4000.0,
-        ..Fq::new(60, false)
+        ..Wfq::new(60, false)
     });
     assert_seen(&stats, &[Why::Evicted, Why::Overflow]);
 }
 
 #[test]
-fn fq_may_be_self_clocked_and_weighted() {
+fn wfq_may_be_self_clocked_and_weighted() {
     // Weights whose sums and quotients are exact.
     let classes =
         r#"[{"class": "tcp", "weight": 2}, {"class": "multimedia", "weight": 0.5}, {"class": "other", "weight": 1}]"#;
     for (clock, self_clocked) in [("self", true), ("rounds", false)] {
-        let params = spec("fq", &format!(r#"{{"limit": 60, "clock": "{clock}", "classes": {classes}}}"#));
-        let oracle = || Fq { self_clocked, weight: [2.0, 0.5, 1.0], ..Fq::new(60, false) };
+        let params = spec("wfq", &format!(r#"{{"limit": 60, "clock": "{clock}", "classes": {classes}}}"#));
+        let oracle = || Wfq { self_clocked, weight: [2.0, 0.5, 1.0], ..Wfq::new(60, false) };
         assert_seen(&compare(&params, &link(), 9, oracle), &[Why::Evicted, Why::Overflow]);
     }
 }

@@ -1,4 +1,4 @@
-//! # FQ: fair queueing
+//! # WFQ: weighted fair queueing
 //!
 //! Each conversation has a queue, and packets are sent in the order in which bit-by-bit round robin would
 //! finish them. Packets of a conversation below its share are sent almost at once, whatever the others do;
@@ -49,7 +49,7 @@
 //! 5. `mu` is the configured rate of the link; if the link is slower, R(t) runs ahead and the order
 //!    approaches that of arrival. `clock = "self"` needs no rate; it restarts when the link goes idle, as
 //!    in Golestani's scheme.
-//! 6. Linux's `fq` is another scheme: DRR with pacing.
+//! 6. In the paper the scheme is called FQ, and here it was `fq` until Linux's `fq`, DRR with pacing, took that name.
 //!
 //! ## Limits
 //!
@@ -57,7 +57,7 @@
 //! `flows` conversations: beyond that, the one whose queue has been empty longest is removed, and if none
 //! is empty the arriving packet is dropped. Because the F of dropped packets counts, a conversation that
 //! keeps sending above its share is starved while others wait: shares are exact only for flows that respond
-//! to drops. Many conversations of one packet each get one share each: FQ is fair to keys. The set of
+//! to drops. Many conversations of one packet each get one share each: WFQ is fair to keys. The set of
 //! classes cannot change while packets wait. State: a queue, three numbers and an entry in two heaps for
 //! each conversation. Per packet: one look-up, and `log2 n` steps in each heap for `n` conversations. This
 //! is **not constant**: the exact bound requires sorting by finish number, which DRR avoids (`docs/cost.md`
@@ -65,7 +65,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/fq.rs` transcribes the law above literally, for both clocks, with equal decisions on
+//! `tests/oracle/wfq.rs` transcribes the law above literally, for both clocks, with equal decisions on
 //! random and bursty traces; `tests/aqm/fair.rs` checks that it stays within one packet of bit-by-bit service,
 //! computed independently, and the weights; `tests/aqm/fair_worked.rs` checks finish numbers step by step.
 //!
@@ -102,7 +102,7 @@ pub enum Clock {
     SelfClocked,
 }
 
-/// The parameters of FQ as a user writes them.
+/// The parameters of WFQ as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -133,7 +133,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("fq");
+    discipline!("wfq");
     const MARKS: bool = false;
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
@@ -142,11 +142,11 @@ impl Discipline for Params {
     }
 
     fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
-        Ok(Box::new(Fq::<P>::new(self, link, now)?))
+        Ok(Box::new(Wfq::<P>::new(self, link, now)?))
     }
 }
 
-/// FQ's parameters, checked.
+/// WFQ's parameters, checked.
 #[derive(Clone, Debug)]
 struct Config {
     limit: Amount,
@@ -209,7 +209,7 @@ struct BitByBit {
 
 /// A queue for each conversation, and the sending order of their packets.
 #[derive(Clone, Debug)]
-pub struct Fq<P> {
+pub struct Wfq<P> {
     config: Config,
     flows: FlowNumbers,
     conversations: Vec<Conversation>,
@@ -224,14 +224,14 @@ pub struct Fq<P> {
     stats: Stats,
 }
 
-impl<P: Packet> Fq<P> {
+impl<P: Packet> Wfq<P> {
     /// Empty queues.
     ///
     /// # Errors
     /// When a parameter cannot be used on this link.
     pub fn new(params: &Params, link: &Link, now: Instant) -> Result<Self, ParamError> {
         let config = Config::new(params, link)?;
-        Ok(Fq {
+        Ok(Wfq {
             flows: FlowNumbers::default(),
             conversations: Vec::new(),
             queues: FlowQueues::new(0, config.limit.unit()),
@@ -373,7 +373,7 @@ impl<P: Packet> Fq<P> {
     }
 }
 
-impl<P: Packet> Qdisc<P> for Fq<P> {
+impl<P: Packet> Qdisc<P> for Wfq<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         self.stats.enqueued += 1;
         self.serve_until(cx.now);
