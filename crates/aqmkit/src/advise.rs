@@ -4,6 +4,7 @@
 use aqmkit_advise::install::name_in_tc;
 use aqmkit_lab::advise::{Inquiry, Request};
 use aqmkit_lab::estimate::about;
+use aqmkit_lab::measure::measured;
 use aqmkit_report::terminal::{self, Screen};
 use aqmkit_results::advice::Advice;
 
@@ -19,7 +20,7 @@ use super::stop::{STOP, listen};
 /// # Errors
 /// When the wish, the link or the traffic is wrong, a run failed, or Ctrl-C was pressed.
 pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
-    let request = request(args);
+    let request = request(args)?;
     let inquiry = Inquiry::of(&request)?;
     announce(&request, &inquiry, talk)?;
     listen()?;
@@ -39,11 +40,19 @@ pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
 }
 
 /// Converts the arguments to a request.
-fn request(args: &args::Advise) -> Request {
-    Request {
+///
+/// # Errors
+/// When the estimate of `--measured` cannot be used.
+fn request(args: &args::Advise) -> Result<Request, Failure> {
+    let measured = args.measured.as_deref().map(measured).transpose()?;
+    let (rate, rtt) = match measured {
+        Some((measured, rates)) => (Some(rates), measured.rtt.map(|rtt| rtt.to_string())),
+        None => (args.rate, args.rtt.clone()),
+    };
+    Ok(Request {
         want: args.want.clone(),
-        rate: args.rate,
-        rtt: args.rtt.clone(),
+        rate,
+        rtt,
         framing: args.framing.framing(),
         preset: args.preset.clone(),
         mix: args.mix.clone(),
@@ -58,7 +67,7 @@ fn request(args: &args::Advise) -> Request {
         jobs: jobs(args.jobs),
         out: args.out.clone(),
         page: args.page.clone(),
-    }
+    })
 }
 
 /// Prints the number of runs and the estimated time.
@@ -113,7 +122,7 @@ mod tests {
     }
 
     fn run(line: &[&str]) -> Result<Advised, Failure> {
-        let request = request(&asked(line));
+        let request = request(&asked(line))?;
         Ok(Inquiry::of(&request)?.advise(&Notes::default(), &AtomicBool::new(false))?)
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod explain;
 pub(crate) mod files;
 pub(crate) mod import;
 pub(crate) mod kernel;
+pub(crate) mod measure;
 #[cfg(test)]
 mod units;
 pub(crate) mod wire;
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Characterize(Characterize),
     /// Advise which discipline, with which parameters, serves a wish on a link best, and how sure that is
     Advise(Box<Advise>),
+    /// Estimate rate, round trip and queue of a path from files of flent, irtt, iperf3, ping, or a capture
+    Measure(measure::Measure),
     /// Explain what tc -s prints: where packets wait, what drops them, what to change
     Explain(explain::Explain),
     /// Make an experiment of the queues that a router has

@@ -7,6 +7,7 @@ use aqmkit_base::Duration;
 use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_files::put;
 use aqmkit_lab::compare::{Comparison, idle, short_name, with_times};
+use aqmkit_lab::measure::measured;
 use aqmkit_lab::rates::second;
 use aqmkit_lab::{LabError, Workspace, perform_rounds};
 use toml::Table;
@@ -55,13 +56,22 @@ pub(super) fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk)
 /// Converts the arguments to a comparison.
 ///
 /// # Errors
-/// When a direction has two rates.
+/// When a direction has two rates, or the estimate of `--measured` cannot be used.
 fn comparison(args: &args::Compare) -> Result<Comparison, Failure> {
+    let measured = args.measured.as_deref().map(measured).transpose()?;
+    let rates = measured.as_ref().map(|(_, rates)| *rates).or(args.rate);
+    let estimate = measured.map(|(estimate, _)| estimate).unwrap_or_default();
+    // The buffer is that of the queue which is there; others have the usual limit.
+    let buffer = estimate.buffer.filter(|buffer| args.limit.is_none() && !buffer.is_zero());
+    let with_buffer = |name: &String| match buffer {
+        Some(buffer) if name == "fifo" => format!("fifo:limit={buffer}"),
+        _ => name.clone(),
+    };
     Ok(Comparison {
-        disciplines: args.disciplines.clone(),
-        down: args.rate.map(|rates| rates.first),
-        up: second(args.rate, "--up", args.up)?,
-        rtt: args.rtt,
+        disciplines: args.disciplines.iter().map(with_buffer).collect(),
+        down: rates.map(|rates| rates.first),
+        up: second(rates, "--up", args.up)?,
+        rtt: estimate.rtt.or(args.rtt),
         framing: args.framing.framing(),
         wire: args.wire.wire(),
         driver: args.driver,

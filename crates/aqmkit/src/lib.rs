@@ -34,6 +34,7 @@ mod link;
 mod list;
 #[cfg_attr(not(live), path = "no_live.rs")]
 mod live;
+mod measure;
 mod null_test;
 mod page;
 mod perform;
@@ -148,6 +149,7 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         Command::Compare(args) => compare::compare(args, catalogues, talk),
         Command::Characterize(args) => characterize::characterize(args, talk),
         Command::Advise(args) => advise::advise(args, talk),
+        Command::Measure(args) => measure::measure(args),
         Command::Explain(args) => explain::explain(args),
         Command::Import(args) => import::import(args),
         Command::Export(args) => export::export(args),

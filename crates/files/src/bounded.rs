@@ -149,8 +149,26 @@ pub const TC: Bound = Bound {
     form: "the output of `tc -s qdisc show`, as text or with -j",
 };
 
+/// Measurements of a path: the JSON of flent, irtt and iperf3, often in one line, and the output of ping.
+pub const MEASUREMENT: Bound = Bound {
+    name: "a file of measurements",
+    bytes: 64 * MIB,
+    line: 64 * MIB,
+    lines: 10_000_000,
+    form: "data of flent, JSON of irtt or iperf3, or the output of ping",
+};
+
+/// An estimate that `aqmkit measure` has written.
+pub const MEASURED: Bound = Bound {
+    name: "an estimate",
+    bytes: MIB,
+    line: 64 * KIB,
+    lines: 10_000,
+    form: "an estimate is a TOML file that `aqmkit measure --out` writes",
+};
+
 /// Every bound.
-pub const ALL: [&Bound; 13] = [
+pub const ALL: [&Bound; 15] = [
     &EXPERIMENT,
     &CONFIGURATION,
     &ROWS,
@@ -164,6 +182,8 @@ pub const ALL: [&Bound; 13] = [
     &NOTES,
     &DOCUMENT,
     &TC,
+    &MEASUREMENT,
+    &MEASURED,
 ];
 
 /// The bound of the text files of a traffic model.

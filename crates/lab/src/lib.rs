@@ -11,6 +11,7 @@
 //! | `characterize` | report cards by RFC 7928 |
 //! | `advise` | which discipline best serves a wish on a link |
 //! | `explain` | what the statistics of Linux's queue disciplines mean |
+//! | `measure` | rate, round trip and queue of a path, estimated from files of measurements |
 //! | `import` | the queues of routers as experiments, and back as lines of `tc` |
 //! | `parameters` | parses parameters of disciplines |
 //! | `rates` | the rates of two directions |
@@ -31,6 +32,7 @@ pub mod estimate;
 pub mod explain;
 pub mod import;
 pub mod library;
+pub mod measure;
 pub mod null_test;
 pub mod parameters;
 mod perform;

@@ -16,6 +16,7 @@ use super::wire::FramingArgs;
   aqmkit advise --rate 50mbit/10mbit --rtt 15ms..120ms --want \"video, web; p99 < 20ms\"
   aqmkit advise --preset home-dsl --want \"call, voip; 2 max call bitrate, max goodput\" --among linux
   aqmkit advise --rate 1gbit --rtt 1ms --bulk 8 --alone --want \"p99 < 2ms; max goodput\" --cc dctcp --ecn
+  aqmkit advise --measured measured.toml --want \"call; web page < 2s\"
   aqmkit advise --preset lte --want \"web page < 2s; bulk goodput > 10mbit\" --budget 800
 
 A wish has parts, separated by commas or semicolons:
@@ -32,6 +33,9 @@ pub(crate) struct Advise {
     /// Rate of the link, or of both directions: DOWN/UP, which then both have a queue [default: 10mbit]
     #[arg(long, allow_hyphen_values = true)]
     pub rate: Option<Rates>,
+    /// Take rate and round trip from this estimate of aqmkit measure
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "rtt", "preset"])]
+    pub measured: Option<PathBuf>,
     /// Round-trip time without queueing, or a range: FROM..TO [default: 50ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub rtt: Option<String>,

@@ -16,6 +16,7 @@ use super::wire::{FramingArgs, WireArgs};
   aqmkit compare fifo red codel --rate 10mbit --rtt 50ms --bulk 20
   aqmkit compare fifo fq-codel dualpi2 --preset cable --ecn
   aqmkit compare fifo pie --rate 50mbit/10mbit --web 0.3 --video 2 --upload 1 --call 1
+  aqmkit compare fifo fq-codel --measured measured.toml
   aqmkit compare dualpi2 --bulk 4 --cc cubic,prague
   aqmkit compare fifo red --bulk 8 --sweep red.max=20..200
 
@@ -37,6 +38,9 @@ pub(crate) struct Compare {
     /// direction]
     #[arg(long, alias = "down", allow_hyphen_values = true)]
     pub rate: Option<Rates>,
+    /// Take rate, round trip, and the limit of fifo from this estimate of aqmkit measure
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "up", "rtt", "preset"])]
+    pub measured: Option<PathBuf>,
     /// The second rate, as an option of its own
     #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true, hide = true)]
     pub up: Option<BitRate>,

@@ -11,6 +11,7 @@ fn every_command_has_help_with_an_example() {
         "characterize",
         "advise",
         "explain",
+        "measure",
         "import",
         "export",
         "run",

@@ -17,6 +17,7 @@ mod help;
 mod import;
 #[cfg(live)]
 mod link;
+mod measure;
 mod null_test;
 mod pcap;
 mod play;

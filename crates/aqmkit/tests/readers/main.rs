@@ -158,10 +158,15 @@ fn captures() {
     survives(&[capture()], 1000, readers::recordings);
 }
 
+#[test]
+fn measurements() {
+    survives(&seeds("measurements"), 1000, readers::measurements);
+}
+
 /// Files of a single repeated byte, longer than a chunk: the readers report where they are invalid.
 #[test]
 fn files_of_one_byte() {
-    let readers: [Reader; 10] = [
+    let readers: [Reader; 11] = [
         readers::rates,
         readers::vectors,
         readers::films,
@@ -172,6 +177,7 @@ fn files_of_one_byte() {
         readers::null_test,
         readers::experiments,
         readers::results,
+        readers::measurements,
     ];
     for (n, read) in readers.into_iter().enumerate() {
         for byte in [0, b'1', 0xff] {

@@ -25,7 +25,8 @@ pub enum Network {
 
 impl Network {
     /// Offset of the header in the frame.
-    pub(crate) fn offset(self) -> usize {
+    #[must_use]
+    pub fn offset(self) -> usize {
         match self {
             Network::V4 { at } | Network::V6 { at } => usize::from(at),
         }
