@@ -149,8 +149,8 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
 /// In `tc`, gains of `pie` are integers up to 32, in units of 1/16.
 const SIXTEENTHS: Steps = Steps::Multiples(1.0 / 16.0, 2.0);
 
-/// Shapers and schedulers of classes: their parameters say what the user wants.
-const TREES: [&str; 5] = ["tbf", "prio", "pfifo-fast", "ets", "htb"];
+/// Shapers and schedulers of classes, whose parameters say what the user wants, and `fq`, which is made for hosts.
+const UNSEARCHED: [&str; 6] = ["tbf", "prio", "pfifo-fast", "ets", "htb", "fq"];
 
 /// Parameters that are not searched: they describe the link and its packets, bound memory, or seed a hash.
 const NO_KNOBS: &[&str] = &[
@@ -239,7 +239,7 @@ impl Space {
     /// if `ecn`. `None` if it needs parameters that only its user knows.
     #[must_use]
     pub fn of(name: &str, limit: &str, ecn: bool, rates: &[BitRate]) -> Option<Space> {
-        if TREES.contains(&name) {
+        if UNSEARCHED.contains(&name) {
             return None;
         }
         let (base, knobs, rates) = (Table::new(), Vec::new(), rates.to_vec());

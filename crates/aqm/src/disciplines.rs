@@ -20,6 +20,7 @@ pub mod erd;
 pub mod ets;
 pub mod fifo;
 pub mod floyd_fall;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod fred;

@@ -45,6 +45,11 @@ impl Spec {
             }
             return self.parameters.read(&table).map(Spec::from);
         }
+        if self.name() == "fq"
+            && let Some(key) = OF_WFQ.iter().find(|key| table.at(key).is_some())
+        {
+            return Err(is_wfq(key));
+        }
         let flow = table.remove(FLOW).map(|given| given.read().map_err(|e: ParamError| e.within(FLOW))).transpose()?;
         let parameters = self.parameters.read(&table).map_err(|e| e.also_known(&[FLOW]))?;
         Ok(Spec { parameters, flow })
@@ -343,6 +348,15 @@ fn no_flows() -> ParamError {
     ParamError::sentence(FLOW, "the discipline does not distinguish flows", right)
 }
 
+/// Parameters of `wfq`, which was called `fq`, that `fq` does not have.
+const OF_WFQ: [&str; 6] = ["delta", "promptness", "clock", "flows", "classes", "class"];
+
+/// The error of one of them.
+fn is_wfq(key: &str) -> ParamError {
+    let right = "write \"wfq\" for fair queueing by finish numbers, which was called fq";
+    ParamError::sentence(key, format!("fq is that of Linux and has no {key}"), right)
+}
+
 /// A name in the catalogue's form, from `tc`'s: `fq_codel` becomes `fq-codel`.
 pub(crate) fn canonical(name: &str) -> String {
     name.replace('_', "-")
@@ -368,7 +382,7 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
         "tbf" | "prio" | "pfifo-fast" | "ets" | "htb" => {
             Err("the kernel has it: tc-tbf(8), tc-prio(8), tc-ets(8), tc-htb(8)")
         }
-        "cbq" | "drr" | "sfq" | "wfq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
+        "cbq" | "drr" | "sfq" | "fq" | "wfq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
             Err("it schedules several queues, and the programs have one")
         }
         "choke" => Err(
@@ -429,6 +443,7 @@ registry! {
     Htb = htb, "htb", flows;
     Drr = drr, "drr", flows;
     Sfq = sfq, "sfq", flows;
+    Fq = fq, "fq", flows;
     Wfq = wfq, "wfq", flows;
     Csfq = csfq, "csfq", flows;
     Hhf = hhf, "hhf", flows;

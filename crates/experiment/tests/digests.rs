@@ -106,7 +106,8 @@ fn of_traffic() -> Vec<(String, String)> {
 }
 
 /// Disciplines added after the random experiments had been defined: adding them to the list would change all draws.
-const LATER: [&str; 10] = ["docsis-pie", "gred", "hhf", "cobalt", "cake", "tbf", "prio", "pfifo-fast", "ets", "htb"];
+const LATER: [&str; 11] =
+    ["docsis-pie", "gred", "hhf", "cobalt", "cake", "tbf", "prio", "pfifo-fast", "ets", "htb", "fq"];
 
 /// An experiment with everything drawn at random: discipline, transport, network, traffic, changes.
 fn random(number: usize) -> (String, String) {

@@ -104,8 +104,6 @@ impl Writer<'_> {
             |queue: &Table| queue.get("limit").and_then(Value::as_str).is_some_and(|limit| parse_bytes(limit).is_ok());
         let kind = match here {
             "fifo" if of_bytes(aqm) => KINDS.iter().find(|kind| kind.in_tc == "bfifo"),
-            "drr" if classes(aqm).is_empty() => KINDS.iter().find(|kind| kind.in_tc == "fq"),
-            "drr" => None,
             name => KINDS.iter().find(|kind| kind.here == name),
         };
         let Some(kind) = kind else {

@@ -7,6 +7,9 @@ use toml::{Table, Value};
 /// The header that Linux counts with every packet of an Ethernet device, and the simulator does not.
 pub(crate) const MAC_HEADER: u64 = 14;
 
+/// Length of a full packet of an Ethernet device, without that header.
+const FULL_PACKET: u64 = 1500;
+
 /// How the value of an option is written here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Unit {
@@ -16,6 +19,10 @@ pub(crate) enum Unit {
     Size,
     /// Bytes that a queue sends in a turn: a full packet has 14 more in Linux.
     Turn,
+    /// The same of several packets: each full one has 14 more in Linux.
+    Turns,
+    /// Numbers, one after the other.
+    Numbers,
     Rate,
     /// A bare number counts microseconds.
     Time,
@@ -49,7 +56,10 @@ pub(crate) struct Kind {
     pub(crate) remark: Option<&'static str>,
 }
 
-use Unit::{Choice, Count, Millis, Number, Percent, PowerOfTwo, Rate, Seconds, Sixteenth, Size, Time, Turn, Word};
+use Unit::{
+    Choice, Count, Millis, Number, Numbers, Percent, PowerOfTwo, Rate, Seconds, Sixteenth, Size, Time, Turn, Turns,
+    Word,
+};
 
 const CODEL: &[Rule] = &[
     Rule("limit", "limit", Count),
@@ -185,8 +195,22 @@ const DUALPI2: &[Rule] = &[
     Rule("drop_enqueue", "drop_at", Choice("drop_enqueue")),
 ];
 
-const FQ: &[Rule] =
-    &[Rule("limit", "limit", Count), Rule("flow_limit", "flow_limit", Count), Rule("quantum", "quantum", Turn)];
+const FQ: &[Rule] = &[
+    Rule("limit", "limit", Count),
+    Rule("flow_limit", "flow_limit", Count),
+    Rule("quantum", "quantum", Turns),
+    Rule("initial_quantum", "initial_quantum", Turns),
+    Rule("refill_delay", "refill_delay", Time),
+    Rule("maxrate", "maxrate", Rate),
+    Rule("pacing", "pacing", Word(true)),
+    Rule("nopacing", "pacing", Word(false)),
+    Rule("low_rate_threshold", "low_rate_threshold", Rate),
+    Rule("timer_slack", "timer_slack", Time),
+    Rule("ce_threshold", "ce_threshold", Time),
+    Rule("orphan_mask", "orphan_mask", Count),
+    Rule("priomap", "priomap", Numbers),
+    Rule("weights", "weights", Numbers),
+];
 
 const fn kind(in_tc: &'static str, here: &'static str, rules: &'static [Rule]) -> Kind {
     Kind { in_tc, here, rules, defaults: &[], remark: None }
@@ -208,11 +232,10 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("hhf", "hhf", HHF),
     kind("dualpi2", "dualpi2", DUALPI2),
     Kind {
-        defaults: &[("limit", "10000"), ("flow_limit", "100"), ("quantum", "3014b")],
         remark: Some(
-            "fq of Linux paces the sockets of its own machine, which is not simulated; it is written as drr, the turns that it gives flows that it forwards",
+            "fq of Linux also paces the sockets of its own machine and holds packets until their departure time; here it has what it does to packets that it forwards",
         ),
-        ..kind("fq", "drr", FQ)
+        ..kind("fq", "fq", FQ)
     },
 ];
 
@@ -232,6 +255,11 @@ const SILENT: &[&str] = &[
     "orphan_mask",
     "leaf",
     "stab",
+    // Bounds of departure times, which forwarded packets do not have.
+    "horizon",
+    "horizon_drop",
+    "horizon_cap",
+    "offload_horizon",
 ];
 
 /// Converts options in the notation of `tc` to parameters of a discipline, and notes each option without a counterpart.
@@ -281,6 +309,14 @@ pub(crate) fn here(unit: Unit, text: &str) -> Option<Value> {
         Count => Value::Integer(whole()?),
         Size => Value::String(bytes(text)?.to_string()),
         Turn => Value::String(Bytes(bytes(text)?.0.saturating_sub(MAC_HEADER).max(1)).to_string()),
+        Turns => {
+            let size = bytes(text)?.0;
+            Value::String(Bytes(size - size.div_ceil(FULL_PACKET + MAC_HEADER) * MAC_HEADER.min(size)).to_string())
+        }
+        Numbers => {
+            let each = |one: &str| one.parse().map(Value::Integer).ok();
+            Value::Array(text.split_whitespace().map(each).collect::<Option<_>>()?)
+        }
         Rate => Value::String(rate(text)?.to_string()),
         Time => Value::String(time(text, 1_000)?.to_string()),
         Seconds => Value::String(time(text, 1_000_000_000)?.to_string()),
@@ -324,6 +360,11 @@ pub(crate) fn there(unit: Unit, value: &Value) -> Option<String> {
         },
         Size => format!("{}b", parse_bytes(text()?).ok()?.0),
         Turn => format!("{}", parse_bytes(text()?).ok()?.0 + MAC_HEADER),
+        Turns => {
+            let size = parse_bytes(text()?).ok()?.0;
+            format!("{}", size + size.div_ceil(FULL_PACKET) * MAC_HEADER)
+        }
+        Numbers => value.as_array()?.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
         Rate => parse_rate(text()?).ok()?.to_string(),
         Time => parse_duration(text()?).ok()?.to_string(),
         Seconds => (parse_duration(text()?).ok()?.as_nanos() / 1_000_000_000).to_string(),

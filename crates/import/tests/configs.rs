@@ -32,6 +32,8 @@ fn configs() -> Vec<Config> {
         ("prio below tbf", &["prio.sh"], nothing()),
         ("ets and red below htb", &["ets.sh"], nothing()),
         ("fq of a server", &["server-fq.txt"], rate(500)),
+        ("fq of a server, as JSON", &["server-fq.json"], rate(500)),
+        ("fq of systemd", &["fq.network"], rate(500)),
         ("netem over tbf", &["testbed.sh"], nothing()),
         ("hfsc", &["hfsc.txt"], rate(16)),
         ("pie below tbf", &["pie.sh"], nothing()),

@@ -55,6 +55,7 @@ const GAUGES: &[(&str, &str, &str)] = &[
     ("sparse_flows", "flows", "sparse flows"),
     ("state", "state", "state of the burst protection"),
     ("threshold", "packets", "threshold"),
+    ("throttled", "flows", "flows that wait for their time"),
     ("unresponsive", "flows", "unresponsive flows"),
 ];
 

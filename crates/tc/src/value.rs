@@ -30,6 +30,8 @@ enum Unit {
     Rate,
     /// Microseconds.
     Time,
+    /// Nanoseconds.
+    ShortTime,
     /// Bytes.
     Size,
     /// A count.
@@ -41,6 +43,7 @@ fn unit(kind: &str, option: &str) -> Unit {
         "bandwidth" | "rate" | "ceil" | "peakrate" | "maxrate" | "defrate" | "low_rate_threshold" => Unit::Rate,
         "target" | "interval" | "rtt" | "ce_threshold" | "tupdate" | "lat" | "latency" | "horizon" | "refill_delay"
         | "tshift" => Unit::Time,
+        "timer_slack" => Unit::ShortTime,
         "memory_limit" | "burst" | "cburst" | "quantum" | "initial_quantum" | "mtu" | "minburst" => Unit::Size,
         "limit" if matches!(kind, "tbf" | "red" | "bfifo" | "gred") => Unit::Size,
         "min" | "max" if matches!(kind, "red" | "choke") => Unit::Size,
@@ -62,10 +65,13 @@ pub(crate) fn option(kind: &str, name: &str, value: &Value) -> Option<(String, S
         Value::Number(number) => named(match unit(kind, name) {
             Unit::Rate => format!("{}bit", number.as_f64()? * 8.0),
             Unit::Time => format!("{number}us"),
+            Unit::ShortTime => format!("{number}ns"),
             Unit::Size => format!("{number}b"),
             Unit::None => number.to_string(),
         }),
         Value::Array(values) => named(values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+        // The only option that `tc` prints because it is off.
+        Value::Bool(false) if (kind, name) == ("fq", "pacing") => Some(("nopacing".to_owned(), String::new())),
         Value::Bool(false) | Value::Null | Value::Object(_) => None,
     }
 }

@@ -38,6 +38,7 @@ ets: queue.0 0
 htb: queue.direct 0
 drr: deficit 0
 sfq: flows 0
+fq: queue.0 0, queue.1 0, queue.2 0, queue.fast 0, throttled 0
 wfq: round 0, active 0, flows 0
 csfq: alpha 10000000, arriving 0, accepted 0, congested 0, flows 0
 hhf: heavy_hitters 0, queue.heavy 0, queue.light 0

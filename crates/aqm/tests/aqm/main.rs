@@ -15,6 +15,7 @@ mod defaults;
 mod fair;
 mod fair_worked;
 mod flow_kind;
+mod fq;
 mod gauges;
 mod history;
 mod htb;

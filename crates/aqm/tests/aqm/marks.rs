@@ -11,6 +11,7 @@ fn marking(name: &str) -> Spec {
     let spec = Spec::named(name).expect("it is in the list");
     let enabled = match name {
         "sfq" => json!({ "ecn": true, "redflowlimit": "30000b", "min": "1000b", "max": "9000b", "weight": 0.5 }),
+        "fq" => json!({ "ce_threshold": "1ms" }),
         // Otherwise it drops once its probability is above a tenth.
         "fq-pie" => json!({ "ecn": true, "ecn_prob": 1 }),
         _ => json!({ "ecn": true }),

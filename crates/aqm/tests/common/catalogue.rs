@@ -191,6 +191,19 @@ pub fn options() -> Vec<Spec> {
             "sfq",
             r#"{"divisor": 3, "redflowlimit": "40000b", "probability": 0.3, "headdrop": true, "ecn": true, "harddrop": true}"#,
         ),
+        spec(
+            "fq",
+            r#"{"limit": 20, "flow_limit": 12, "quantum": "600b", "initial_quantum": "900b", "refill_delay": "9ms", "ce_threshold": "3ms",
+                "orphan_mask": 3, "salt": 7, "weights": [16384, 20000, 30000]}"#,
+        ),
+        spec(
+            "fq",
+            r#"{"limit": "20kb", "maxrate": "8mbit", "timer_slack": "200us", "orphan_mask": 1, "priomap": [0, 1, 2]}"#,
+        ),
+        spec(
+            "fq",
+            r#"{"limit": 20, "maxrate": "4mbit", "low_rate_threshold": "5mbit", "timer_slack": "0s", "pacing": true}"#,
+        ),
         spec("wfq", &format!(r#"{{"limit": 60, "delta": "3000b", "flows": 5, "classes": [{weights}]}}"#)),
         spec("wfq", &format!(r#"{{"limit": "60kb", "clock": "self", "flows": 3, "classes": [{weights}]}}"#)),
         spec(

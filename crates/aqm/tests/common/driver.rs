@@ -343,9 +343,11 @@ pub fn with_limit(spec: &Spec, limit: &str) -> Spec {
 /// The most packets and bytes that may wait, over all of a discipline's queues.
 pub fn limits(spec: &Spec, link: &Link) -> (f64, u64) {
     let mut value = serde_json::to_value(spec.effective(link).expect("it was built")).expect("plain data");
-    // A packet of each class of a tree may have left its queue and wait outside. `pfifo-fast` has three queues.
+    // A packet of each class of a tree may have left its queue and wait outside. `pfifo-fast` and `fq` have three queues, and
+    // `fq` another one of eight packets.
     let outside = spec.inner(link).len() as f64;
-    let queues = if spec.name() == "pfifo-fast" { 3 } else { 1 };
+    let queues = if matches!(spec.name(), "pfifo-fast" | "fq") { 3 } else { 1 };
+    let fast = if spec.name() == "fq" { 8 } else { 0 };
     let (mut packets, mut bytes) = (outside, 1600 * outside as u64);
     each_limit(&mut value, &mut |limit| match parse_amount(limit.as_str().unwrap_or("")) {
         Ok(Amount::Packets(max)) => (packets, bytes) = (packets + max, u64::MAX),
@@ -353,5 +355,7 @@ pub fn limits(spec: &Spec, link: &Link) -> (f64, u64) {
         Err(e) => panic!("{e}"),
     });
     let infinite = packets.is_infinite();
-    (f64::from(queues) * packets, if infinite { u64::from(queues as u8).saturating_mul(bytes) } else { bytes })
+    let bytes =
+        if infinite { u64::from(queues as u8).saturating_mul(bytes).saturating_add(1600 * fast) } else { bytes };
+    (f64::from(queues) * packets + fast as f64, bytes)
 }

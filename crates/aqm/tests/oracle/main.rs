@@ -30,6 +30,7 @@ mod events;
 mod fifo;
 mod flow_queuing;
 mod floyd_fall;
+mod fq;
 mod fred;
 mod gred;
 mod hhf;
