@@ -1,6 +1,6 @@
 //! Evaluates a wish for a link with its traffic: selects metrics, and computes the score that compares candidates.
 
-use crate::quantity::{Better, Numbers, Quantity};
+use crate::quantity::{Numbers, Quantity};
 use crate::wish::{Kind, Wish};
 
 /// Cost of a value that could not be measured, as a logarithm: higher than that of any measured value.
@@ -34,8 +34,7 @@ impl Goal {
     /// The cost of a value as a logarithm; lower is better.
     fn cost(&self, value: Option<f64>) -> f64 {
         let Some(value) = value.filter(|value| value.is_finite()) else { return UNMEASURED };
-        let logarithm = (value.max(0.0) + self.quantity.floor).ln();
-        if self.quantity.better == Better::Less { logarithm } else { -logarithm }
+        self.quantity.cost(value)
     }
 
     /// The logarithm of the factor by which a value misses the bound; zero if it is within the bound or there is none.

@@ -9,6 +9,7 @@
 //! | [`space`] | the searched parameters of a discipline: their ranges and steps |
 //! | [`search`] | the search: races of disciplines and of their parameters, within a budget of runs |
 //! | [`trials`] | the runs of candidates, on all cores, stored as those of any experiment |
+//! | [`attack`] | the search turned round: the scenario that brings out the worst of a discipline or a control |
 //! | [`advice`] | the result, from runs with seeds that the search did not use |
 //! | [`install`] | the commands that install a discipline: `tc`, `aqmkit kernel`, `aqmkit bridge` |
 //!
@@ -17,6 +18,8 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod attack;
+mod draw;
 pub mod goals;
 pub mod install;
 pub mod quantity;

@@ -222,7 +222,40 @@ pub const ALL: &[Quantity] = &[
     },
 ];
 
+/// The rate of a flow as a part of the mean rate of all flows. A wish cannot name it: [`crate::attack`] computes it.
+pub(crate) const FAIR_SHARE: Quantity = Quantity {
+    name: "share",
+    words: "share of the fair rate",
+    unit: Unit::Share,
+    better: Better::More,
+    floor: 0.01,
+    of: Of::Worst,
+    place: Place { link: &[], traffic: &[] },
+};
+
 impl Quantity {
+    /// The cost of a value as a logarithm; lower is better for the users.
+    #[must_use]
+    pub fn cost(&self, value: f64) -> f64 {
+        let logarithm = (value.max(0.0) + self.floor).ln();
+        if self.better == Better::Less { logarithm } else { -logarithm }
+    }
+
+    /// A value with its unit: `12.3 ms`.
+    #[must_use]
+    pub fn write(&self, value: f64) -> String {
+        let (factor, unit) = self.unit.shown();
+        let shown = value * factor;
+        let digits = if shown.abs() >= 100.0 {
+            0
+        } else if shown.abs() >= 10.0 {
+            1
+        } else {
+            2
+        };
+        format!("{shown:.digits$} {unit}").trim_end().to_owned()
+    }
+
     /// The quantity of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Quantity> {

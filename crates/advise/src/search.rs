@@ -15,6 +15,7 @@ use aqmkit_base::rng::derive_seed;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
+use crate::draw::propose;
 use crate::goals::Goals;
 use crate::space::{Candidate, Space};
 
@@ -330,24 +331,10 @@ impl<M: Measure> Search<'_, M> {
 }
 
 impl Racer {
-    /// The next coordinates to try, each drawn by its knob's own estimator.
+    /// The next coordinates to try.
     fn next_place(&mut self, scored: &[(Vec<f64>, f64)]) -> Option<Vec<f64>> {
-        let mut place = Vec::new();
-        for (i, knob) in self.space.knobs().iter().enumerate() {
-            let range = tpe::range(knob.range.0, knob.range.1).ok()?;
-            // With only tens of candidates, a tenth (the default) would be a single one.
-            let mut optimizer =
-                tpe::TpeOptimizerBuilder::new().gamma(0.25).build(tpe::parzen_estimator(), range).ok()?;
-            for (known, value) in scored {
-                optimizer.tell(known[i], *value).ok()?;
-            }
-            // Not more rejected than accepted candidates: a quarter of all counts as good.
-            for refused in self.refused.iter().rev().take(scored.len()) {
-                optimizer.tell(refused[i], f64::INFINITY).ok()?;
-            }
-            place.push(optimizer.ask(&mut self.rng).ok()?);
-        }
-        Some(place)
+        let ranges: Vec<(f64, f64)> = self.space.knobs().iter().map(|knob| knob.range).collect();
+        propose(&ranges, scored, &self.refused, &mut self.rng)
     }
 }
 

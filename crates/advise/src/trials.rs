@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 
 use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem, RunSpec};
 use aqmkit_results::{Entry, flatten};
-use aqmkit_runs::run::{Done, RunOptions, Watch, execute};
+use aqmkit_runs::run::{Done, Outcome, RunOptions, Watch, execute};
 use aqmkit_runs::store::Store;
 use toml::{Table, Value};
 
 use crate::goals::Goals;
-use crate::quantity::Quantity;
+use crate::quantity::{Numbers, Quantity};
 use crate::search::{Asked, Measure, Outline, Sample};
 use crate::space::Candidate;
 
@@ -57,6 +57,22 @@ pub fn with_candidates(setting: &Table, candidates: &[Candidate]) -> Table {
     file
 }
 
+/// Executes a plan to its end.
+///
+/// # Errors
+/// When the store cannot be written to, or it was stopped.
+pub fn execute_all(plan: &[RunSpec], options: RunOptions<'_>) -> Result<Outcome, TrialError> {
+    let outcome = execute(plan, options).map_err(TrialError::Io)?;
+    if outcome.cancelled { Err(TrialError::Stopped) } else { Ok(outcome) }
+}
+
+/// The numbers of a run over the whole measurement, by their paths in the results; empty if it has none.
+#[must_use]
+pub fn numbers(done: &Done) -> Numbers {
+    let whole = done.output.windows.first();
+    whole.map(|window| flatten(&Entry::of(&done.labels, window, done.output.engine))).unwrap_or_default()
+}
+
 impl Measure for Trials<'_> {
     type Error = TrialError;
 
@@ -76,10 +92,7 @@ impl Measure for Trials<'_> {
         };
         let plan: Vec<RunSpec> = experiment.plan().into_iter().filter(is_asked).collect();
         let options = RunOptions { jobs: self.jobs, store: self.store, watch: self.watch, cancel: self.cancel };
-        let outcome = execute(&plan, options).map_err(TrialError::Io)?;
-        if outcome.cancelled {
-            return Err(TrialError::Stopped);
-        }
+        let outcome = execute_all(&plan, options)?;
         self.failed.extend(outcome.failed);
         self.cpu_s += outcome.done.iter().map(|done| done.output.engine.cpu_s).sum::<f64>();
         let found: BTreeMap<(&str, u32), Sample> =
@@ -105,8 +118,7 @@ fn key(labels: &BTreeMap<String, String>) -> Option<(&str, u32)> {
 
 /// The goals' values, over the whole measurement.
 fn sample(done: &Done, goals: &Goals) -> Sample {
-    let whole = done.output.windows.first();
-    let numbers = whole.map(|window| flatten(&Entry::of(&done.labels, window, done.output.engine))).unwrap_or_default();
+    let numbers = numbers(done);
     let of = |name: &str| Quantity::find(name)?.value(&numbers, &[]);
     let page_ms = numbers.get("apps.web.response_time_ms.page.mean").copied();
     Sample {

@@ -1,6 +1,7 @@
 //! The command-line arguments and their help.
 
 pub(crate) mod advise;
+pub(crate) mod attack;
 pub(crate) mod characterize;
 pub(crate) mod compare;
 pub(crate) mod explain;
@@ -20,6 +21,7 @@ use aqmkit_base::{BitRate, Duration, Rates};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use advise::Advise;
+pub(crate) use attack::Attack;
 pub(crate) use characterize::Characterize;
 pub(crate) use compare::Compare;
 
@@ -69,6 +71,8 @@ pub(crate) enum Command {
     Characterize(Characterize),
     /// Advise which discipline, with which parameters, serves a wish on a link best, and how sure that is
     Advise(Box<Advise>),
+    /// Search the scenario that brings out the worst of a discipline or of a congestion control
+    Attack(Attack),
     /// Estimate rate, round trip and queue of a path from files of flent, irtt, iperf3, ping, or a capture
     Measure(measure::Measure),
     /// Explain what tc -s prints: where packets wait, what drops them, what to change

@@ -5,6 +5,7 @@
 
 mod advise;
 mod args;
+mod attack;
 mod bench;
 #[cfg(live)]
 mod bridge;
@@ -149,6 +150,7 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         Command::Compare(args) => compare::compare(args, catalogues, talk),
         Command::Characterize(args) => characterize::characterize(args, talk),
         Command::Advise(args) => advise::advise(args, talk),
+        Command::Attack(args) => attack::attack(args, catalogues, talk),
         Command::Measure(args) => measure::measure(args),
         Command::Explain(args) => explain::explain(args),
         Command::Import(args) => import::import(args),

@@ -2,7 +2,7 @@
 //! experiment file and runs like any other experiment.
 
 mod disciplines;
-mod ends;
+pub(crate) mod ends;
 mod experiment;
 mod link;
 mod mix;

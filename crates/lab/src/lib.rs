@@ -10,6 +10,7 @@
 //! | `compare` | several disciplines on one link, as an experiment |
 //! | `characterize` | report cards by RFC 7928 |
 //! | `advise` | which discipline best serves a wish on a link |
+//! | `attack` | which scenario brings out the worst of a discipline or a control |
 //! | `explain` | what the statistics of Linux's queue disciplines mean |
 //! | `measure` | rate, round trip and queue of a path, estimated from files of measurements |
 //! | `import` | the queues of routers as experiments, and back as lines of `tc` |
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
+pub mod attack;
 pub mod bench;
 pub mod characterize;
 pub mod compare;

@@ -49,6 +49,26 @@ fn what_cannot_be_is_refused() {
     }
 }
 
+/// BBRv1 of quinn ignores the marks of CoDel. The reference is another control of quinn.
+#[test]
+fn a_stack_is_attacked_and_its_experiment_can_be_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let attack =
+        |target: &str| aqmkit(&format!("attack {target} --harm bufferbloat --budget 200 --fresh 4"), dir.path());
+    assert_eq!(attack("quinn:reno"), 2);
+    assert_eq!(attack("quin:bbr"), 2);
+    assert_eq!(attack("quinn:bbr"), 0);
+    let file = dir.path().join("attack.toml");
+    let again = tempfile::tempdir().unwrap();
+    assert_eq!(aqmkit(&format!("run {}", file.display()), again.path()), 0);
+    let mut delays: BTreeMap<String, f64> = BTreeMap::new();
+    for run in &results(again.path()).runs {
+        let delay = run.classes["own"].queue_delay_ms.as_ref().unwrap().p99;
+        *delays.entry(run.labels["control"].clone()).or_default() += delay / 4.0;
+    }
+    assert!(delays["quinn-bbr"] > 1000.0 && delays["quinn-bbr"] > 3.0 * delays["quinn-cubic"], "{delays:?}");
+}
+
 /// quinn as it may be with the next change of its adapter.
 struct Later;
 

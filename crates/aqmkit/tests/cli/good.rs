@@ -345,3 +345,28 @@ fn bench_measures() {
     assert!(table.lines().any(|l| l.starts_with("  cbt ") && l.split_whitespace().count() == 3), "{table}");
     Desk::new().run("bench --packets 1000 --flows 1,1001").wrong(&["1 000 packets are too few for 1 001 flows"]);
 }
+
+#[test]
+fn what_an_attack_finds_can_be_run_again() {
+    let desk = Desk::new();
+    let line = "attack bbr --harm loss --queue fifo --buffer 0.1..1.5 --budget 200 --fresh 4 --quiet";
+    let out = desk.run(line).good();
+    for part in
+        ["loss by bbr, in ", "With cubic in its place: ", "Fresh seeds confirm it.", "aqmkit run ", "play.html#e="]
+    {
+        assert!(out.contains(part), "{part} is not in:\n{out}");
+    }
+    let json: Value = serde_json::from_str(&desk.run(&format!("{line} --json")).good()).unwrap();
+    assert!(desk.read("results/attack/bbr-loss/attack.rs").contains("fn bbr_loss()"));
+
+    desk.run("run results/attack/bbr-loss/attack.toml --out again").good();
+    let again = results(&desk.read("again/results.json"));
+    let lost = |control: &str| {
+        let of = again["runs"].as_array().unwrap().iter().filter(|run| run["labels"]["control"] == control);
+        let all: Vec<f64> = of.map(|run| run["classes"]["own"]["drop_rate"].as_f64().unwrap()).collect();
+        assert_eq!(all.len(), 4);
+        all.iter().sum::<f64>() / 4.0
+    };
+    let value = json["small"]["value"].as_f64().unwrap();
+    assert!((lost("bbr") / value - 1.0).abs() < 1e-9 && lost("cubic") < value / 2.0, "{json}");
+}

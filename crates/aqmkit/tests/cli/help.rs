@@ -10,6 +10,7 @@ fn every_command_has_help_with_an_example() {
         "compare",
         "characterize",
         "advise",
+        "attack",
         "explain",
         "measure",
         "import",

@@ -186,3 +186,26 @@ fn words_of_the_kernel_command() {
     desk.run("kernel remove").wrong(&["WORDS"]);
     desk.run("kernel show dev lo min=4").wrong(&["this takes an interface only"]);
 }
+
+#[test]
+fn attacks_that_cannot_be() {
+    let desk = Desk::new();
+    let attack = |line: &str, parts: &[&str]| desk.run(&format!("attack {line}")).wrong(parts);
+    attack("cubik --harm loss", &["\"cubik\" is neither a discipline nor a congestion control", "did you mean cubic?"]);
+    attack("fifo --harm los", &["--harm: \"los\" is not a harm", "did you mean loss?"]);
+    attack("fifo", &["--harm"]);
+    attack("fifo --harm loss --budget 9", &["--budget 9 is too small", "at least 200"]);
+    attack("fifo --harm loss --fresh 1", &["--fresh", "1 is not in 2..=1000"]);
+    attack("bbr --harm loss --queue fifa", &["--queue: there is no discipline \"fifa\"", "did you mean fifo?"]);
+    attack("bbr --harm loss --queue fifo,", &["--queue: there is no discipline \"\""]);
+    attack("codel --harm loss --queue fifo", &["--queue: codel is attacked as the queue itself", "leave it out"]);
+    attack("quinn:bbr --harm loss", &["no transport stack is called \"quinn\"", "aqmkit-stacks", "stacks/"]);
+    attack(
+        "bbr --harm loss --buffer 1ms",
+        &["--buffer: \"1ms\" is not a number of bandwidth-delay products", "0.1..1.5"],
+    );
+    attack(
+        "bbr --harm loss --queue codel --buffer 1",
+        &["--buffer: there is no fifo here, only codel", "leave it out"],
+    );
+}

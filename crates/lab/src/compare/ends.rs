@@ -83,7 +83,7 @@ fn controls(asked: &Comparison, catalogues: &Catalogues) -> Result<Vec<String>, 
 }
 
 /// The congestion controls of TCP. Rate-based transports are not accepted, because web traffic, which most comparisons have, needs TCP.
-fn of_tcp(catalogues: &Catalogues) -> Vec<&'static str> {
+pub(crate) fn of_tcp(catalogues: &Catalogues) -> Vec<&'static str> {
     catalogues.controls.names().filter(|name| rate::find(name).is_none()).collect()
 }
 
