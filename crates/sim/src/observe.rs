@@ -106,18 +106,15 @@ impl<'o> Watch<'o> {
     /// Reports a packet of the application with this number in its group.
     pub(crate) fn see(&mut self, place: Place, flight: &Flight, index: u32, now: Instant) {
         let Some(path) = self.paths.get(flight.path as usize).filter(|w| w.place == Some(place)) else { return };
-        let (content, from_client, conversation) = match &flight.body {
-            Body::Segment { segment, to, .. } => {
-                (Content::Segment(segment.clone()), *to == Side::Server, flight.flow.0 / 2)
-            }
+        let connection = flight.flow.0 / 2;
+        let (content, conversation) = match &flight.body {
+            Body::Segment(segment) => (Content::Segment(segment.clone()), connection),
             // Headers beyond UDP's count as payload.
-            Body::Rate { to, .. } => {
-                let payload = flight.len.saturating_sub(UDP_HEADERS);
-                (Content::Datagram(payload), *to == Side::Server, flight.flow.0 / 2)
-            }
-            Body::Bytes { bytes, to, .. } => (Content::Bytes(bytes.clone()), *to == Side::Server, flight.flow.0 / 2),
-            Body::Datagram { len, to, .. } => (Content::Datagram(*len), *to == Side::Server, u64::from(flight.app)),
+            Body::Rate(_) => (Content::Datagram(flight.len.saturating_sub(UDP_HEADERS)), connection),
+            Body::Bytes(bytes) => (Content::Bytes(bytes.clone()), connection),
+            Body::Datagram { len, .. } => (Content::Datagram(*len), u64::from(flight.app)),
         };
+        let from_client = flight.to == Side::Server;
         let (server, client) = (path.server, index % path.clients);
         let parties = Parties { server, client, group: path.group, conversation, from_client };
         self.observer.packet(now, &Sighting { parties, len: flight.len, ecn: flight.ecn, content });

@@ -9,46 +9,26 @@ use aqmkit_transport::{Flags, Options, Segment, rate};
 /// The contents of a packet.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
-    /// A TCP segment to this side of a connection.
-    Segment { conn: u32, generation: u16, to: Side, segment: Segment },
-    /// A packet of a rate-based transport to this side of a connection.
-    Rate { conn: u32, generation: u16, to: Side, packet: rate::Packet },
-    /// A datagram of a stack to this side of a connection.
-    Bytes { conn: u32, generation: u16, to: Side, bytes: Vec<u8> },
-    /// A datagram to this side of an application.
-    Datagram { app: u32, generation: u16, to: Side, tag: u64, len: u32 },
+    /// A TCP segment.
+    Segment(Segment),
+    /// A packet of a rate-based transport.
+    Rate(rate::Packet),
+    /// A datagram of a stack.
+    Bytes(Vec<u8>),
+    /// A datagram of an application.
+    Datagram { tag: u64, len: u32 },
 }
 
 impl Body {
     /// Content of a free slot.
-    const NOTHING: Body = Body::Datagram { app: 0, generation: 0, to: Side::Client, tag: 0, len: 0 };
+    const NOTHING: Body = Body::Datagram { tag: 0, len: 0 };
 
     /// The sequence number after the data of a segment; the maximum if unknown.
     pub(crate) fn data_end(&self) -> u64 {
         match self {
-            Body::Segment { segment, .. } => segment.seq + u64::from(segment.len),
+            Body::Segment(segment) => segment.seq + u64::from(segment.len),
             _ => u64::MAX,
         }
-    }
-
-    /// The acknowledgement of a segment; `None` with a SYN.
-    pub(crate) fn ack(&self) -> Option<Ack> {
-        let Body::Segment { conn, to, segment, .. } = self else { return None };
-        let flags = segment.flags;
-        if !flags.has(Flags::ACK) || flags.has(Flags::SYN) {
-            return None;
-        }
-        let options = &segment.options;
-        let says_more = options.duplicate(segment.ack).is_some() || options.ecn().is_some();
-        let only_ack = flags.bits() & !Flags::ACE.bits() == Flags::ACK.bits();
-        let sack_end = options.held(segment.ack).map(|(_, end)| end).max().unwrap_or(segment.ack);
-        Some(Ack {
-            connection: conn * 2 + *to as u32,
-            number: segment.ack as u32,
-            sack_end: sack_end as u32,
-            pure: only_ack && segment.len == 0 && !says_more,
-            marks: flags.ace(),
-        })
     }
 }
 
@@ -92,6 +72,12 @@ impl From<Side> for traffic::Side {
 #[repr(align(64))]
 pub(crate) struct Flight {
     pub(crate) body: Body,
+    /// Its connection. A datagram of an application has none.
+    pub(crate) conn: u32,
+    /// The generation of its connection's slot, or of its application.
+    pub(crate) generation: u16,
+    /// The side that it is sent to.
+    pub(crate) to: Side,
     /// When its sender sent it.
     pub(crate) sent: Instant,
     /// When it entered the queue that it is in.
@@ -117,6 +103,9 @@ impl Flight {
     /// The initial contents of a slot.
     const NOTHING: Flight = Flight {
         body: Body::NOTHING,
+        conn: 0,
+        generation: 0,
+        to: Side::Client,
         sent: Instant::ZERO,
         queued: Instant::ZERO,
         flow: FlowKey(0),
@@ -134,6 +123,26 @@ impl Flight {
     #[inline]
     pub(crate) fn seen(&self) -> Seen {
         Seen { class: self.class, len: self.len, payload: self.payload }
+    }
+
+    /// The acknowledgement of a segment; `None` with a SYN.
+    pub(crate) fn ack(&self) -> Option<Ack> {
+        let Body::Segment(segment) = &self.body else { return None };
+        let flags = segment.flags;
+        if !flags.has(Flags::ACK) || flags.has(Flags::SYN) {
+            return None;
+        }
+        let options = &segment.options;
+        let says_more = options.duplicate(segment.ack).is_some() || options.ecn().is_some();
+        let only_ack = flags.bits() & !Flags::ACE.bits() == Flags::ACK.bits();
+        let sack_end = options.held(segment.ack).map(|(_, end)| end).max().unwrap_or(segment.ack);
+        Some(Ack {
+            connection: self.conn * 2 + self.to as u32,
+            number: segment.ack as u32,
+            sack_end: sack_end as u32,
+            pure: only_ack && segment.len == 0 && !says_more,
+            marks: flags.ace(),
+        })
     }
 }
 
@@ -209,11 +218,12 @@ impl Arena {
 
     /// Frees the slot of a packet that was delivered, dropped or lost. Its contents stay until the next packet takes
     /// the slot: only memory on the heap is freed.
+    #[inline]
     pub(crate) fn release(&mut self, id: u32) {
         match &mut self.slots[id as usize].body {
-            Body::Segment { segment, .. } => segment.options = Options::default(),
-            Body::Bytes { bytes, .. } => *bytes = Vec::new(),
-            Body::Rate { .. } | Body::Datagram { .. } => {}
+            Body::Segment(segment) => segment.options = Options::default(),
+            Body::Bytes(bytes) => free(bytes),
+            Body::Rate(_) | Body::Datagram { .. } => {}
         }
         self.free.push(id);
     }
@@ -227,13 +237,20 @@ impl Arena {
     }
 }
 
+/// Frees the memory of a datagram of a stack.
+#[cold]
+#[inline(never)]
+fn free(bytes: &mut Vec<u8>) {
+    *bytes = Vec::new();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn ack_of(flags: Flags, len: u32, options: Options) -> Option<Ack> {
         let segment = Segment { seq: 7, ack: 1000, len, flags, options, ..Segment::default() };
-        Body::Segment { conn: 3, generation: 0, to: Side::Server, segment }.ack()
+        Flight { conn: 3, to: Side::Server, body: Body::Segment(segment), ..Flight::NOTHING }.ack()
     }
 
     /// A filter may drop an acknowledgement in favour of a later one, so never one that opens a connection or carries
@@ -256,9 +273,8 @@ mod tests {
         assert!(blocks.push_block(1000, 3000, 4000) && blocks.push_block(1000, 1500, 2000));
         assert_eq!(ack_of(Flags::ACK, 0, blocks), Some(Ack { sack_end: 4000, ..bare }));
         let data = Segment { seq: 7, len: 10, ..Segment::default() };
-        let data = Body::Segment { conn: 3, generation: 0, to: Side::Client, segment: data };
-        assert_eq!(data.data_end(), 17);
-        let datagram = Body::Datagram { app: 0, generation: 0, to: Side::Server, tag: 0, len: 9 };
-        assert_eq!((datagram.ack(), datagram.data_end()), (None, u64::MAX));
+        assert_eq!(Body::Segment(data).data_end(), 17);
+        let datagram = Flight { body: Body::Datagram { tag: 0, len: 9 }, ..Flight::NOTHING };
+        assert_eq!((datagram.ack(), datagram.body.data_end()), (None, u64::MAX));
     }
 }

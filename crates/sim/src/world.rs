@@ -245,9 +245,9 @@ impl<'o> World<'o> {
                 let links = &self.paths[flight.path as usize].links;
                 match &flight.body {
                     _ if usize::from(flight.hop) < links.len() => EventKind::AtLink,
-                    Body::Segment { segment, .. } if segment.len > 0 => EventKind::Data,
-                    Body::Segment { .. } => EventKind::Acknowledgement,
-                    Body::Datagram { .. } | Body::Rate { .. } | Body::Bytes { .. } => EventKind::Datagram,
+                    Body::Segment(segment) if segment.len > 0 => EventKind::Data,
+                    Body::Segment(_) => EventKind::Acknowledgement,
+                    Body::Datagram { .. } | Body::Rate(_) | Body::Bytes(_) => EventKind::Datagram,
                 }
             }
             SimEvent::LinkFree { .. } | SimEvent::Driver { .. } => EventKind::LinkFree,
@@ -338,7 +338,7 @@ impl<'o> World<'o> {
             let arrived = self.arena.get(id);
             let (source, destination) = self.ends(arrived);
             handle.ends = Ends { source: source as u32, destination: destination as u32 };
-            handle.ack = arrived.body.ack();
+            handle.ack = arrived.ack();
         }
         self.links[link].enqueue(handle, self.now);
         if self.links[link].transmitter.busy_until().is_none() {

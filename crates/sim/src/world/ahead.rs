@@ -75,21 +75,17 @@ impl World<'_> {
     fn fetch_connections(&self, ahead: &mut Ahead) {
         while let Some(packet) = ahead.packets.pop() {
             let flight = self.arena.get(packet);
-            let (conn, to) = match flight.body {
-                Body::Segment { conn, to, .. } | Body::Rate { conn, to, .. } | Body::Bytes { conn, to, .. } => {
-                    (conn, to)
-                }
-                Body::Datagram { app, .. } => {
-                    fetch_line(self.meter.app(app));
-                    continue;
-                }
-            };
+            if let Body::Datagram { .. } = flight.body {
+                fetch_line(self.meter.app(flight.app));
+                continue;
+            }
+            let conn = flight.conn;
             let connection = &self.conns[conn as usize];
-            connection.fetch(to);
+            connection.fetch(flight.to);
             if flight.payload > 0 {
                 connection.fetch_requests();
             }
-            match to {
+            match flight.to {
                 Side::Client => ahead.data.push((conn, flight.body.data_end())),
                 Side::Server => fetch_line(self.meter.app(flight.app)),
             }

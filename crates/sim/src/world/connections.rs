@@ -8,10 +8,10 @@ use aqmkit_measure::SenderSample;
 use aqmkit_stack::{Datagram, NewEnd, Role};
 use aqmkit_traffic as traffic;
 use aqmkit_transport::rate::{Content, Packet};
-use aqmkit_transport::{Event, Profile, Segment};
+use aqmkit_transport::{Event, Profile, Segment, Tcp};
 use smallvec::SmallVec;
 
-use super::ends::{End, Outputs, SenderView, StackEnd};
+use super::ends::{End, Other, Outputs, SenderView, StackEnd};
 use super::{SimEvent, World};
 use crate::host::{Host, Request};
 use crate::packet::{Body, Flight, Side};
@@ -73,6 +73,12 @@ impl Progress {
     }
 
     #[inline(always)]
+    fn of_tcp(tcp: &Tcp, side: Side) -> Self {
+        let arrived = if side == Side::Client { tcp.arrived() } else { 0 };
+        Progress { arrived, timeouts: tcp.stats().timeouts }
+    }
+
+    #[inline(always)]
     fn since(self, before: Progress) -> Self {
         Progress { arrived: self.arrived - before.arrived, timeouts: self.timeouts - before.timeouts }
     }
@@ -123,7 +129,7 @@ impl World<'_> {
             group.stack.as_ref().map(|stack| stack.end(&NewEnd { role, seed, number }))
         };
         [Role::Client, Role::Server].map(|role| match end(role) {
-            Some(stack) => End::Stack(Box::new(StackEnd::new(stack))),
+            Some(stack) => End::Other(Box::new(Other::Stack(StackEnd::new(stack)))),
             None => End::new(&group.profile, Duration::ZERO),
         })
     }
@@ -255,10 +261,8 @@ impl World<'_> {
             self.send_segment(conn, side, segment);
         }
         out.segments.clear();
-        if !out.packets.is_empty() {
+        if let End::Other(_) = self.conns[conn as usize].ends[side as usize] {
             self.send_packets(conn, side, &mut out.packets);
-        }
-        if !out.datagrams.is_empty() || out.lost > 0 {
             self.send_datagrams(conn, side, &mut out);
         }
         self.arm(conn, side);
@@ -279,10 +283,8 @@ impl World<'_> {
             sent.retransmissions += u32::from(segment.retransmission);
         }
         let len = profile.wire_len(segment).0 as u32;
-        let (generation, to) = (c.generation, from.other());
         self.launch(conn, from, (len, segment.len), segment.ecn, |body| {
-            let segment = Segment { options: std::mem::take(&mut segment.options), ..*segment };
-            *body = Body::Segment { conn, generation, to, segment };
+            *body = Body::Segment(Segment { options: std::mem::take(&mut segment.options), ..*segment });
         });
     }
 
@@ -299,15 +301,13 @@ impl World<'_> {
         if matches!(packet.content, Content::Data(_)) {
             self.meter.sent(c.app).packets += 1;
         }
-        let (generation, to) = (c.generation, from.other());
         let (lens, ecn) = ((header.0 as u32 + packet.len, packet.len), packet.ecn);
-        self.launch(conn, from, lens, ecn, |body| *body = Body::Rate { conn, generation, to, packet });
+        self.launch(conn, from, lens, ecn, |body| *body = Body::Rate(packet));
     }
 
     #[inline(never)]
     fn send_datagrams(&mut self, conn: u32, from: Side, out: &mut Outputs) {
         let c = &self.conns[conn as usize];
-        let (generation, to) = (c.generation, from.other());
         let headers = self.groups[usize::from(c.group)].stack.as_ref().map_or(0, |stack| stack.headers());
         if from == Side::Server {
             let sent = self.meter.sent(c.app);
@@ -317,9 +317,7 @@ impl World<'_> {
         out.lost = 0;
         for Datagram { bytes, ecn } in out.datagrams.drain(..) {
             let len = bytes.len() as u32;
-            self.launch(conn, from, (headers + len, len), ecn, |body| {
-                *body = Body::Bytes { conn, generation, to, bytes }
-            });
+            self.launch(conn, from, (headers + len, len), ecn, |body| *body = Body::Bytes(bytes));
         }
     }
 
@@ -330,6 +328,7 @@ impl World<'_> {
         let c = &self.conns[conn as usize];
         let (id, flight) = self.arena.claim();
         load(&mut flight.body);
+        (flight.conn, flight.generation, flight.to) = (conn, c.generation, from.other());
         (flight.sent, flight.queued) = (self.now, self.now);
         flight.flow = FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client));
         flight.path = c.path + u32::from(from == Side::Client);
@@ -344,14 +343,12 @@ impl World<'_> {
     #[inline]
     pub(super) fn end_delay(&self, flight: &Flight) -> Duration {
         let delay = self.paths[flight.path as usize].delay;
-        match flight.body {
-            Body::Segment { conn, to: Side::Server, .. }
-            | Body::Rate { conn, to: Side::Server, .. }
-            | Body::Bytes { conn, to: Side::Server, .. } => delay + self.conns[conn as usize].extra,
-            Body::Datagram { app, to: Side::Server, .. } => {
-                delay + self.reply_delays.get(&app).copied().unwrap_or(Duration::ZERO)
+        match (flight.to, &flight.body) {
+            (Side::Client, _) => delay,
+            (Side::Server, Body::Datagram { .. }) => {
+                delay + self.reply_delays.get(&flight.app).copied().unwrap_or(Duration::ZERO)
             }
-            _ => delay,
+            (Side::Server, _) => delay + self.conns[flight.conn as usize].extra,
         }
     }
 
@@ -359,42 +356,40 @@ impl World<'_> {
     pub(super) fn deliver(&mut self, id: u32) {
         let flight = self.arena.get(id);
         match &flight.body {
-            Body::Segment { conn, generation, to, .. } => {
-                let (conn, generation, to) = (*conn, *generation, *to);
-                self.deliver_segment(id, conn, generation, to);
-            }
-            Body::Datagram { app, generation, to, tag, len } => {
-                let (app, generation, to) = (*app, *generation, traffic::Side::from(*to));
+            Body::Segment(_) => self.deliver_segment(id),
+            Body::Datagram { tag, len } => {
+                let (app, generation, to) = (flight.app, flight.generation, traffic::Side::from(flight.to));
                 let arrival = traffic::Arrival { to, tag: *tag, len: *len, sent: flight.sent, ecn: flight.ecn };
                 self.arena.release(id);
                 if self.apps[app].generation == generation {
                     self.deliver_datagram(app, arrival);
                 }
             }
-            Body::Rate { .. } => self.deliver_packet(id),
-            Body::Bytes { .. } => self.deliver_bytes(id),
+            Body::Rate(_) => self.deliver_packet(id),
+            Body::Bytes(_) => self.deliver_bytes(id),
         }
     }
 
     /// A segment has reached its end of a connection. The endpoint reads it in place: copying it would take longer than
     /// most endpoints take to process it.
-    fn deliver_segment(&mut self, id: u32, conn: u32, generation: u16, to: Side) {
-        let connection = &mut self.conns[conn as usize];
+    fn deliver_segment(&mut self, id: u32) {
         let flight = self.arena.get_mut(id);
-        let Body::Segment { segment, .. } = &mut flight.body else { return };
-        if connection.generation != generation {
+        let (conn, to) = (flight.conn, flight.to);
+        let connection = &mut self.conns[conn as usize];
+        let Body::Segment(segment) = &mut flight.body else { return };
+        if connection.generation != flight.generation {
             return self.arena.release(id);
         }
+        let End::Tcp(tcp) = &mut connection.ends[to as usize] else { return };
         segment.ecn = flight.ecn;
         if segment.len > 0 && to == Side::Client {
             self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
         }
         let mut out = self.spare_outputs.pop().unwrap_or_default();
         let profile = &self.groups[usize::from(connection.group)].profile;
-        let end = &mut connection.ends[to as usize];
-        let before = Progress::of(end, to);
-        end.on_segment(profile, segment, self.now, &mut out);
-        let progress = Progress::of(end, to).since(before);
+        let before = Progress::of_tcp(tcp, to);
+        tcp.on_segment(profile, segment, self.now, &mut out.tcp());
+        let progress = Progress::of_tcp(tcp, to).since(before);
         // The reply, if there is one, reuses the slot in the arena, which is in the cache.
         self.arena.release(id);
         self.follow_up(conn, to, progress, out);
@@ -404,8 +399,9 @@ impl World<'_> {
     fn deliver_packet(&mut self, id: u32) {
         let flight = self.arena.get(id).clone();
         self.arena.release(id);
-        let Body::Rate { conn, generation, to, mut packet } = flight.body else { return };
-        if self.conns[conn as usize].generation != generation {
+        let Body::Rate(mut packet) = flight.body else { return };
+        let (conn, to) = (flight.conn, flight.to);
+        if self.conns[conn as usize].generation != flight.generation {
             return;
         }
         packet.ecn = flight.ecn;
@@ -420,8 +416,9 @@ impl World<'_> {
     fn deliver_bytes(&mut self, id: u32) {
         let flight = self.arena.get_mut(id);
         let (sent, class, ecn) = (flight.sent, flight.class, flight.ecn);
-        let Body::Bytes { conn, generation, to, bytes } = &mut flight.body else { return };
-        let (conn, generation, to, bytes) = (*conn, *generation, *to, std::mem::take(bytes));
+        let (conn, generation, to) = (flight.conn, flight.generation, flight.to);
+        let Body::Bytes(bytes) = &mut flight.body else { return };
+        let bytes = std::mem::take(bytes);
         self.arena.release(id);
         if self.conns[conn as usize].generation != generation {
             return;

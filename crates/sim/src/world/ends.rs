@@ -1,10 +1,14 @@
 //! One end of a connection, whatever its transport.
 
+mod other;
+
 use aqmkit_base::{Duration, Instant};
 use aqmkit_measure::SenderSample;
-use aqmkit_stack::{Datagram, Stack, StackStats};
+use aqmkit_stack::Datagram;
 use aqmkit_transport::congestion::ModelView;
 use aqmkit_transport::{Event, Output, Profile, Route, Segment, Tcp, Timer, rate};
+
+pub(super) use other::{Other, StackEnd};
 
 use crate::packet::Side;
 
@@ -13,8 +17,7 @@ use crate::packet::Side;
 #[allow(clippy::large_enum_variant, reason = "the large one is the usual one")]
 pub(super) enum End {
     Tcp(Tcp),
-    Rate(Box<rate::Endpoint>),
-    Stack(Box<StackEnd>),
+    Other(Box<Other>),
 }
 
 /// Output buffers of an endpoint.
@@ -33,7 +36,7 @@ impl Outputs {
         Output { segments: &mut self.segments, events: &mut self.events }
     }
 
-    fn rate(&mut self) -> rate::Output<'_> {
+    pub(super) fn rate(&mut self) -> rate::Output<'_> {
         rate::Output { packets: &mut self.packets, events: &mut self.events }
     }
 }
@@ -67,12 +70,7 @@ impl End {
                 model: tcp.model(p),
                 pipe: Some(tcp.pipe(p)),
             },
-            End::Rate(end) => SenderView {
-                rate: end.rate(p, now).map(|bytes_per_s| 8.0 * bytes_per_s),
-                phase: "rate-based",
-                ..SenderView::default()
-            },
-            End::Stack(end) => end.view(),
+            End::Other(other) => other.view(p, now),
         }
     }
 
@@ -88,7 +86,7 @@ impl End {
     pub(super) fn new(p: &Profile, tick_phase: Duration) -> Self {
         match p.congestion.rate_based() {
             None => End::Tcp(Tcp::new(p, tick_phase)),
-            Some(kind) => End::Rate(Box::new(rate::Endpoint::new(kind))),
+            Some(kind) => End::Other(Box::new(Other::Rate(rate::Endpoint::new(kind)))),
         }
     }
 
@@ -109,61 +107,49 @@ impl End {
     pub(super) fn connect(&mut self, p: &Profile, now: Instant, out: &mut Outputs) {
         match self {
             End::Tcp(tcp) => tcp.connect(p, now, &mut out.tcp()),
-            End::Rate(end) => end.connect(p, now, &mut out.rate()),
-            End::Stack(end) => end.call(now, out, |stack| stack.connect(now)),
+            End::Other(other) => other.connect(p, now, out),
         }
     }
 
     pub(super) fn write(&mut self, p: &Profile, bytes: u64, now: Instant, out: &mut Outputs) {
         match self {
             End::Tcp(tcp) => tcp.write(p, bytes, now, &mut out.tcp()),
-            End::Rate(end) => end.write(p, bytes, now, &mut out.rate()),
-            End::Stack(end) => end.call(now, out, |stack| stack.write(bytes, now)),
+            End::Other(other) => other.write(p, bytes, now, out),
         }
     }
 
     pub(super) fn close(&mut self, p: &Profile, now: Instant, out: &mut Outputs) {
         match self {
             End::Tcp(tcp) => tcp.close(p, now, &mut out.tcp()),
-            End::Rate(end) => end.close(p, now, &mut out.rate()),
-            End::Stack(end) => end.call(now, out, |stack| stack.close(now)),
+            End::Other(other) => other.close(p, now, out),
         }
     }
 
     pub(super) fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Outputs) {
         match self {
             End::Tcp(tcp) => tcp.on_deadline(p, now, &mut out.tcp()),
-            End::Rate(end) => end.on_deadline(p, now, &mut out.rate()),
-            End::Stack(end) => end.call(now, out, |stack| stack.on_deadline(now)),
+            End::Other(other) => other.on_deadline(p, now, out),
         }
     }
 
-    /// Delivers a segment to a TCP.
-    pub(super) fn on_segment(&mut self, p: &Profile, segment: &Segment, now: Instant, out: &mut Outputs) {
-        if let End::Tcp(tcp) = self {
-            tcp.on_segment(p, segment, now, &mut out.tcp());
-        }
-    }
-
-    /// Delivers a packet to another transport.
+    /// Delivers a packet to a rate-based transport.
     pub(super) fn on_packet(&mut self, p: &Profile, packet: &rate::Packet, now: Instant, out: &mut Outputs) {
-        if let End::Rate(end) = self {
-            end.on_packet(p, packet, now, &mut out.rate());
+        if let End::Other(other) = self {
+            other.on_packet(p, packet, now, out);
         }
     }
 
     /// Delivers a datagram to a stack.
     pub(super) fn on_datagram(&mut self, datagram: Datagram, now: Instant, out: &mut Outputs) {
-        if let End::Stack(end) = self {
-            end.call(now, out, |stack| stack.on_datagram(datagram, now));
+        if let End::Other(other) = self {
+            other.on_datagram(datagram, now, out);
         }
     }
 
     pub(super) fn deadline(&self, p: &Profile, now: Instant) -> Option<Instant> {
         match self {
             End::Tcp(tcp) => tcp.deadline(),
-            End::Rate(end) => end.deadline(p, now),
-            End::Stack(end) => end.deadline,
+            End::Other(other) => other.deadline(p, now),
         }
     }
 
@@ -171,8 +157,7 @@ impl End {
     pub(super) fn delivered(&self) -> u64 {
         match self {
             End::Tcp(tcp) => tcp.delivered(),
-            End::Rate(end) => end.delivered(),
-            End::Stack(end) => end.stack.delivered(),
+            End::Other(other) => other.delivered(),
         }
     }
 
@@ -181,8 +166,7 @@ impl End {
         match (self, side) {
             (_, Side::Server) => 0,
             (End::Tcp(tcp), Side::Client) => tcp.arrived(),
-            (End::Rate(end), Side::Client) => end.delivered(),
-            (End::Stack(end), Side::Client) => end.stack.delivered(),
+            (End::Other(other), Side::Client) => other.delivered(),
         }
     }
 
@@ -190,71 +174,15 @@ impl End {
     pub(super) fn timeouts(&self) -> u32 {
         match self {
             End::Tcp(tcp) => tcp.stats().timeouts,
-            End::Rate(end) => end.stats().timeouts,
-            End::Stack(end) => end.stats.timeouts,
+            End::Other(other) => other.timeouts(),
         }
     }
 
     pub(super) fn is_closed(&self) -> bool {
         match self {
             End::Tcp(tcp) => tcp.is_closed(),
-            End::Rate(end) => end.is_closed(),
-            End::Stack(end) => end.stack.is_closed(),
+            End::Other(other) => other.is_closed(),
         }
-    }
-}
-
-/// The shortest time to a stack's next deadline: one that asks to be called at once, again and again, must not stop the time.
-const SOONEST: Duration = Duration::from_micros(1);
-
-/// One end of a connection of a stack from outside.
-pub(super) struct StackEnd {
-    stack: Box<dyn Stack>,
-    /// As of its last call.
-    stats: StackStats,
-    deadline: Option<Instant>,
-}
-
-impl StackEnd {
-    pub(super) fn new(stack: Box<dyn Stack>) -> Self {
-        StackEnd { stack, stats: StackStats::default(), deadline: None }
-    }
-
-    /// Calls the stack and takes everything that the call brings.
-    #[inline(never)]
-    fn call(&mut self, now: Instant, out: &mut Outputs, call: impl FnOnce(&mut dyn Stack)) {
-        call(&mut *self.stack);
-        out.datagrams.extend(std::iter::from_fn(|| self.stack.transmit(now)));
-        let events = std::iter::from_fn(|| self.stack.event(now));
-        out.events.extend(events.map(as_event));
-        self.deadline = self.stack.deadline(now).map(|at| at.max(now + SOONEST));
-        let stats = self.stack.stats();
-        out.lost += stats.lost.saturating_sub(self.stats.lost);
-        // The owner subtracts what it saw before.
-        self.stats = StackStats { timeouts: stats.timeouts.max(self.stats.timeouts), ..stats };
-    }
-
-    fn view(&self) -> SenderView {
-        let view = self.stack.view();
-        SenderView {
-            window: view.window,
-            ssthresh: view.ssthresh,
-            rtt: view.rtt,
-            in_flight: view.in_flight,
-            rate: view.pacing_bps,
-            phase: view.phase,
-            ..SenderView::default()
-        }
-    }
-}
-
-fn as_event(event: aqmkit_stack::Event) -> Event {
-    match event {
-        aqmkit_stack::Event::Connected => Event::Connected,
-        aqmkit_stack::Event::Delivered => Event::Delivered,
-        aqmkit_stack::Event::PeerFinished => Event::PeerFinished,
-        aqmkit_stack::Event::Closed => Event::Closed,
-        aqmkit_stack::Event::Failed => Event::Failed,
     }
 }
 

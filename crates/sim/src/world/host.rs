@@ -61,7 +61,10 @@ impl Host for World<'_> {
         let group = &self.groups[usize::from(it.group)];
         let (id, flight) = self.arena.claim();
         *flight = Flight {
-            body: Body::Datagram { app, generation: it.generation, to, tag: datagram.tag, len: datagram.len },
+            body: Body::Datagram { tag: datagram.tag, len: datagram.len },
+            conn: 0,
+            generation: it.generation,
+            to,
             sent: self.now,
             queued: self.now,
             flow: FlowKey(DATAGRAM_FLOW | if to == Side::Server { REPLY_FLOW } else { 0 } | u64::from(app)),
