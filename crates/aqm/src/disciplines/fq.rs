@@ -83,8 +83,8 @@
 //!
 //! ## References
 //!
-//! * Linux, `net/sched/sch_fq.c`, E. Dumazet, as in 7.x: with the bands of 6.7 and the fast queue of 6.7; tc-fq(8).
-//! * [`fq_enqueue`] and the other names in brackets are functions in this file.
+//! * Linux, `net/sched/sch_fq.c`, E. Dumazet, as in 7.x: with the bands of 6.7 and the fast queue of 6.7; tc-fq(8). Names in
+//!   brackets are its functions.
 
 mod queue;
 
