@@ -3,7 +3,7 @@
 
 Runs `aqmkit bench` under valgrind's cachegrind, which simulates a processor with fixed caches: the counts do not depend on
 the machine's speed or load. Each case runs twice, once longer, and the difference divided by the additional packets is free
-of the start of the program. Fails if instructions are more than 2 % above the recorded ones, or misses more than 5 %.
+of the start of the program. Fails if instructions are more than 2 % above the recorded ones, or misses more than 5 % and 0.05 of a packet.
 
     cargo build --release --locked -p aqmkit -p aqmkit-py --bin aqmkit --lib
     bench/instructions.py                # compares with bench/instructions.csv
@@ -30,8 +30,9 @@ COUNTS = ("instructions", "d1_misses", "ll_misses")
 #: A count may be larger than the recorded one by this share. Where the linker puts code and data moves misses by up to 3 %.
 MARGINS = {"instructions": 0.02, "d1_misses": 0.05, "ll_misses": 0.05}
 
-#: Below this number of misses a packet, a share of it would be noise.
-FEWEST_MISSES = 0.05
+#: Misses a packet that may come on top, whatever is recorded: where the linker puts code and data moves those of the last level by so
+#: much (with equal instructions, S2 had 0.039 and 0.054, S3 0.224 and 0.195).
+SPREAD = {"instructions": 0.0, "d1_misses": 0.05, "ll_misses": 0.05}
 
 #: First-level caches of 32 KiB and a last level of 8 MiB, whatever the processor has.
 CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
@@ -86,9 +87,7 @@ def discipline(aqmkit: str, name: str) -> list[float]:
 
 def too_many(now: float, recorded: float, count: str) -> bool:
     """Whether a count is above the recorded one by more than the margin."""
-    if count != "instructions" and now < FEWEST_MISSES:
-        return False
-    return now > recorded * (1 + MARGINS[count])
+    return now > recorded * (1 + MARGINS[count]) + SPREAD[count]
 
 
 def main() -> int:
