@@ -49,7 +49,7 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// BBRv1 of quinn ignores the marks of CoDel. The reference is another control of quinn.
+/// The first BBR, in quinn, ignores the marks of CoDel. The reference is another control of quinn.
 #[test]
 fn a_stack_is_attacked_and_its_experiment_can_be_run() {
     let dir = tempfile::tempdir().unwrap();
