@@ -1,4 +1,4 @@
-//! What a user suffers.
+//! The harms that an attack searches for, each with the metric that measures it.
 
 use aqmkit_base::near::suggest;
 
@@ -45,7 +45,7 @@ impl Harm {
         found.map(|(harm, _)| harm).ok_or_else(|| suggest(&name, Harm::ALL.map(|(_, known)| known)))
     }
 
-    /// Its name.
+    /// As it is written after `--harm`.
     #[must_use]
     pub fn name(self) -> &'static str {
         Harm::ALL.into_iter().find(|(harm, _)| *harm == self).map_or("", |(_, name)| name)

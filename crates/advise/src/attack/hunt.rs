@@ -4,8 +4,8 @@
 //! the estimators of the adviser. The worst dozen are run under two more seeds. The worst of these is then made small:
 //! whatever can be left out, such that at least nine tenths of the harm remain, is left out, one thing after the other.
 //!
-//! Every scenario is also run with the reference in the place of the target. What counts is the harm and, once more, by
-//! how much it exceeds that of the reference: otherwise every hunt would end where life is hard for everybody.
+//! Every scenario is also run with the reference in the place of the target. The score adds the harm and its excess over
+//! the harm of the reference: by the harm alone every hunt would end in a scenario that is bad for every discipline.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ pub struct Hunted {
 const BATCH: usize = 16;
 /// Scenarios that are drawn at random before their results are used.
 const AT_RANDOM: usize = 64;
-/// Of those drawn by the estimators, every so manieth is random all the same.
+/// After these, one scenario in this many is random and not drawn by the estimators.
 const EVERY: usize = 4;
 /// Scenarios that are run under all seeds.
 const RETRIED: usize = 12;

@@ -70,7 +70,7 @@ pub struct Scenario {
     pub control: Control,
     /// The flows of the first group.
     pub flows: u32,
-    /// What is beside it.
+    /// The cross traffic.
     pub beside: Option<Beside>,
     /// Random loss on the wire.
     pub loss: Option<f64>,
@@ -89,9 +89,9 @@ pub struct Scenario {
 /// The space of scenarios that is searched: its coordinates are from 0 to 1.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// What is attacked.
+    /// The discipline or control under attack.
     pub target: Target,
-    /// What it is compared with.
+    /// The discipline or control that runs in the same scenarios for comparison.
     pub reference: Target,
     /// The harm that is sought.
     pub harm: Harm,
@@ -238,7 +238,7 @@ impl Scenario {
         }
     }
 
-    /// The same with another discipline or control in the place of the attacked one.
+    /// This scenario with `other` in the place of the discipline or control under attack.
     #[must_use]
     pub fn with(&self, other: Target) -> Scenario {
         match other {

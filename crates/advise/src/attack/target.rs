@@ -1,4 +1,4 @@
-//! What is attacked.
+//! The discipline or congestion control under attack.
 
 use aqmkit_aqm::registry;
 use aqmkit_base::near::suggest;

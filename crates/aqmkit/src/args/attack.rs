@@ -27,7 +27,7 @@ pub(crate) struct Attack {
     /// A queue discipline, a congestion control, or STACK:CONTROL of a stack that the program has
     #[arg(value_name = "DISCIPLINE|CONTROL")]
     pub target: String,
-    /// What a user suffers: bufferbloat, starvation, unfairness, loss, "voip mos", underuse
+    /// The harm to search for: bufferbloat, starvation, unfairness, loss, "voip mos", underuse
     #[arg(long)]
     pub harm: String,
     /// For a congestion control: the disciplines behind which it is attacked, such as fifo,codel [default: fifo, codel,

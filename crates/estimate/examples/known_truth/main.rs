@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use scene::{Case, cases, record};
 use score::{Scored, scored, table};
 
-/// What the arguments say.
+/// The arguments of the command.
 struct Asked {
     rounds: usize,
     most: f64,

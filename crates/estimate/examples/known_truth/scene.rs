@@ -35,7 +35,7 @@ pub(crate) struct Case {
     pub seed: u64,
 }
 
-/// What is true of a queue.
+/// The properties of a queue that the estimate is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Truth {
     /// Whether a sparse flow has a queue of its own; `None` where that depends on the rates of the flows.
