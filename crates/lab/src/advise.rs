@@ -150,16 +150,19 @@ impl<'a> Inquiry<'a> {
         let seed = self.asked.seed.unwrap_or(SEED);
         let own = &self.setting.experiment;
         let mut searching = self.trials(own, seed, &store, watch, cancel);
-        let found = self.search(&mut searching, seed).map_err(|error| self.failure(error))?;
+        let found = self.search(&mut searching, seed).map_err(|error| LabError::of_trial(error, &self.dir))?;
         let fresh = derive_seed(seed, "fresh");
         let mut comparing = self.trials(own, fresh, &store, watch, cancel);
-        let (contenders, samples) = self.compared(&found, &mut comparing).map_err(|error| self.failure(error))?;
+        let (contenders, samples) =
+            self.compared(&found, &mut comparing).map_err(|error| LabError::of_trial(error, &self.dir))?;
         let mut others = Vec::new();
         for (factor, link) in OTHER_LINKS {
             let scaled = self.setting.scaled(factor);
             let mut there = self.trials(&scaled, fresh, &store, watch, cancel);
             let choice = contenders.first().map(|first| &first.candidate);
-            others.push(self.on_another_link(link, choice, &mut there).map_err(|error| self.failure(error))?);
+            others.push(
+                self.on_another_link(link, choice, &mut there).map_err(|error| LabError::of_trial(error, &self.dir))?,
+            );
             comparing.failed.extend(there.failed);
             comparing.cpu_s += there.cpu_s;
         }
@@ -287,16 +290,6 @@ impl<'a> Inquiry<'a> {
         }
         file.insert("repeat".to_owned(), toml::Value::Integer(self.asked.fresh.into()));
         Ok(put(&self.dir.join("finalists.toml"), &file.to_string())?)
-    }
-
-    fn failure(&self, error: TrialError) -> LabError {
-        match error {
-            TrialError::Problem(problem) => LabError::Problem(problem.without_place("")),
-            TrialError::Io(error) => error.into(),
-            TrialError::Stopped => {
-                LabError::Stopped(format!("Stopped. Finished runs are stored in {}", self.dir.display()))
-            }
-        }
     }
 }
 

@@ -175,7 +175,7 @@ impl<'a> Attack<'a> {
         let options = RunOptions { jobs: self.asked.jobs, store: &store, watch, cancel };
         let mut tries = Tries { attack: self, seed, options, failed: Vec::new(), cpu_s: 0.0 };
         let hunted = hunt(&self.space, self.asked.budget, seed, &mut tries);
-        let Some(hunted) = hunted.map_err(|error| self.failure(error))? else {
+        let Some(hunted) = hunted.map_err(|error| LabError::of_trial(error, &self.dir))? else {
             return wrong(
                 format!(
                     "no scenario of {} could be measured for {:?}",
@@ -194,7 +194,7 @@ impl<'a> Attack<'a> {
         let Space { target, reference: other, harm, .. } = self.space;
         let (small, with_other) = (&hunted.small.0, hunted.small.0.with(other));
         let both = [small.clone(), with_other.clone()];
-        let values = tries.samples(&both, &repeats).map_err(|error| self.failure(error))?;
+        let values = tries.samples(&both, &repeats).map_err(|error| LabError::of_trial(error, &self.dir))?;
         let [own, reference] = [0, 1].map(|i| values.get(i).map(Vec::as_slice).unwrap_or_default());
         let small_judged = self.judged(small, target, own);
         let reference = self.judged(&with_other, other, reference);
@@ -245,16 +245,6 @@ impl<'a> Attack<'a> {
         let experiment = Experiment::parse_with(EXPERIMENT, &text, &Overrides::default(), self.catalogues)?;
         put(&path, &text)?;
         Ok((path, experiment))
-    }
-
-    fn failure(&self, error: TrialError) -> LabError {
-        match error {
-            TrialError::Problem(problem) => LabError::Problem(problem.without_place("")),
-            TrialError::Io(error) => error.into(),
-            TrialError::Stopped => {
-                LabError::Stopped(format!("Stopped. Finished runs are stored in {}", self.dir.display()))
-            }
-        }
     }
 }
 

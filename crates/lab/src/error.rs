@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use aqmkit_advise::trials::TrialError;
 use aqmkit_experiment::Problem;
 use aqmkit_files::{ExportError, full};
 use aqmkit_runs::store::StoreError;
@@ -35,6 +36,15 @@ impl LabError {
             return LabError::without_room(path, &why, if_full);
         }
         LabError::Problem(Problem::new(format!("{} cannot be written: {why}", path.display())).right(right))
+    }
+
+    /// The error of a search that ended before its result, whose finished runs are stored in `dir`.
+    pub(crate) fn of_trial(error: TrialError, dir: &Path) -> LabError {
+        match error {
+            TrialError::Problem(problem) => LabError::Problem(problem.without_place("")),
+            TrialError::Io(error) => error.into(),
+            TrialError::Stopped => LabError::Stopped(format!("Stopped. Finished runs are stored in {}", dir.display())),
+        }
     }
 }
 
