@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -121,13 +122,15 @@ fn exchange(mut stream: &UnixStream, question: &Question) -> io::Result<Answer> 
 }
 
 /// Connects to a socket, with `patience` as the timeout of connecting, requests and replies: the listen backlog of a
-/// hung process fills up, and the next connect would block forever.
+/// hung process fills up, and the next connect would block forever. A connect with a timeout ends with `EINTR` when its
+/// process is stopped and continued, even without a signal handler (signal(7)): it is called again.
 fn reach(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     for which in [Timeout::Send, Timeout::Recv] {
         set_socket_timeout(&socket, which, Some(patience))?;
     }
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    let address = SocketAddrUnix::new(path)?;
+    retry_on_intr(|| connect(&socket, &address))?;
     Ok(socket.into())
 }
 
@@ -158,6 +161,7 @@ pub fn running(directory: &Path) -> io::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
+    use std::process::{Command, id};
 
     use super::*;
     use crate::cleanup::{BridgeState, Held, Record};
@@ -184,5 +188,18 @@ mod tests {
         assert_eq!(ask(), "wan: process 4711 does not answer");
         assert_eq!(running(&run).unwrap(), ["wan"]);
         assert!(!is_dead(&path));
+    }
+    #[test]
+    fn a_client_that_is_stopped_and_continued_asks_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wan.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let _fills_the_backlog = reach(&path, GLANCE).unwrap();
+        let pause = format!("sleep 0.1; kill -STOP {0}; sleep 0.01; kill -CONT {0}", id());
+        let mut shell = Command::new("sh").args(["-c", &pause]).spawn().unwrap();
+        let error = reach(&path, Duration::from_millis(500)).unwrap_err();
+        assert!(shell.wait().unwrap().success());
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
     }
 }
