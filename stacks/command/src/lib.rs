@@ -7,6 +7,7 @@ use aqmkit_experiment::Catalogues;
 use aqmkit_stack::Addition;
 use aqmkit_stack_noq::Noq;
 use aqmkit_stack_quinn::Quinn;
+use aqmkit_stack_sctp::Sctp;
 use aqmkit_stack_smoltcp::Smoltcp;
 
 /// The stacks, with all that the library has.
@@ -15,7 +16,9 @@ use aqmkit_stack_smoltcp::Smoltcp;
 /// When two have the same name.
 pub fn catalogues() -> Result<Catalogues, ParamError> {
     let mut catalogues = Catalogues::default();
-    for stack in [Addition::of::<Quinn>(), Addition::of::<Noq>(), Addition::of::<Smoltcp>()] {
+    let all =
+        [Addition::of::<Quinn>(), Addition::of::<Noq>(), Addition::of::<Smoltcp>(), Addition::of::<Sctp>()];
+    for stack in all {
         catalogues.stacks.add(stack)?;
     }
     Ok(catalogues)

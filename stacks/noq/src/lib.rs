@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use aqmkit_base::ParamError;
 use aqmkit_stack::{Factory, Kind, NewEnd, Settings, Stack};
-use aqmkit_stack_quic::{End, HEADERS, Params};
+use aqmkit_stack_common::{End, UDP_HEADERS};
+use aqmkit_stack_quic::Params;
 
 /// The stack as an entry of a catalogue.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ impl Factory for Ends {
     }
 
     fn headers(&self) -> u32 {
-        HEADERS
+        UDP_HEADERS
     }
 
     fn end(&self, new: &NewEnd) -> Box<dyn Stack> {

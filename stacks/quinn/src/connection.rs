@@ -6,16 +6,14 @@ use std::time::Instant;
 
 use aqmkit_base::{Duration, Ecn};
 use aqmkit_stack::{NewEnd, Role, Settings, StackView};
-use aqmkit_stack_quic::{Connection, Params, Progress, Sent};
+use aqmkit_stack_common::{Connection, Progress, Sent, ZEROS};
+use aqmkit_stack_quic::Params;
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     ClientConfig, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, Event, StreamEvent, StreamId,
 };
 
 use crate::config;
-
-/// The data of every stream.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 pub(crate) struct Quinn {
     endpoint: Endpoint,
@@ -151,6 +149,11 @@ impl Connection for Quinn {
 
     fn deadline(&mut self) -> Option<Instant> {
         self.connection()?.poll_timeout()
+    }
+
+    /// quinn does not count its probe timeouts where others can read them.
+    fn timeouts(&mut self) -> u32 {
+        0
     }
 
     fn lost(&mut self) -> u64 {

@@ -12,6 +12,7 @@ use aqmkit_stack_bench::aqmkit_transport::{Overrides, Profile};
 use aqmkit_stack_bench::{Case, stack};
 use aqmkit_stack_noq::Noq;
 use aqmkit_stack_quinn::Quinn;
+use aqmkit_stack_sctp::Sctp;
 use aqmkit_stack_smoltcp::Smoltcp;
 
 /// CPU time of this thread in seconds, as Linux counts it.
@@ -39,13 +40,14 @@ fn own(profile: &str) -> Option<Profile> {
 
 #[allow(clippy::print_stdout, reason = "the table is for people")]
 fn main() -> Result<(), &'static str> {
-    let stacks: [Arc<dyn Factory>; 6] = [
+    let stacks: [Arc<dyn Factory>; 7] = [
         stack::<Quinn>("cubic", false),
         stack::<Quinn>("bbr", false),
         stack::<Noq>("cubic", false),
         stack::<Noq>("bbr3", false),
         stack::<Smoltcp>("cubic", false),
         stack::<Smoltcp>("reno", false),
+        stack::<Sctp>("reno", false),
     ];
     let behind_codel = ("codel", "{}");
     let mut cases: Vec<(String, Case)> =

@@ -32,7 +32,7 @@ pub struct Sent {
     pub ecn: Ecn,
 }
 
-/// An endpoint of a QUIC stack with one connection.
+/// An endpoint of a stack with one connection.
 pub trait Connection: Send {
     /// Opens the connection, at the client. `false` if the stack refuses.
     fn connect(&mut self, now: time::Instant) -> bool;
@@ -61,7 +61,10 @@ pub trait Connection: Send {
     /// The time of the next call of [`Connection::on_deadline`].
     fn deadline(&mut self) -> Option<time::Instant>;
 
-    /// The number of packets that were declared lost.
+    /// The number of timers that have expired while waiting for the peer; 0 where the stack does not show it.
+    fn timeouts(&mut self) -> u32;
+
+    /// The number of packets that were declared lost or sent again.
     fn lost(&mut self) -> u64;
 
     /// The state of the sender.
@@ -240,9 +243,12 @@ impl<C: Connection> Stack for End<C> {
         self.over
     }
 
-    /// The stacks do not count their probe timeouts where others can read them.
     fn stats(&mut self) -> StackStats {
-        StackStats { timeouts: 0, lost: self.connection.lost(), ce_received: self.ce_received }
+        StackStats {
+            timeouts: self.connection.timeouts(),
+            lost: self.connection.lost(),
+            ce_received: self.ce_received,
+        }
     }
 
     fn view(&self) -> StackView {
