@@ -16,8 +16,7 @@ use aqmkit_stack_smoltcp::Smoltcp;
 /// When two have the same name.
 pub fn catalogues() -> Result<Catalogues, ParamError> {
     let mut catalogues = Catalogues::default();
-    let all =
-        [Addition::of::<Quinn>(), Addition::of::<Noq>(), Addition::of::<Smoltcp>(), Addition::of::<Sctp>()];
+    let all = [Addition::of::<Quinn>(), Addition::of::<Noq>(), Addition::of::<Smoltcp>(), Addition::of::<Sctp>()];
     for stack in all {
         catalogues.stacks.add(stack)?;
     }

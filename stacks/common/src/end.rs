@@ -244,11 +244,7 @@ impl<C: Connection> Stack for End<C> {
     }
 
     fn stats(&mut self) -> StackStats {
-        StackStats {
-            timeouts: self.connection.timeouts(),
-            lost: self.connection.lost(),
-            ce_received: self.ce_received,
-        }
+        StackStats { timeouts: self.connection.timeouts(), lost: self.connection.lost(), ce_received: self.ce_received }
     }
 
     fn view(&self) -> StackView {
