@@ -75,19 +75,19 @@ impl Outcome {
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let of_runs = |kind| {
             let data: Vec<_> = self.runs.iter().map(|d| RunData { labels: &d.labels, output: &d.output }).collect();
-            export::table(kind, &data)
+            Table::of(&export::table(kind, &data))
         };
         let made = match name {
-            "runs" => py.detach(|| export::runs(&self.results)),
-            "means" => py.detach(|| export::means(&self.results)),
-            "verdicts" => py.detach(|| export::verdicts(&self.results)),
+            "runs" => py.detach(|| Table::of(&export::runs(&self.results))),
+            "means" => py.detach(|| Table::of(&export::means(&aqmkit_results::means(&self.results.runs)))),
+            "verdicts" => py.detach(|| Table::of(&export::verdicts(&self.results))),
             "series" => py.detach(|| of_runs(Kind::Series)),
             "flows" => py.detach(|| of_runs(Kind::Flows)),
             "exchanges" => py.detach(|| of_runs(Kind::Exchanges)),
             "distributions" => py.detach(|| of_runs(Kind::Distributions)),
             _ => return Err(PyKeyError::new_err(name.to_owned())),
         };
-        made.map(Table).map_err(|e| arrow_error(&e))
+        made.map_err(|e| arrow_error(&e))
     }
 
     /// The contents of `results.json`.

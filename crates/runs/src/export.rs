@@ -1,19 +1,23 @@
-//! The files that an experiment writes: `results.json`, `summary.csv`, `runs.csv` and the Parquet tables.
+//! The files that an experiment writes: `results.json`, `summary.csv`, `runs.csv`, and tables of single runs in Parquet; without
+//! the feature `parquet`, these are CSV too.
 //!
 //! Files are replaced atomically: each is written under another name in the same directory and then renamed.
 
-mod batches;
 mod columns;
 mod csv;
+mod in_memory;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod tables;
+mod values;
+mod writer;
 
 use std::io::Write;
 use std::path::Path;
 
-pub use batches::{Kind, means, runs, table, verdicts};
-pub use columns::Table;
-pub use parquet::ParquetWriter;
+pub use in_memory::{Kind, means, runs, table, verdicts};
+pub use values::{Column, Table, Type, Values};
+pub use writer::{Format, TableWriter};
 
 use crate::store::checksum::seal;
 use aqmkit_files::{ExportError, write_atomically};
@@ -29,9 +33,13 @@ pub fn write(dir: &Path, results: &Results, runs: &[RunData<'_>]) -> Result<(), 
     json(&dir.join("results.json"), results)?;
     csv::summary(&dir.join("summary.csv"), results)?;
     csv::runs(&dir.join("runs.csv"), results)?;
-    columns::write(&dir.join("series.parquet"), runs, &tables::series(runs))?;
-    columns::write(&dir.join("flows.parquet"), runs, &tables::flows(runs))?;
-    columns::write(&dir.join("responses.parquet"), runs, &tables::exchanges())
+    let table = |name: &str, layout| {
+        let format = Format::ALL[0];
+        columns::write(&dir.join(name).with_extension(format.extension()), format, runs, &layout)
+    };
+    table("series", tables::series(runs))?;
+    table("flows", tables::flows(runs))?;
+    table("responses", tables::exchanges())
 }
 
 /// Writes `results.json`: indented, with keys in a fixed order, and a checksum at the end.

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::Path;
 
 use aqmkit_results::{Results, RunData};
-use aqmkit_runs::export;
+use aqmkit_runs::export::{self, Format, Kind, TableWriter};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -67,6 +67,32 @@ fn series_read_back_equal() {
     assert!(absent.is_null(100), "a run without such a column has nulls there");
 }
 
+/// A program without the feature `parquet` writes the same tables like this.
+#[test]
+fn a_table_may_be_lines_of_csv() {
+    let study = study(2, 1);
+    let runs = study.runs();
+    let table = export::table(Kind::Series, &runs);
+    let mut writer = TableWriter::new(Vec::new(), Format::Csv, &table.columns).unwrap();
+    for part in table.parts {
+        writer.write(part).unwrap();
+    }
+    let text = writer.finish().unwrap();
+    let mut lines = csv::Reader::from_reader(&text[..]);
+    let heads = lines.headers().unwrap().clone();
+    let place = |name: &str| heads.iter().position(|head| head == name).unwrap();
+    let lines: Vec<csv::StringRecord> = lines.records().map(Result::unwrap).collect();
+    assert_eq!(lines.len(), study.runs.len() * 240);
+    for (name, values) in &study.runs[0].1.series.columns {
+        let written: Vec<Option<f64>> = lines[..240].iter().map(|line| line[place(name)].parse().ok()).collect();
+        let expected: Vec<_> = values.iter().map(|value| (!value.is_nan()).then_some(*value)).collect();
+        assert_eq!(written, expected, "{name}");
+    }
+    assert_eq!(lines[10][place("t_s")].parse(), Ok(10.0));
+    assert_eq!(lines[0][place("aqm")], study.runs[0].0["aqm"]);
+    assert_eq!(&lines[100][place("apps.mpeg.frame_rate")], "", "a run without such a column has nothing there");
+}
+
 #[test]
 fn flows_and_responses_read_back_equal() {
     let dir = tempfile::tempdir().unwrap();
@@ -114,7 +140,7 @@ fn the_summary_has_means_with_intervals() {
     assert!(!heads.iter().any(|head| head == "seed" || head == "repeat"), "{heads:?}");
     let lines: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
     assert_eq!(lines.len(), means.iter().map(|m| m.metrics.len()).sum::<usize>());
-    assert_eq!(export::means(&study.results).unwrap().batches[0].num_rows(), lines.len());
+    assert_eq!(export::means(&means).rows(), lines.len());
     let (path, first) = means[0].metrics.iter().next().unwrap();
     let last: Vec<&str> = lines[0].iter().skip(heads.len() - 5).collect();
     let end = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();

@@ -1,16 +1,14 @@
 //! Writes the fate of every packet as a table, in Parquet or CSV.
 
-use std::io::{BufWriter, Write};
+use std::borrow::Cow;
+use std::io::BufWriter;
+use std::mem::take;
 use std::path::Path;
-use std::sync::Arc;
 
 use aqmkit_base::Ecn;
-use aqmkit_files::{Cause, ExportError, Temporary};
+use aqmkit_files::{ExportError, Temporary};
 use aqmkit_packets::replay::{End, Fate};
-use aqmkit_runs::export::ParquetWriter;
-use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use aqmkit_runs::export::{Column, Format, TableWriter, Type, Values};
 
 use super::unexported;
 use crate::fail::{Failure, wrong};
@@ -31,10 +29,6 @@ struct Row<'a> {
     queue_delay_ms: Option<f64>,
     departure_s: Option<f64>,
 }
-
-/// The names of the columns.
-const NAMES: [&str; 10] =
-    ["packet", "arrival_s", "length", "class", "flow", "ecn", "fate", "reason", "queue_delay_ms", "departure_s"];
 
 impl<'a> Row<'a> {
     fn of(fate: &Fate<'_>, classes: &'a [String]) -> Row<'a> {
@@ -64,126 +58,81 @@ impl<'a> Row<'a> {
     }
 }
 
-/// An open table.
-pub(super) enum Fates {
-    Csv(Box<csv::Writer<BufWriter<Temporary>>>),
-    Parquet(Box<Columns>),
+/// The columns of the table, and whether a packet may have no value.
+const COLUMNS: [(&str, Type, bool); 10] = [
+    ("packet", Type::Count, false),
+    ("arrival_s", Type::Number, false),
+    ("length", Type::Count, false),
+    ("class", Type::Text, false),
+    ("flow", Type::Text, false),
+    ("ecn", Type::Text, false),
+    ("fate", Type::Text, false),
+    ("reason", Type::Text, true),
+    ("queue_delay_ms", Type::Number, true),
+    ("departure_s", Type::Number, true),
+];
+
+/// An open table, and the rows that have not been written yet.
+pub(super) struct Fates {
+    writer: TableWriter<'static, BufWriter<Temporary>>,
+    counts: [Vec<Option<u64>>; 2],
+    texts: [Vec<Option<Cow<'static, str>>>; 5],
+    times: [Vec<Option<f64>>; 3],
 }
 
 impl Fates {
     /// Creates a table at `path`; the extension determines the format.
     pub(super) fn create(path: &Path) -> Result<Fates, Failure> {
-        let file = || Temporary::beside(path).map(BufWriter::new).map_err(|e| unexported(&e));
-        match path.extension().and_then(|e| e.to_str()) {
-            Some("csv") => {
-                let mut writer = csv::Writer::from_writer(file()?);
-                writer.write_record(NAMES).map_err(|e| ExportError::new(path, e))?;
-                Ok(Fates::Csv(Box::new(writer)))
-            }
-            Some("parquet") => Ok(Fates::Parquet(Box::new(
-                Columns::new(file()?).map_err(|e| ExportError::new(path, Cause::table(e)))?,
-            ))),
-            _ => wrong(
-                format!("{} is not a supported table format", path.display()),
-                "the file of --fates must end in .parquet or .csv",
-            ),
-        }
+        let format = format_of(path)?;
+        let out = Temporary::beside(path).map(BufWriter::new).map_err(|e| unexported(&e))?;
+        let columns = COLUMNS.map(|(name, of, optional)| Column::new(name, of, optional));
+        let writer = TableWriter::new(out, format, &columns).map_err(|e| ExportError::new(path, e))?;
+        let (counts, texts, times) = Default::default();
+        Ok(Fates { writer, counts, texts, times })
     }
 
     /// Adds a packet.
     pub(super) fn add(&mut self, fate: &Fate<'_>, classes: &[String], path: &Path) -> Result<(), ExportError> {
         let row = Row::of(fate, classes);
-        match self {
-            Fates::Csv(writer) => add_line(writer, &row).map_err(|e| ExportError::new(path, e)),
-            Fates::Parquet(columns) => columns.add(&row).map_err(|e| ExportError::new(path, Cause::table(e))),
-        }
+        self.counts[0].push(Some(row.packet));
+        self.counts[1].push(Some(row.length));
+        self.texts[0].push(Some(Cow::Owned(row.class.to_owned())));
+        self.texts[1].push(Some(Cow::Owned(row.flow)));
+        self.texts[2].push(Some(Cow::Borrowed(row.ecn)));
+        self.texts[3].push(Some(Cow::Borrowed(row.fate)));
+        self.texts[4].push(row.reason.map(Cow::Borrowed));
+        self.times[0].push(Some(row.arrival_s));
+        self.times[1].push(row.queue_delay_ms);
+        self.times[2].push(row.departure_s);
+        if self.counts[0].len() >= BATCH { self.flush(path) } else { Ok(()) }
+    }
+
+    fn flush(&mut self, path: &Path) -> Result<(), ExportError> {
+        let [packet, length] = self.counts.each_mut().map(|column| Values::Counts(take(column)));
+        let [class, flow, ecn, fate, reason] = self.texts.each_mut().map(|column| Values::Texts(take(column)));
+        let [arrival, delay, departure] = self.times.each_mut().map(|column| Values::Numbers(take(column)));
+        let part = vec![packet, arrival, length, class, flow, ecn, fate, reason, delay, departure];
+        self.writer.write(part).map_err(|e| ExportError::new(path, e))
     }
 
     /// Writes the rest of the table, and renames it to its path.
-    pub(super) fn finish(self, path: &Path) -> Result<(), ExportError> {
-        let out = match self {
-            Fates::Csv(writer) => writer.into_inner().map_err(|e| ExportError::new(path, e.into_error()))?,
-            Fates::Parquet(columns) => columns.finish().map_err(|e| ExportError::new(path, Cause::table(e)))?,
-        };
+    pub(super) fn finish(mut self, path: &Path) -> Result<(), ExportError> {
+        self.flush(path)?;
+        let out = self.writer.finish().map_err(|e| ExportError::new(path, e))?;
         let file = out.into_inner().map_err(|e| ExportError::new(path, e.into_error()))?;
         file.take_its_place()
     }
 }
 
-fn add_line<W: Write>(writer: &mut csv::Writer<W>, row: &Row<'_>) -> csv::Result<()> {
-    let number = |n: Option<f64>| n.map(|n| n.to_string()).unwrap_or_default();
-    writer.write_record([
-        &row.packet.to_string(),
-        &row.arrival_s.to_string(),
-        &row.length.to_string(),
-        row.class,
-        &row.flow,
-        row.ecn,
-        row.fate,
-        row.reason.unwrap_or(""),
-        &number(row.queue_delay_ms),
-        &number(row.departure_s),
-    ])
-}
-
-/// A Parquet file, and the columns of the batch that has not been written yet.
-pub(super) struct Columns {
-    writer: ParquetWriter<BufWriter<Temporary>>,
-    schema: SchemaRef,
-    numbers: [UInt64Builder; 2],
-    texts: [StringBuilder; 5],
-    times: [Float64Builder; 3],
-    rows: usize,
-}
-
-impl Columns {
-    fn new(out: BufWriter<Temporary>) -> Result<Columns, parquet::errors::ParquetError> {
-        let kinds = [
-            (DataType::UInt64, false),
-            (DataType::Float64, false),
-            (DataType::UInt64, false),
-            (DataType::Utf8, false),
-            (DataType::Utf8, false),
-            (DataType::Utf8, false),
-            (DataType::Utf8, false),
-            (DataType::Utf8, true),
-            (DataType::Float64, true),
-            (DataType::Float64, true),
-        ];
-        let fields = NAMES.iter().zip(kinds).map(|(name, (kind, null))| Field::new(*name, kind, null));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let writer = ParquetWriter::new(out, &schema)?;
-        let (numbers, texts, times) = Default::default();
-        Ok(Columns { writer, schema, numbers, texts, times, rows: 0 })
+/// The format that the extension of a path names.
+fn format_of(path: &Path) -> Result<Format, Failure> {
+    let extension = path.extension().and_then(|e| e.to_str());
+    if let Some(format) = Format::ALL.iter().find(|format| Some(format.extension()) == extension) {
+        return Ok(*format);
     }
-
-    fn add(&mut self, row: &Row<'_>) -> Result<(), parquet::errors::ParquetError> {
-        self.numbers[0].append_value(row.packet);
-        self.numbers[1].append_value(row.length);
-        self.texts[0].append_value(row.class);
-        self.texts[1].append_value(&row.flow);
-        self.texts[2].append_value(row.ecn);
-        self.texts[3].append_value(row.fate);
-        self.texts[4].append_option(row.reason);
-        self.times[0].append_value(row.arrival_s);
-        self.times[1].append_option(row.queue_delay_ms);
-        self.times[2].append_option(row.departure_s);
-        self.rows += 1;
-        if self.rows >= BATCH { self.flush() } else { Ok(()) }
+    let what = format!("{} is not a supported table format", path.display());
+    if extension == Some("parquet") {
+        return wrong(what, "this program was built without the feature parquet: give a file that ends in .csv");
     }
-
-    fn flush(&mut self) -> Result<(), parquet::errors::ParquetError> {
-        let [packet, length] = self.numbers.each_mut().map(|b| Arc::new(b.finish()) as ArrayRef);
-        let [class, flow, ecn, fate, reason] = self.texts.each_mut().map(|b| Arc::new(b.finish()) as ArrayRef);
-        let [arrival, delay, departure] = self.times.each_mut().map(|b| Arc::new(b.finish()) as ArrayRef);
-        self.rows = 0;
-        let columns = vec![packet, arrival, length, class, flow, ecn, fate, reason, delay, departure];
-        let batch = RecordBatch::try_new(self.schema.clone(), columns);
-        self.writer.write(batch.map_err(|e| parquet::errors::ParquetError::General(e.to_string()))?)
-    }
-
-    fn finish(mut self) -> Result<BufWriter<Temporary>, parquet::errors::ParquetError> {
-        self.flush()?;
-        self.writer.finish()
-    }
+    wrong(what, "the file of --fates must end in .parquet or .csv")
 }

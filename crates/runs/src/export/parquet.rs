@@ -1,55 +1,53 @@
-//! Writes tables of numbers and text to Parquet files, column by column. The Arrow writer of the crate `parquet`
-//! supports every type, but takes as long to compile as all disciplines together.
+//! Writes tables to Parquet files, column by column. The Arrow writer of the crate `parquet` supports every type, but
+//! takes as long to compile as all disciplines together.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Stored, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types;
 
-/// Minimum number of rows per row group, except the last: small batches are combined.
+use super::values::{Column, Type, Values, rows};
+
+/// Minimum number of rows per row group, except the last: small parts are combined.
 const GROUP: usize = 1 << 16;
 
 /// Writes a Parquet file.
-pub struct ParquetWriter<W: Write + Send> {
+pub(super) struct ParquetWriter<'a, W: Write + Send> {
     writer: SerializedFileWriter<W>,
+    columns: Vec<Column>,
     /// Rows that have not been written.
-    batches: Vec<RecordBatch>,
+    parts: Vec<Vec<Values<'a>>>,
 }
 
-impl<W: Write + Send> ParquetWriter<W> {
+impl<'a, W: Write + Send> ParquetWriter<'a, W> {
     /// Starts a file without rows.
     ///
     /// # Errors
-    /// When the file cannot be written, or a column is neither text, counts nor numbers.
-    pub fn new(out: W, schema: &Schema) -> Result<Self> {
-        let fields = schema.fields().iter().map(|field| stored(field)).collect::<Result<_>>()?;
-        let root = Type::group_type_builder("schema").with_fields(fields).build()?;
+    /// When the file cannot be written.
+    pub(super) fn new(out: W, columns: &[Column]) -> Result<Self> {
+        let fields = columns.iter().map(stored).collect::<Result<_>>()?;
+        let root = types::Type::group_type_builder("schema").with_fields(fields).build()?;
         let settings = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-        Ok(ParquetWriter {
-            writer: SerializedFileWriter::new(out, Arc::new(root), Arc::new(settings))?,
-            batches: vec![],
-        })
+        let writer = SerializedFileWriter::new(out, Arc::new(root), Arc::new(settings))?;
+        Ok(ParquetWriter { writer, columns: columns.to_vec(), parts: vec![] })
     }
 
-    /// Adds rows of the schema.
+    /// Adds rows: the values of each column.
     ///
     /// # Errors
-    /// When the file cannot be written.
-    pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        if batch.num_rows() > 0 {
-            self.batches.push(batch);
+    /// When the file cannot be written, or the values do not have the types of the columns.
+    pub(super) fn write(&mut self, part: Vec<Values<'a>>) -> Result<()> {
+        if rows(&part) > 0 {
+            self.parts.push(part);
         }
-        let rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
+        let rows: usize = self.parts.iter().map(|waiting| rows(waiting)).sum();
         if rows < GROUP { Ok(()) } else { self.flush() }
     }
 
@@ -57,19 +55,20 @@ impl<W: Write + Send> ParquetWriter<W> {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn finish(mut self) -> Result<W> {
+    pub(super) fn finish(mut self) -> Result<W> {
         self.flush()?;
         self.writer.into_inner()
     }
 
     /// Writes the collected rows as a row group.
     fn flush(&mut self) -> Result<()> {
-        let batches = std::mem::take(&mut self.batches);
-        let Some(first) = batches.first() else { return Ok(()) };
+        let parts = std::mem::take(&mut self.parts);
+        if parts.is_empty() {
+            return Ok(());
+        }
         let mut group = self.writer.next_row_group()?;
-        for (place, field) in first.schema().fields().iter().enumerate() {
-            let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(place).as_ref()).collect();
-            column(&mut group, field, &parts)?;
+        for (place, column) in self.columns.iter().enumerate() {
+            write_column(&mut group, column, parts.iter().filter_map(|part| part.get(place)))?;
         }
         group.close()?;
         Ok(())
@@ -77,54 +76,62 @@ impl<W: Write + Send> ParquetWriter<W> {
 }
 
 /// The Parquet type of a column.
-fn stored(field: &Field) -> Result<Arc<Type>> {
-    let (kind, meaning) = match field.data_type() {
-        DataType::Float64 => (Stored::DOUBLE, None),
-        DataType::UInt64 => (Stored::INT64, Some(LogicalType::integer(64, false))),
-        DataType::Utf8 => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
-        other => return Err(ParquetError::NYI(format!("column {}: {other}", field.name()))),
+fn stored(column: &Column) -> Result<Arc<types::Type>> {
+    let (kind, meaning) = match column.of {
+        Type::Number => (Stored::DOUBLE, None),
+        Type::Count => (Stored::INT64, Some(LogicalType::integer(64, false))),
+        Type::Text => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
+        Type::Flag => (Stored::BOOLEAN, None),
     };
-    let repetition = if field.is_nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-    let column =
-        Type::primitive_type_builder(field.name(), kind).with_repetition(repetition).with_logical_type(meaning);
-    column.build().map(Arc::new)
+    let repetition = if column.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    let builder = types::Type::primitive_type_builder(&column.name, kind);
+    builder.with_repetition(repetition).with_logical_type(meaning).build().map(Arc::new)
 }
 
 /// Writes a column of a row group.
-fn column<W: Write + Send>(
+fn write_column<'v, 'a: 'v, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    field: &Field,
-    parts: &[&dyn Array],
+    column: &Column,
+    parts: impl Iterator<Item = &'v Values<'a>>,
 ) -> Result<()> {
-    let Some(mut column) = group.next_column()? else {
-        return Err(ParquetError::General(format!("there is no column for {}", field.name())));
+    let Some(mut writer) = group.next_column()? else {
+        return Err(ParquetError::General(format!("there is no column for {}", column.name)));
     };
     for part in parts {
-        // Missing values have level 0; only the other values are stored.
-        let levels: Option<Vec<i16>> =
-            field.is_nullable().then(|| (0..part.len()).map(|i| part.is_valid(i).into()).collect());
-        let levels = levels.as_deref();
-        match field.data_type() {
-            DataType::Float64 => {
-                let values: Vec<f64> = part.as_primitive::<Float64Type>().iter().flatten().collect();
-                column.typed::<DoubleType>().write_batch(&values, levels, None)?;
+        let optional = column.optional;
+        match (column.of, part) {
+            (Type::Number, Values::Numbers(all)) => write_values::<DoubleType>(&mut writer, optional, all)?,
+            (Type::Count, Values::Counts(all)) => {
+                let all: Vec<_> = all.iter().map(|count| count.map(u64::cast_signed)).collect();
+                write_values::<Int64Type>(&mut writer, optional, &all)?;
             }
-            DataType::UInt64 => {
-                let values: Vec<i64> =
-                    part.as_primitive::<UInt64Type>().iter().flatten().map(u64::cast_signed).collect();
-                column.typed::<Int64Type>().write_batch(&values, levels, None)?;
-            }
-            _ => {
-                let texts = part.as_string::<i32>();
-                let all = Bytes::copy_from_slice(texts.value_data());
-                let value = |i: usize| {
-                    let ends = &texts.value_offsets()[i..=i + 1];
-                    ByteArray::from(all.slice(ends[0] as usize..ends[1] as usize))
-                };
-                let values: Vec<ByteArray> = (0..texts.len()).filter(|i| texts.is_valid(*i)).map(value).collect();
-                column.typed::<ByteArrayType>().write_batch(&values, levels, None)?;
-            }
+            (Type::Text, Values::Texts(all)) => write_values::<ByteArrayType>(&mut writer, optional, &shared(all))?,
+            (Type::Flag, Values::Flags(all)) => write_values::<BoolType>(&mut writer, optional, all)?,
+            _ => return Err(ParquetError::General(format!("the values of {} have another type", column.name))),
         }
     }
-    column.close()
+    writer.close()
+}
+
+/// Writes values; a missing one has level 0, and only the others are stored.
+fn write_values<D: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    optional: bool,
+    values: &[Option<D::T>],
+) -> Result<()> {
+    let levels: Option<Vec<i16>> = optional.then(|| values.iter().map(|value| value.is_some().into()).collect());
+    let values: Vec<D::T> = values.iter().flatten().cloned().collect();
+    writer.typed::<D>().write_batch(&values, levels.as_deref(), None)?;
+    Ok(())
+}
+
+/// Texts as parts of one buffer: one for each text takes an allocation per row.
+fn shared(texts: &[Option<Cow<'_, str>>]) -> Vec<Option<ByteArray>> {
+    let all = Bytes::from(texts.iter().flatten().map(AsRef::as_ref).collect::<String>());
+    let mut start = 0;
+    let mut part = |text: &Cow<'_, str>| {
+        let end = start + text.len();
+        ByteArray::from(all.slice(std::mem::replace(&mut start, end)..end))
+    };
+    texts.iter().map(|text| text.as_ref().map(&mut part)).collect()
 }

@@ -4,23 +4,22 @@ use std::collections::BTreeSet;
 
 use aqmkit_measure::output::{ExchangeRecord, Responses};
 use aqmkit_results::RunData;
-use arrow_array::ArrayRef;
-use arrow_schema::{DataType, Field};
 
-use super::columns::{Layout, counts, floats, texts};
+use super::columns::Layout;
+use super::values::{Column, Type, Values, counts, numbers, texts};
 
 /// One row per run and interval; `t_s` is the start of the interval.
 pub(super) fn series<'a>(runs: &[RunData<'a>]) -> Layout<'a> {
     let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.output.series.columns.keys()).collect();
-    let mut values = vec![Field::new("t_s", DataType::Float64, false)];
-    values.extend(names.iter().map(|name| Field::new(name.as_str(), DataType::Float64, true)));
-    let rows_of = move |run: &RunData<'_>| {
+    let mut values = vec![Column::new("t_s", Type::Number, false)];
+    values.extend(names.iter().map(|name| Column::new(name.as_str(), Type::Number, true)));
+    let rows_of = move |run: &RunData<'a>| {
         let series = &run.output.series;
         let rows = series.columns.values().map(Vec::len).max().unwrap_or(0);
-        let mut columns: Vec<ArrayRef> = vec![floats((0..rows).map(|row| row as f64 * series.interval_s))];
+        let mut columns = vec![numbers((0..rows).map(|row| row as f64 * series.interval_s))];
         for name in &names {
             let cells = series.columns.get(*name).map_or(&[][..], Vec::as_slice);
-            columns.push(floats((0..rows).map(|row| cells.get(row).copied().unwrap_or(f64::NAN))));
+            columns.push(numbers((0..rows).map(|row| cells.get(row).copied().unwrap_or(f64::NAN))));
         }
         columns
     };
@@ -31,13 +30,13 @@ pub(super) fn series<'a>(runs: &[RunData<'a>]) -> Layout<'a> {
 pub(super) fn flows<'a>(runs: &[RunData<'a>]) -> Layout<'a> {
     let windows = windows(runs);
     let mut values = vec![text("traffic"), count("index"), text("class")];
-    values.extend(windows.iter().map(|window| Field::new(format!("delivered_bytes.{window}"), DataType::UInt64, true)));
+    values.extend(windows.iter().map(|window| Column::new(format!("delivered_bytes.{window}"), Type::Count, true)));
     values.extend(["connections", "packets", "retransmissions", "timeouts"].map(count));
-    values.push(Field::new("drops", DataType::UInt64, true));
+    values.push(Column::new("drops", Type::Count, true));
     Layout { values, rows_of: Box::new(move |run| flow_columns(run, &windows)) }
 }
 
-fn flow_columns(run: &RunData<'_>, windows: &[String]) -> Vec<ArrayRef> {
+fn flow_columns<'a>(run: &RunData<'a>, windows: &[String]) -> Vec<Values<'a>> {
     let flows = &run.output.flows;
     let mut columns = vec![
         texts(flows.iter().map(|flow| flow.traffic.as_str())),
@@ -47,13 +46,13 @@ fn flow_columns(run: &RunData<'_>, windows: &[String]) -> Vec<ArrayRef> {
     for window in windows {
         let place = run.output.windows.iter().position(|other| other.name == *window);
         let bytes = flows.iter().map(|flow| place.and_then(|place| flow.delivered_bytes.get(place).copied()));
-        columns.push(std::sync::Arc::new(bytes.collect::<arrow_array::UInt64Array>()));
+        columns.push(Values::Counts(bytes.collect()));
     }
     columns.push(counts(flows.iter().map(|flow| flow.connections)));
     columns.push(counts(flows.iter().map(|flow| flow.packets)));
     columns.push(counts(flows.iter().map(|flow| flow.retransmissions)));
     columns.push(counts(flows.iter().map(|flow| flow.timeouts)));
-    columns.push(std::sync::Arc::new(flows.iter().map(|flow| flow.drops).collect::<arrow_array::UInt64Array>()));
+    columns.push(Values::Counts(flows.iter().map(|flow| flow.drops).collect()));
     columns
 }
 
@@ -73,7 +72,7 @@ fn windows(runs: &[RunData<'_>]) -> Vec<String> {
 pub(super) fn exchanges<'a>() -> Layout<'a> {
     let values =
         vec![text("traffic"), text("kind"), float("started_s"), float("duration_ms"), count("bytes"), count("count")];
-    let rows_of = |run: &RunData<'_>| {
+    let rows_of = |run: &RunData<'a>| {
         if run.output.exchanges_dropped > 0 { binned(&run.output.responses) } else { listed(&run.output.exchanges) }
     };
     Layout { values, rows_of: Box::new(rows_of) }
@@ -82,49 +81,49 @@ pub(super) fn exchanges<'a>() -> Layout<'a> {
 /// One row per point of each distribution: the share of samples at or below a value.
 pub(super) fn distributions<'a>() -> Layout<'a> {
     let values = vec![text("window"), text("quantity"), float("value"), float("share")];
-    let rows_of = |run: &RunData<'_>| {
+    let rows_of = |run: &RunData<'a>| {
         let points = || run.output.distributions.iter().flat_map(|d| d.points.iter().map(move |point| (d, *point)));
         vec![
             texts(points().map(|(d, _)| d.window.as_str())),
             texts(points().map(|(d, _)| d.quantity.as_str())),
-            floats(points().map(|(_, (value, _))| value)),
-            floats(points().map(|(_, (_, share))| share)),
+            numbers(points().map(|(_, (value, _))| value)),
+            numbers(points().map(|(_, (_, share))| share)),
         ]
     };
     Layout { values, rows_of: Box::new(rows_of) }
 }
 
-fn listed(exchanges: &[ExchangeRecord]) -> Vec<ArrayRef> {
+fn listed<'a>(exchanges: &'a [ExchangeRecord]) -> Vec<Values<'a>> {
     vec![
         texts(exchanges.iter().map(|exchange| exchange.traffic.as_str())),
         texts(exchanges.iter().map(|exchange| exchange.kind.as_str())),
-        floats(exchanges.iter().map(|exchange| exchange.started_s)),
-        floats(exchanges.iter().map(|exchange| exchange.duration_ms)),
+        numbers(exchanges.iter().map(|exchange| exchange.started_s)),
+        numbers(exchanges.iter().map(|exchange| exchange.duration_ms)),
         counts(exchanges.iter().map(|exchange| exchange.bytes)),
         counts(exchanges.iter().map(|_| 1)),
     ]
 }
 
-fn binned(responses: &[Responses]) -> Vec<ArrayRef> {
+fn binned<'a>(responses: &'a [Responses]) -> Vec<Values<'a>> {
     let cells = || responses.iter().flat_map(|r| r.cells().map(move |(time, size, n)| (r, time, size, n)));
     vec![
         texts(cells().map(|(r, ..)| r.traffic.as_str())),
         texts(cells().map(|(r, ..)| r.kind.as_str())),
-        floats(cells().map(|_| f64::NAN)),
-        floats(cells().map(|(_, time, ..)| Responses::from_ms(time))),
+        numbers(cells().map(|_| f64::NAN)),
+        numbers(cells().map(|(_, time, ..)| Responses::from_ms(time))),
         counts(cells().map(|(_, _, size, _)| Responses::from_bytes(size).round() as u64)),
         counts(cells().map(|(.., n)| n)),
     ]
 }
 
-fn text(name: &str) -> Field {
-    Field::new(name, DataType::Utf8, false)
+fn text(name: &str) -> Column {
+    Column::new(name, Type::Text, false)
 }
 
-fn count(name: &str) -> Field {
-    Field::new(name, DataType::UInt64, false)
+fn count(name: &str) -> Column {
+    Column::new(name, Type::Count, false)
 }
 
-fn float(name: &str) -> Field {
-    Field::new(name, DataType::Float64, true)
+fn float(name: &str) -> Column {
+    Column::new(name, Type::Number, true)
 }
