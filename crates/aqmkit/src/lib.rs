@@ -151,7 +151,7 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         Command::Characterize(args) => characterize::characterize(args, talk),
         Command::Advise(args) => advise::advise(args, talk),
         Command::Attack(args) => attack::attack(args, catalogues, talk),
-        Command::Measure(args) => measure::measure(args),
+        Command::Measure(args) => measure::measure(args, talk),
         Command::Explain(args) => explain::explain(args),
         Command::Import(args) => import::import(args),
         Command::Export(args) => export::export(args),

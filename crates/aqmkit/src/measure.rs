@@ -1,4 +1,22 @@
-//! `measure`: estimates a path from files of measurements.
+//! `measure`: estimates a path from files of measurements, or from a test between two hosts.
+
+#[cfg(live)]
+mod active;
+#[cfg(not(live))]
+mod active {
+    //! The test needs the kernel's counters of connections, as live links do.
+
+    use super::{Failure, Measure, Talk};
+    use crate::live::absent;
+
+    pub(super) fn serve(_: &Measure, _: Option<std::net::IpAddr>, _: Talk) -> Result<(), Failure> {
+        Err(absent())
+    }
+
+    pub(super) fn test(_: &Measure, _: &str, _: Talk) -> Result<(), Failure> {
+        Err(absent())
+    }
+}
 
 use aqmkit_estimate::{Estimate, Measured};
 use aqmkit_files::put;
@@ -7,13 +25,22 @@ use aqmkit_report::terminal::Screen;
 
 use super::args::measure::Measure;
 use super::fail::{Failure, wrong};
+use super::progress::Talk;
 use super::say;
 
 /// `aqmkit measure`.
 ///
 /// # Errors
-/// When a file is no measurement, the files are not of one test, or the estimate cannot be written.
-pub(super) fn measure(args: &Measure) -> Result<(), Failure> {
+/// When a file is no measurement, the files are not of one test, the test fails, or the estimate cannot be written.
+pub(super) fn measure(args: &Measure, talk: Talk) -> Result<(), Failure> {
+    match (&args.serve, &args.to) {
+        (Some(address), _) => active::serve(args, *address, talk),
+        (None, Some(host)) => active::test(args, host, talk),
+        (None, None) => of_files(args),
+    }
+}
+
+fn of_files(args: &Measure) -> Result<(), Failure> {
     if let Some(rate) = args.rate.filter(|rate| rate.as_bps() == 0) {
         return wrong(format!("--rate {rate}: a rate must be above zero"), "for example --rate 94mbit");
     }
@@ -22,7 +49,8 @@ pub(super) fn measure(args: &Measure) -> Result<(), Failure> {
     if let Some(file) = &args.out {
         put(file, &Measured::of(&estimate).text(&comments(args, &estimate)))?;
     }
-    Ok(say::print(&if args.json { serde_json::to_string_pretty(&estimate)? } else { text(args, &estimate) })?)
+    let text = || text(&estimate) + &next(args);
+    Ok(say::print(&if args.json { serde_json::to_string_pretty(&estimate)? } else { text() })?)
 }
 
 /// The head of the written file: where it comes from, and what is not known.
@@ -33,8 +61,8 @@ fn comments(args: &Measure, estimate: &Estimate) -> Vec<String> {
     comments
 }
 
-/// The sentence, the table, what was not seen, and the line to type next.
-fn text(args: &Measure, estimate: &Estimate) -> String {
+/// The sentence, the table, and what was not seen.
+fn text(estimate: &Estimate) -> String {
     let width = Screen::of_stdout().width.clamp(40, 100);
     let mut out = say::bold(&textwrap::fill(&estimate.sentence(), width));
     out.push('\n');
@@ -56,10 +84,10 @@ fn text(args: &Measure, estimate: &Estimate) -> String {
             out.push('\n');
         }
     }
-    out.push_str(&next(args));
     out
 }
 
+/// The line to type next.
 fn next(args: &Measure) -> String {
     match &args.out {
         Some(file) => {

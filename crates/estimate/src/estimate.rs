@@ -111,6 +111,7 @@ fn about_load(trial: &Trial, rates: &[Rate], filled: bool, unseen: &mut Vec<Stri
     }
     let directions: Vec<Direction> = rates.iter().map(|rate| rate.direction).collect();
     match directions.as_slice() {
+        [_] if trial.given.has_other_direction => {}
         [Direction::Down] => unseen.push("the rate and the queue from this machine: the load went to it".to_owned()),
         [Direction::Up] => unseen.push("the rate and the queue to this machine: the load came from it".to_owned()),
         [_] => unseen.push("the other direction, and which of the two this one is".to_owned()),

@@ -39,6 +39,8 @@ pub enum Format {
     Ping,
     /// A capture: pcap or pcapng.
     Capture,
+    /// A test between two hosts that this program made itself.
+    Active,
 }
 
 /// Sparse packets of one source, such as a ping.

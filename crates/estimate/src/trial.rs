@@ -9,6 +9,8 @@ pub struct Given {
     pub load: Option<(f64, f64)>,
     /// The result of a speed test, in bits per second.
     pub rate_bps: Option<f64>,
+    /// Whether the other direction is measured as well, by a test of its own.
+    pub has_other_direction: bool,
 }
 
 /// Why files do not make a test.

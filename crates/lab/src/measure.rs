@@ -36,7 +36,7 @@ pub fn measure(inquiry: &Inquiry) -> Result<Estimate, LabError> {
         files.push(read(&name, file).or_else(|error| wrong(error.what, error.right))?);
     }
     let rate_bps = inquiry.rate.map(|rate| rate.as_bps() as f64);
-    let trial = Trial::of(files, Given { load: inquiry.load, rate_bps });
+    let trial = Trial::of(files, Given { load: inquiry.load, rate_bps, ..Given::default() });
     Ok(estimate(&trial.or_else(|error| wrong(error.what, error.right))?))
 }
 

@@ -31,6 +31,8 @@ const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// 250 Hz).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sender {
+    /// The largest payload of a segment in bytes (`tcpi_snd_mss`).
+    pub segment: u64,
     /// The peer's receive window in bytes (`tcpi_snd_wnd`).
     pub window: u64,
     /// Bytes that are not acknowledged: full segments.
@@ -93,6 +95,7 @@ impl TcpInfo {
             timeouts: u16::from_ne_bytes([bytes[TOTAL_RTO], bytes[TOTAL_RTO + 1]]).into(),
         };
         let sender = Sender {
+            segment: word(SND_MSS).into(),
             window: word(SND_WND).into(),
             unacknowledged: u64::from(word(UNACKED)) * u64::from(word(SND_MSS)),
             rtt: Duration::from_micros(word(RTT).into()),

@@ -102,3 +102,18 @@ fn what_is_wrong_is_told() {
     desk.run("advise --want video --measured empty.toml --rtt 5ms").wrong(&["--measured", "--rtt"]);
     desk.run("advise --want video --measured empty.toml").wrong(&["empty.toml has no rate"]);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_test_has_bounds_and_needs_a_server() {
+    let desk = Desk::new();
+    let wrong = |line: &str, parts: &[&str]| desk.run(line).wrong(parts);
+    wrong("measure", &["<FILE>"]);
+    wrong("measure --to 127.0.0.1 --port 1", &["127.0.0.1, port 1", "refused", "measure --serve"]);
+    wrong("measure --to 127.0.0.1 --time 61s", &["61 s", "no more than 60 s"]);
+    wrong("measure --to 127.0.0.1 --flows 0", &["0 connections", "between 1 and 64"]);
+    wrong("measure --to 127.0.0.1 ping.txt", &["--to", "cannot be used with"]);
+    wrong("measure ping.txt --time 5s", &["--to"]);
+    wrong("measure --serve --out x", &["--serve", "cannot be used with"]);
+    wrong("measure --serve=192.0.2.77", &["cannot serve at 192.0.2.77 port 7799", "--port"]);
+}

@@ -112,6 +112,39 @@ fn links_stand_in_a_row() {
     assert!(time.is_some_and(|ms| (100.0..2000.0).contains(&ms)), "{said} {}", text(&output.stderr));
 }
 
+/// The estimate is of the link: its rate in both directions, its round trip, and its one queue. Whether a busy machine's FIFO looks like one with an AQM is not tested.
+#[test]
+fn a_test_between_two_hosts_finds_the_link() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let path = env!("CARGO_BIN_EXE_aqmkit");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("measured.toml");
+    let client = format!(
+        "for n in 1 2 3 4 5 6 7 8 9; do {path} -q measure --to $AQMKIT_BASE --time 4s --json --out {} && exit; sleep 0.3; done",
+        file.display()
+    );
+    let link = ["-q", "link", "--rate", "20mbit", "--delay", "15ms", "--aqm", "fifo:limit=100"];
+    let output = aqmkit(&link)
+        .args(["--server", &format!("{path} -q measure --serve"), "--", "sh", "-c", &client])
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    let both: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{}", text_of(&output)));
+    for (direction, rate) in [("down", "down_bps"), ("up", "up_bps")] {
+        let one = &both[direction];
+        let value = |key: &str| one[key]["value"].as_f64().unwrap();
+        assert!((18e6..22e6).contains(&value(rate)), "{one}");
+        assert!((29.0..34.0).contains(&value("rtt_ms")), "{one}");
+        assert!((30.0..70.0).contains(&value("sparse_delay_ms")), "100 packets of 1500 bytes are 60 ms: {one}");
+        assert_eq!(one["fair_queueing"]["answer"], "no", "{one}");
+    }
+    let written = std::fs::read_to_string(file).unwrap();
+    assert!(written.contains("\ndown = \"") && written.contains("\nup = \""), "{written}");
+}
+
 /// A server left in the background survives a killed link only until the next cleanup.
 #[test]
 fn after_a_kill_nothing_is_left_but_what_cleanup_ends() {

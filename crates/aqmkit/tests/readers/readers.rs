@@ -149,7 +149,7 @@ pub(crate) fn captures(bytes: &[u8]) -> Result<(), String> {
 /// Measurements of a path, and what is estimated from them.
 pub(crate) fn measurements(bytes: &[u8]) -> Result<(), String> {
     let read = aqmkit_estimate::read(FILE, bytes).map_err(|e| placed(format!("{}; {}", e.what, e.right)))?;
-    let given = aqmkit_estimate::Given { load: Some((0.1, 0.5)), rate_bps: None };
+    let given = aqmkit_estimate::Given { load: Some((0.1, 0.5)), ..aqmkit_estimate::Given::default() };
     let trial = aqmkit_estimate::Trial::of(vec![read], given).map_err(|e| helpful(e.to_string()))?;
     let estimate = aqmkit_estimate::estimate(&trial);
     assert!(!estimate.sentence().contains("NaN"), "{}", estimate.sentence());

@@ -46,7 +46,7 @@ fn sets(recording: &Recording) -> Result<Vec<(&'static str, Files, Given)>, Stri
     let (sender, receiver) = (files::iperf3(recording, true), files::iperf3(recording, false));
     // The log begins with the first packet.
     let load = Some((BEGIN - EVERY, recording.end() - EVERY));
-    let speed = Given { load, rate_bps: Some(recording.case.rate_bps) };
+    let speed = Given { load, rate_bps: Some(recording.case.rate_bps), ..Given::default() };
     let mut sets = vec![
         ("irtt, iperf3", vec![("irtt.json", irtt), ("iperf3.json", sender.clone().into())], Given::default()),
         ("ping -D, iperf3", vec![("ping.txt", stamped.clone()), ("iperf3.json", sender.into())], Given::default()),
@@ -59,7 +59,7 @@ fn sets(recording: &Recording) -> Result<Vec<(&'static str, Files, Given)>, Stri
         sets.push((
             "ping, pcap",
             vec![("transfer.pcap", capture), ("ping.txt", plain)],
-            Given { load, rate_bps: None },
+            Given { load, ..Given::default() },
         ));
     }
     Ok(sets)

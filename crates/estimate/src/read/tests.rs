@@ -244,7 +244,9 @@ fn files_that_are_cut_off_or_damaged_do_not_panic() {
 fn survives(bytes: &[u8]) {
     match read("file.x", bytes) {
         Ok(read) => {
-            let trial = crate::Trial::of(vec![read], crate::Given { load: Some((0.1, 0.5)), rate_bps: None }).unwrap();
+            let trial =
+                crate::Trial::of(vec![read], crate::Given { load: Some((0.1, 0.5)), ..crate::Given::default() })
+                    .unwrap();
             let estimate = crate::estimate(&trial);
             assert!(!estimate.sentence().is_empty() && !estimate.rows().iter().any(|row| row[1].contains("NaN")));
         }
