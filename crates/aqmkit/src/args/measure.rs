@@ -41,13 +41,13 @@ pub(crate) struct Measure {
     #[arg(long, default_value_t = 7799, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
     /// How long a test loads each direction, at most 60s
-    #[arg(long, default_value = "10s", value_parser = parse_duration, requires = "to", allow_hyphen_values = true)]
+    #[arg(long, default_value = "10s", value_parser = parse_duration, conflicts_with_all = ["files", "serve"], allow_hyphen_values = true)]
     pub time: Duration,
     /// How much data a test sends in each direction at most
-    #[arg(long, default_value = "1gb", value_parser = parse_bytes, requires = "to", allow_hyphen_values = true)]
+    #[arg(long, default_value = "1gb", value_parser = parse_bytes, conflicts_with_all = ["files", "serve"], allow_hyphen_values = true)]
     pub data: Bytes,
     /// The TCP connections of a test, in each direction
-    #[arg(long, default_value_t = 4, requires = "to")]
+    #[arg(long, default_value_t = 4, conflicts_with_all = ["files", "serve"])]
     pub flows: u32,
     /// Write the estimate to this file, for advise --measured and compare --measured
     #[arg(long, value_name = "FILE")]

@@ -113,7 +113,7 @@ fn a_test_has_bounds_and_needs_a_server() {
     wrong("measure --to 127.0.0.1 --time 61s", &["61 s", "no more than 60 s"]);
     wrong("measure --to 127.0.0.1 --flows 0", &["0 connections", "between 1 and 64"]);
     wrong("measure --to 127.0.0.1 ping.txt", &["--to", "cannot be used with"]);
-    wrong("measure ping.txt --time 5s", &["--to"]);
+    wrong("measure ping.txt --time 5s", &["--time", "cannot be used with"]);
     wrong("measure --serve --out x", &["--serve", "cannot be used with"]);
     wrong("measure --serve=192.0.2.77", &["cannot serve at 192.0.2.77 port 7799", "--port"]);
 }
