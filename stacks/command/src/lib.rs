@@ -9,6 +9,7 @@ use aqmkit_stack_noq::Noq;
 use aqmkit_stack_quinn::Quinn;
 use aqmkit_stack_sctp::Sctp;
 use aqmkit_stack_smoltcp::Smoltcp;
+use aqmkit_stack_str0m::Str0m;
 
 /// The stacks, with all that the library has.
 ///
@@ -16,7 +17,13 @@ use aqmkit_stack_smoltcp::Smoltcp;
 /// When two have the same name.
 pub fn catalogues() -> Result<Catalogues, ParamError> {
     let mut catalogues = Catalogues::default();
-    let all = [Addition::of::<Quinn>(), Addition::of::<Noq>(), Addition::of::<Smoltcp>(), Addition::of::<Sctp>()];
+    let all = [
+        Addition::of::<Quinn>(),
+        Addition::of::<Noq>(),
+        Addition::of::<Smoltcp>(),
+        Addition::of::<Sctp>(),
+        Addition::of::<Str0m>(),
+    ];
     for stack in all {
         catalogues.stacks.add(stack)?;
     }

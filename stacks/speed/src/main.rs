@@ -14,6 +14,7 @@ use aqmkit_stack_noq::Noq;
 use aqmkit_stack_quinn::Quinn;
 use aqmkit_stack_sctp::Sctp;
 use aqmkit_stack_smoltcp::Smoltcp;
+use aqmkit_stack_str0m::Str0m;
 
 /// CPU time of this thread in seconds, as Linux counts it.
 fn cpu_seconds() -> Option<f64> {
@@ -40,7 +41,7 @@ fn own(profile: &str) -> Option<Profile> {
 
 #[allow(clippy::print_stdout, reason = "the table is for people")]
 fn main() -> Result<(), &'static str> {
-    let stacks: [Arc<dyn Factory>; 7] = [
+    let stacks: [Arc<dyn Factory>; 8] = [
         stack::<Quinn>("cubic", false),
         stack::<Quinn>("bbr", false),
         stack::<Noq>("cubic", false),
@@ -48,6 +49,7 @@ fn main() -> Result<(), &'static str> {
         stack::<Smoltcp>("cubic", false),
         stack::<Smoltcp>("reno", false),
         stack::<Sctp>("reno", false),
+        stack::<Str0m>("gcc", false),
     ];
     let behind_codel = ("codel", "{}");
     let mut cases: Vec<(String, Case)> =
