@@ -63,7 +63,8 @@ pub trait Stack: Send {
     /// Opens the connection, at the client.
     fn connect(&mut self, now: Instant);
 
-    /// Adds bytes to the stream to the peer; `u64::MAX` for data without end. May be called before the connection is open.
+    /// Adds bytes to the stream to the peer; `u64::MAX` for data without end, for which a stack of live media sends media at the rate
+    /// that it chooses. May be called before the connection is open.
     fn write(&mut self, bytes: u64, now: Instant);
 
     /// Closes the stream to the peer once all that was written is delivered. The other direction stays open. Further calls

@@ -101,26 +101,27 @@ impl End {
             self.peer = Some(peer::new(self.is_client, &self.params, now)?);
             self.opens_until = Some(now + time::Duration::from_nanos(self.params.timeout.as_nanos()));
         }
-        let Some(peer) = &mut self.peer else { return Ok(()) };
         if let Some(bytes) = datagram {
             let (from, to) = (address(!self.is_client), address(self.is_client));
             // What is not of this protocol is left aside, as at a socket.
             if let Ok(received) = Receive::new(Protocol::Udp, from, to, bytes) {
-                peer.rtc.handle_input(Input::Receive(now, received))?;
+                self.input(Input::Receive(now, received))?;
             }
         }
-        peer.rtc.handle_input(Input::Timeout(now))?;
+        self.input(Input::Timeout(now))?;
         self.poll()?;
         while self.write(now)? {
-            if let Some(peer) = &mut self.peer {
-                peer.rtc.handle_input(Input::Timeout(now))?;
-            }
+            self.input(Input::Timeout(now))?;
             self.poll()?;
         }
         if !self.is_open && self.opens_until.is_some_and(|until| until <= now) {
             self.end_with(Event::Failed);
         }
         Ok(())
+    }
+
+    fn input(&mut self, input: Input<'_>) -> Result<(), RtcError> {
+        self.peer.as_mut().map_or(Ok(()), |peer| peer.rtc.handle_input(input))
     }
 
     /// Takes what the peer has to give.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use str0m::bwe::Bitrate;
 use str0m::channel::{ChannelConfig, ChannelId};
-use str0m::format::Codec;
+use str0m::format::{Codec, PayloadParams};
 use str0m::media::{MediaKind, Mid, Pt};
 use str0m::{Candidate, IceCreds, Rtc, RtcError};
 
@@ -47,7 +47,7 @@ pub(crate) fn new(is_client: bool, params: &Params, now: Instant) -> Result<Peer
     rtc.bwe().set_bitrate(Bitrate::ZERO, Bitrate::bps(params.max_rate.as_bps()));
     rtc.add_local_candidate(Candidate::host(address(is_client), "udp")?);
     rtc.add_remote_candidate(Candidate::host(address(!is_client), "udp")?);
-    let pt = rtc.codec_config().find(|p| p.spec().codec == Codec::Vp8).map_or(Pt::from(96), |p| p.pt());
+    let pt = rtc.codec_config().find(|p| p.spec().codec == Codec::Vp8).map_or(Pt::from(96), PayloadParams::pt);
     let mut direct = rtc.direct_api();
     direct.set_remote_ice_credentials(credentials(!is_client));
     let fingerprint = direct.local_dtls_fingerprint().clone();

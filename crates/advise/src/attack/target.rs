@@ -121,7 +121,7 @@ fn of_stack(stack: &str, control: Option<&str>, catalogues: &Catalogues) -> Resu
     let Some(about) = catalogues.stacks.find(stack) else {
         let what = format!("no transport stack is called {stack:?}");
         if catalogues.stacks.names().next().is_none() {
-            let right = "this program has no stacks; aqmkit-stacks is the same command with quinn, noq, smoltcp and sctp \
+            let right = "this program has no stacks; aqmkit-stacks is the same command with quinn, noq, smoltcp, sctp and str0m \
                          (cargo build --release in stacks/)";
             return Err((what, right.to_owned()));
         }
