@@ -12,7 +12,7 @@ use aqmkit_base::read::Value;
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
 use serde::{Serialize, Serializer};
 
-use crate::discipline::{Discipline, Inner};
+use crate::discipline::{Circuit, Discipline, Inner};
 use crate::dscp::Dscp;
 use crate::link::Link;
 use crate::packet::{Ack, Ends, Packet};
@@ -85,6 +85,7 @@ pub(crate) trait Held: AnyParams + fmt::Debug + Send + Sync {
     fn tells_hosts(&self) -> bool;
     fn marks(&self) -> bool;
     fn inner(&self, link: &Link) -> Vec<Inner>;
+    fn circuits(&self, link: &Link) -> Vec<Circuit>;
     fn doubts(&self, link: &Link) -> Vec<String>;
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError>;
     fn effective(&self, link: &Link) -> Result<Arc<dyn Held>, ParamError>;
@@ -114,6 +115,10 @@ impl<D: Discipline> Held for D {
 
     fn inner(&self, link: &Link) -> Vec<Inner> {
         Discipline::inner(self, link)
+    }
+
+    fn circuits(&self, link: &Link) -> Vec<Circuit> {
+        Discipline::circuits(self, link)
     }
 
     fn doubts(&self, link: &Link) -> Vec<String> {
@@ -195,6 +200,10 @@ impl Added {
 
     pub(crate) fn inner(&self, link: &Link) -> Vec<Inner> {
         self.params.inner(link)
+    }
+
+    pub(crate) fn circuits(&self, link: &Link) -> Vec<Circuit> {
+        self.params.circuits(link)
     }
 
     pub(crate) fn doubts(&self, link: &Link) -> Vec<String> {

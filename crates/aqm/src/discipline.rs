@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
-use aqmkit_base::Instant;
+use aqmkit_base::{BitRate, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -41,6 +41,11 @@ pub trait Discipline:
         Vec::new()
     }
 
+    /// The customers that a tree tells apart, if it does: see [`Circuit`].
+    fn circuits(&self, _link: &Link) -> Vec<Circuit> {
+        Vec::new()
+    }
+
     /// Settings that are valid but probably a mistake on this link, in sentences for warnings. Disciplines inside have their own.
     fn doubts(&self, _link: &Link) -> Vec<String> {
         Vec::new()
@@ -68,6 +73,19 @@ pub struct Inner {
     pub spec: Spec,
     /// The link that it sees.
     pub link: Link,
+}
+
+/// A customer of an operator: a leaf of a tree that has clients of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Circuit {
+    /// The name of the leaf.
+    pub name: String,
+    /// The name of the class above it, which many share: an access point.
+    pub above: String,
+    /// Its clients: [`crate::filter::Condition::Client`].
+    pub clients: Vec<u32>,
+    /// The most that it may get.
+    pub plan: BitRate,
 }
 
 impl<D: Discipline> AnyParams for D {

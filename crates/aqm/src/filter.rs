@@ -1,5 +1,6 @@
 //! Which class of a tree a packet goes to: the parameter `match`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::classes::REST;
 use crate::dscp::Dscp;
 use crate::link::Link;
-use crate::packet::Packet;
+use crate::packet::{Ends, Packet};
 use crate::params::ParamError;
 
 /// One condition of `match`.
@@ -19,9 +20,16 @@ pub enum Condition {
     Class(String),
     /// The packet has this codepoint: `dscp ef`.
     Dscp(Dscp),
+    /// The packet is to or from this client of a simulation: `client 17`.
+    Client(u32),
+    /// Of a class that stands for several, each takes the next client that no class before it has: `client *`.
+    NextClient,
     /// Every packet: `*`.
     Any,
 }
+
+/// The most clients that can be told apart.
+pub const MAX_CLIENTS: u32 = 1 << 20;
 
 impl FromStr for Condition {
     type Err = String;
@@ -32,7 +40,14 @@ impl FromStr for Condition {
             (Some(REST), None, _) => Ok(Condition::Any),
             (Some(class), None, _) => Ok(Condition::Class(class.to_owned())),
             (Some("dscp"), Some(name), None) => name.parse().map(Condition::Dscp),
-            _ => Err(format!("{text:?} is not a match: write the name of a class, \"dscp ef\", or \"*\"")),
+            (Some("client"), Some(REST), None) => Ok(Condition::NextClient),
+            (Some("client"), Some(number), None) => match number.parse() {
+                Ok(client) if client < MAX_CLIENTS => Ok(Condition::Client(client)),
+                _ => Err(format!("{number:?} is not the number of a client: write one below {MAX_CLIENTS}, or \"*\"")),
+            },
+            _ => {
+                Err(format!("{text:?} is not a match: write the name of a class, \"dscp ef\", \"client 17\", or \"*\""))
+            }
         }
     }
 }
@@ -42,6 +57,8 @@ impl fmt::Display for Condition {
         match self {
             Condition::Class(name) => f.write_str(name),
             Condition::Dscp(dscp) => write!(f, "dscp {dscp}"),
+            Condition::Client(client) => write!(f, "client {client}"),
+            Condition::NextClient => f.write_str("client *"),
             Condition::Any => f.write_str(REST),
         }
     }
@@ -89,12 +106,16 @@ impl<'de> Deserialize<'de> for Match {
 pub struct Classifier {
     /// By [`ClassId`].
     by_class: Vec<Option<usize>>,
-    by_dscp: [Option<u8>; 64],
+    by_dscp: [Option<u16>; 64],
+    /// By the number of a client; empty where no condition names one.
+    by_client: Vec<Option<u16>>,
     rest: Option<usize>,
+    /// The classes that packets can get to.
+    reached: Vec<bool>,
 }
 
 /// The most classes of a tree's discipline.
-pub const MAX_CLASSES: usize = 255;
+pub const MAX_CLASSES: usize = 65_535;
 
 impl Classifier {
     /// One for classes with these names and conditions. A class without a condition that has the name of a class of the link takes its packets.
@@ -105,18 +126,25 @@ impl Classifier {
     pub fn new<'a>(link: &Link, classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<Self, ParamError> {
         let classes: Vec<(&str, &Match)> = classes.collect();
         if classes.len() > MAX_CLASSES {
-            return Err(ParamError::new("classes", format!("{} classes", classes.len()), "at most 255 are allowed"));
+            let want = format!("at most {MAX_CLASSES} are allowed");
+            return Err(ParamError::new("classes", format!("{} classes", classes.len()), want));
         }
-        let mut found = Classifier { by_class: vec![None; link.classes.len()], by_dscp: [None; 64], rest: None };
+        let mut found = Classifier {
+            by_class: vec![None; link.classes.len()],
+            by_dscp: [None; 64],
+            by_client: Vec::new(),
+            rest: None,
+            reached: vec![false; classes.len()],
+        };
+        let mut names = BTreeSet::new();
         for (i, (name, given)) in classes.iter().enumerate() {
-            if classes[..i].iter().any(|(other, _)| other == name) {
+            if !names.insert(*name) {
                 let error = ParamError::new("name", name, "each class has a name of its own");
                 return Err(error.within(&format!("classes[{i}]")));
             }
-            let own = [Condition::Class((*name).to_owned())];
             let implied = given.is_empty() && link.classes.iter().any(|class| class == name);
-            let conditions = if implied { own.as_slice() } else { given.0.as_slice() };
-            for condition in conditions {
+            let own = implied.then(|| Condition::Class((*name).to_owned()));
+            for condition in given.0.iter().chain(&own) {
                 found.add(i, condition, link).map_err(|e| e.within(&format!("classes[{i}]")))?;
             }
         }
@@ -124,18 +152,29 @@ impl Classifier {
     }
 
     fn add(&mut self, entry: usize, condition: &Condition, link: &Link) -> Result<(), ParamError> {
-        match condition {
-            Condition::Any => _ = self.rest.get_or_insert(entry),
-            Condition::Dscp(dscp) => _ = self.by_dscp[dscp.index()].get_or_insert(entry as u8),
+        let has_it = match condition {
+            Condition::Any => *self.rest.get_or_insert(entry),
+            Condition::Dscp(dscp) => usize::from(*self.by_dscp[dscp.index()].get_or_insert(entry as u16)),
+            Condition::Client(client) => {
+                let client = *client as usize;
+                if client >= self.by_client.len() {
+                    self.by_client.resize(client + 1, None);
+                }
+                usize::from(*self.by_client[client].get_or_insert(entry as u16))
+            }
+            Condition::NextClient => entry,
             Condition::Class(name) => match link.classes.iter().position(|class| class == name) {
-                Some(class) => _ = self.by_class[class].get_or_insert(entry),
+                Some(class) => *self.by_class[class].get_or_insert(entry),
                 None => {
                     let known = link.classes.join(", ");
-                    let want = format!("it must be a class of the link ({known}), such as \"dscp ef\", or \"*\"");
+                    let want = format!(
+                        "it must be a class of the link ({known}), such as \"dscp ef\" or \"client 17\", or \"*\""
+                    );
                     return Err(ParamError::new("match", name, want));
                 }
             },
-        }
+        };
+        self.reached[entry] |= has_it == entry;
         Ok(())
     }
 
@@ -145,14 +184,20 @@ impl Classifier {
         let ClassId(class) = packet.class();
         let by_class = self.by_class.get(usize::from(class)).copied().flatten();
         let by_dscp = self.by_dscp[packet.dscp().index()].map(usize::from);
-        [by_class, by_dscp, self.rest].into_iter().flatten().min()
+        let by_client = if self.by_client.is_empty() { None } else { self.of_client(packet.ends()) };
+        [by_class, by_dscp, by_client, self.rest].into_iter().flatten().min()
+    }
+
+    /// The class of the client at either end.
+    fn of_client(&self, ends: Ends) -> Option<usize> {
+        let of = |host| self.by_client.get(Ends::client(host)? as usize).copied().flatten();
+        of(ends.destination).or_else(|| of(ends.source)).map(usize::from)
     }
 
     /// Whether a packet can get to this class.
     #[must_use]
     pub fn reaches(&self, entry: usize) -> bool {
-        let class = self.by_class.contains(&Some(entry));
-        class || self.rest == Some(entry) || self.by_dscp.iter().flatten().any(|e| usize::from(*e) == entry)
+        self.reached.get(entry).is_some_and(|reached| *reached)
     }
 }
 
@@ -175,11 +220,13 @@ mod tests {
 
     #[test]
     fn conditions_read_back_as_written() {
-        for text in ["\"dscp ef\"", "[\"dscp cs1\",\"tcp\"]", "\"*\"", "[]"] {
+        for text in ["\"dscp ef\"", "[\"dscp cs1\",\"tcp\"]", "\"*\"", "[]", "[\"client 17\",\"client *\"]"] {
             let read: Match = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), text);
         }
-        for wrong in ["\"dscp\"", "\"dscp ef af41\"", "\"\"", "\"dscp voice\"", "7"] {
+        for wrong in
+            ["\"dscp\"", "\"dscp ef af41\"", "\"\"", "\"dscp voice\"", "\"client x\"", "\"client 1048576\"", "7"]
+        {
             let found = serde_json::from_str::<Match>(wrong);
             assert!(found.is_err() || wrong == "\"dscp\"", "{wrong} {found:?}");
         }
@@ -200,11 +247,23 @@ mod tests {
     }
 
     #[test]
+    fn clients_find_their_classes_from_either_end() {
+        let map = classifier(r#"[["a", "client 2"], ["b", ["client 5", "client 2"]], ["c", "*"], ["d", "client 2"]]"#)
+            .unwrap();
+        let entry = |source, destination| {
+            map.entry(&TestPacket { ends: Some(Ends { source, destination }), ..TestPacket::of(1, 100) })
+        };
+        // Client 5 has number 10, client 2 has 4; servers have odd numbers.
+        assert_eq!([entry(1, 10), entry(4, 3), entry(5, 1), entry(12, 1)], [Some(1), Some(0), Some(2), Some(2)]);
+        assert_eq!([0, 1, 2, 3].map(|one| map.reaches(one)), [true, true, true, false]);
+    }
+
+    #[test]
     fn wrong_classes_are_refused() {
         let wrong = |json| classifier(json).unwrap_err().to_string();
         assert!(wrong(r#"[["a", "tpc"]]"#).contains("classes[0].match = tpc"), "{}", wrong(r#"[["a", "tpc"]]"#));
         assert!(wrong(r#"[["a", []], ["a", []]]"#).contains("classes[1].name = a"));
-        let many: Vec<(String, Match)> = (0..256).map(|i| (i.to_string(), Match::default())).collect();
+        let many: Vec<(String, Match)> = (0..=MAX_CLASSES).map(|i| (i.to_string(), Match::default())).collect();
         let link = Link::new(BitRate::from_mbps(10));
         assert!(Classifier::new(&link, many.iter().map(|(name, given)| (name.as_str(), given))).is_err());
     }

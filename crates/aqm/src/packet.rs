@@ -20,6 +20,18 @@ impl Ends {
         let folded = (key ^ key >> 32) as u32;
         Ends { source: folded, destination: folded }
     }
+
+    /// The number of a host of a simulation that is a client; servers have odd ones.
+    #[must_use]
+    pub const fn of_client(client: u32) -> u32 {
+        2 * client
+    }
+
+    /// The client of a simulation that has this number of a host.
+    #[must_use]
+    pub const fn client(host: u32) -> Option<u32> {
+        if host.is_multiple_of(2) { Some(host / 2) } else { None }
+    }
 }
 
 /// The acknowledgement in a TCP segment, for disciplines that filter acknowledgements.

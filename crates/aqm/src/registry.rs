@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use crate::added::Added;
 use crate::custom;
-pub use crate::discipline::{Discipline, Inner};
+pub use crate::discipline::{Circuit, Discipline, Inner};
 pub use crate::link::Link;
 
 use crate::disciplines;
@@ -112,6 +112,12 @@ impl Spec {
             all.extend(deeper.map(|inner| Inner { path: format!("{}.{}", outer.path, inner.path), ..inner }));
         }
         all
+    }
+
+    /// The customers that it tells apart: [`Discipline::circuits`].
+    #[must_use]
+    pub fn circuits(&self, link: &Link) -> Vec<Circuit> {
+        self.parameters.circuits(link)
     }
 
     /// Settings that are valid but probably a mistake on this link, also in the disciplines inside: [`Discipline::doubts`].
@@ -286,6 +292,14 @@ macro_rules! registry {
                     $(Self::$variant(p) => p.inner(link),)*
                     Self::Custom(_) => Vec::new(),
                     Self::Added(a) => a.inner(link),
+                }
+            }
+
+            fn circuits(&self, link: &Link) -> Vec<Circuit> {
+                match self {
+                    $(Self::$variant(p) => p.circuits(link),)*
+                    Self::Custom(_) => Vec::new(),
+                    Self::Added(a) => a.circuits(link),
                 }
             }
 

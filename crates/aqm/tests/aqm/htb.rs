@@ -5,8 +5,8 @@
 use crate::common::bench::Bench;
 use crate::common::{Pkt, cx, link, spec};
 use aqmkit_aqm::registry::Spec;
-use aqmkit_aqm::{Dequeued, Why};
-use aqmkit_base::{Duration, Instant};
+use aqmkit_aqm::{Cx, Dequeued, Discard, Ends, Link, Packet, Why};
+use aqmkit_base::{BitRate, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
 use serde_json::json;
 
 /// Keeps the queues of these classes of the link full for so long, on a link that is asked whenever it may; gives the bytes that each sent.
@@ -194,4 +194,92 @@ fn what_is_left_open_is_filled_in() {
         (&json!("12500b"), &json!("1600b"), &json!("red"))
     );
     assert_eq!(htb.inner(&link())[0].link.rate.as_bps(), 2_000_000);
+}
+
+/// A packet to a client of a simulation.
+struct To(u32, u32);
+
+impl Packet for To {
+    fn len(&self) -> u32 {
+        1000
+    }
+    fn flow(&self) -> FlowKey {
+        FlowKey(self.0.into())
+    }
+    fn class(&self) -> ClassId {
+        ClassId(0)
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    fn ends(&self) -> Ends {
+        Ends { source: 1, destination: Ends::of_client(self.0) }
+    }
+    fn set_ce(&mut self) {}
+}
+
+/// Two sites with two points of two homes each, and a farm at each point.
+fn sites(each: u32) -> serde_json::Value {
+    json!({"class": [
+        {"name": "site", "each": 2, "rate": "40mbit"},
+        {"name": "point", "parent": "site", "each": 2, "rate": "20mbit"},
+        {"name": "home", "parent": "point", "each": each, "rate": "1mbit", "ceil": "8mbit", "match": "client *"},
+        {"name": "farm", "parent": "point", "rate": "1mbit", "match": "client *"},
+    ]})
+}
+
+#[test]
+fn an_entry_stands_for_a_class_below_each_of_its_parents() {
+    let circuits = spec("htb", &sites(2).to_string()).circuits(&link());
+    let found: Vec<(&str, &str, &[u32])> =
+        circuits.iter().map(|c| (c.name.as_str(), c.above.as_str(), c.clients.as_slice())).collect();
+    assert_eq!(found.len(), 12);
+    assert_eq!(found[0], ("site-1.point-1.home-1", "site-1.point-1", &[0_u32][..]));
+    assert_eq!(found[5], ("site-2.point-1.home-2", "site-2.point-1", &[5][..]));
+    assert_eq!(found[10], ("site-2.point-1.farm", "site-2.point-1", &[10][..]));
+    assert_eq!((circuits[5].plan.as_bps(), circuits[10].plan.as_bps()), (8_000_000, 1_000_000));
+}
+
+#[test]
+fn too_many_classes_are_refused() {
+    let tree = json!({"class": [
+        {"name": "a", "each": 60000, "rate": "1mbit"}, {"name": "b", "parent": "a", "each": 60000, "rate": "1mbit"}]});
+    let wrong = Spec::read("htb", tree).unwrap().effective(&link()).unwrap_err().to_string();
+    assert!(wrong.contains("3600060000 classes") && wrong.contains("65535"), "{wrong}");
+    let default = json!({"default": "a", "class": [{"name": "a", "each": 2, "rate": "1mbit"}]});
+    let several = Spec::read("htb", default).unwrap().build::<Pkt>(&link(), Instant::ZERO).err().unwrap().to_string();
+    assert!(several.contains("give the name of one"), "{several}");
+}
+
+/// In a tree of 10,000 leaves, a point of 20 Mbit/s shares it among the four of its homes that have packets, and one of another site gets its ceiling.
+#[test]
+fn ten_thousand_leaves_get_what_a_few_do() {
+    let mut table = sites(2499);
+    table["class"][1]["ceil"] = json!("20mbit");
+    table["class"][0]["ceil"] = json!("40mbit");
+    let wide = Link::new(BitRate::from_mbps(1000));
+    let mut queue = Spec::read("htb", table).unwrap().build::<To>(&wide, Instant::ZERO).unwrap();
+    let (mut rng, mut now) = (Rng::stream(1, "queue"), Instant::ZERO);
+    let clients = [0, 700, 1300, 2498, 9000];
+    let mut bytes = [0_u64; 5];
+    for client in 0..5 {
+        let mut cx = Cx { now, rng: &mut rng, sink: &mut Discard };
+        (0..5).for_each(|_| queue.enqueue(To(clients[client as usize], client), &mut cx));
+    }
+    while now < Instant::ZERO + SECONDS {
+        let mut cx = Cx { now, rng: &mut rng, sink: &mut Discard };
+        match queue.dequeue(&mut cx) {
+            Dequeued::Packet(To(client, at)) => {
+                bytes[at as usize] += 1000;
+                queue.enqueue(To(client, at), &mut cx);
+                assert_eq!(queue.backlog().packets, 25);
+            }
+            Dequeued::NotBefore(at) => now = at,
+            Dequeued::Empty => panic!("packets wait"),
+        }
+    }
+    for (found, mbit) in bytes.into_iter().zip([5.0, 5.0, 5.0, 5.0, 8.0]) {
+        let right = mbit * 1e6 / 8.0 * 20.0;
+        assert!((found as f64 - right).abs() < 0.02 * right, "{bytes:?}");
+    }
 }

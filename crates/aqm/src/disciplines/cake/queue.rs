@@ -4,7 +4,7 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{BitRate, Bytes, Duration, FlowKey, Instant, Rng};
 
 use super::ack_filter::{AckFilter, to_drop};
-use super::hosts::{Hosts, QUEUES, ways};
+use super::hosts::{Hosts, QUEUES, Sets};
 use super::{Config, Isolation, Params};
 use crate::law::cobalt::{Cobalt, Head};
 use crate::link::Link;
@@ -43,9 +43,12 @@ struct Flow {
 /// One class of traffic: its flows, and the shaper that tells whether it exceeds its rate.
 #[derive(Clone, Debug)]
 struct Tin {
+    /// The sets of queues in use, and with the places in them the flows and the hash of each one's current or last flow.
+    sets: Sets,
     flows: Vec<Flow>,
-    /// By queue, the hash of its current or last flow.
     tags: Vec<u32>,
+    /// When it was made, from which COBALT counts in each queue.
+    made: Instant,
     sources: Hosts,
     destinations: Hosts,
     links: Links,
@@ -62,12 +65,13 @@ struct Tin {
 
 impl Tin {
     fn new(now: Instant) -> Self {
-        let flow = Flow { set: Set::None, deficit: 0, cobalt: Cobalt::new(now), source: 0, destination: 0 };
         Tin {
-            flows: vec![flow; QUEUES],
-            tags: vec![0; QUEUES],
-            sources: Hosts::new(),
-            destinations: Hosts::new(),
+            sets: Sets::default(),
+            flows: Vec::new(),
+            tags: Vec::new(),
+            made: now,
+            sources: Hosts::default(),
+            destinations: Hosts::default(),
             links: Links::default(),
             new: List::default(),
             old: List::default(),
@@ -125,12 +129,18 @@ impl Tin {
 
     /// The queue of a flow: its own, else a free one in its set, else that of its hash.
     fn queue_of(&mut self, flow: u32, [source, destination]: [u32; 2]) -> usize {
-        let own = ways(flow).find(|&at| self.tags[at] == flow);
+        let (mut ways, new) = self.sets.ways(flow);
+        if new {
+            let unused = Flow { set: Set::None, deficit: 0, cobalt: Cobalt::new(self.made), source: 0, destination: 0 };
+            self.flows.resize(self.sets.places(), unused);
+            self.tags.resize(self.sets.places(), 0);
+        }
+        let own = ways.clone().find(|&at| self.tags[at] == flow);
         if let Some(at) = own.filter(|&at| self.flows[at].set != Set::None) {
             return at;
         }
-        let free = || ways(flow).find(|&at| self.flows[at].set == Set::None);
-        let at = own.or_else(free).unwrap_or(flow as usize % QUEUES);
+        let free = || ways.clone().find(|&at| self.flows[at].set == Set::None);
+        let at = own.or_else(free).or_else(|| ways.next()).unwrap_or_default();
         // If two flows share a queue, its hosts are those of the latest arrival.
         let bulk = self.flows[at].set == Set::Bulk;
         if bulk {
@@ -179,7 +189,7 @@ struct Shaper {
 pub(super) struct Cake<P> {
     config: Config,
     tins: Vec<Tin>,
-    /// Flow `f` of tin `t` has the queue number `t * QUEUES + f`. Packets are stored with their arrival time.
+    /// The flow at place `f` of tin `t` has the queue `f * tins + t`: see [`Cake::queue`]. Packets are stored with their arrival time.
     queues: FlowQueues<P, Instant>,
     shaper: Shaper,
     /// The tin whose turn it is, if there is no shaper.
@@ -191,12 +201,17 @@ impl<P: Packet> Cake<P> {
     pub(super) fn new(config: Config, now: Instant) -> Self {
         Cake {
             tins: config.tins.iter().map(|_| Tin::new(now)).collect(),
-            queues: FlowQueues::new(config.tins.len() * QUEUES, Counting::Bytes),
+            queues: FlowQueues::new(0, Counting::Bytes),
             shaper: Shaper { time_next: now, failsafe_next: now },
             turn: 0,
             stats: Stats::default(),
             config,
         }
+    }
+
+    /// The queue of the flow at a place of a tin. Tins that are not used take no queues.
+    fn queue(&self, t: usize, at: usize) -> usize {
+        at * self.tins.len() + t
     }
 
     /// The hash that selects the queue, and those of its hosts.
@@ -244,7 +259,7 @@ impl<P: Packet> Cake<P> {
     fn drop_from_longest(&mut self, why: Why, cx: &mut Cx<'_, P>) {
         let Some(q) = self.queues.longest() else { return };
         let Some((packet, _)) = self.queues.pop(q) else { return };
-        let (t, at) = (q / QUEUES, q % QUEUES);
+        let (t, at) = (q % self.tins.len(), q / self.tins.len());
         self.tins[t].packets -= 1;
         self.tins[t].flows[at].cobalt.queue_full(&self.config.tins[t].law, cx.now);
         if self.config.params.ingress {
@@ -311,7 +326,7 @@ impl<P: Packet> Cake<P> {
 
     /// A flow without credit receives some and moves to the end of the old list.
     fn next_round(&mut self, t: usize, at: usize, rng: &mut Rng) {
-        let waiting = !self.queues.is_empty(t * QUEUES + at);
+        let waiting = !self.queues.is_empty(self.queue(t, at));
         let tin = &mut self.tins[t];
         let set = match tin.flows[at].set {
             Set::Sparse if waiting => Set::Bulk,
@@ -337,7 +352,7 @@ impl<P: Packet> Cake<P> {
 
     /// COBALT's verdict on the packet just taken from the head of a queue.
     fn judge(&mut self, t: usize, at: usize, packet: &P, since: Instant, cx: &mut Cx<'_, P>) -> Verdict {
-        let last = self.queues.is_empty(t * QUEUES + at);
+        let last = self.queues.is_empty(self.queue(t, at));
         let tin = &mut self.tins[t];
         let bulk_flows = if self.config.params.ingress { tin.bulk } else { 0 };
         let head = Head { sojourn: cx.now.since(since), can_mark: packet.ecn().is_capable(), bulk_flows };
@@ -371,9 +386,10 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
                 self.shaper = Shaper { time_next: cx.now, failsafe_next: cx.now };
             }
         }
-        self.queues.push(t * QUEUES + at, packet, cx.now);
+        let q = self.queue(t, at);
+        self.queues.push(q, packet, cx.now);
         self.tins[t].packets += 1;
-        self.filter_acks(t, t * QUEUES + at, cx);
+        self.filter_acks(t, q, cx);
         match self.tins[t].flows[at].set {
             Set::None | Set::Decaying => {
                 self.tins[t].move_to(at, Set::Sparse);
@@ -408,7 +424,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
                 self.next_round(t, at, cx.rng);
                 continue;
             }
-            let Some((mut packet, since)) = self.queues.pop(t * QUEUES + at) else {
+            let Some((mut packet, since)) = self.queues.pop(self.queue(t, at)) else {
                 self.found_empty(t, at, cx.now);
                 continue;
             };
@@ -471,8 +487,11 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
     }
 
     fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
-        for (q, packet) in self.queues.packets() {
-            see(InnerQueue::Number(q), packet);
+        for (t, tin) in self.tins.iter().enumerate() {
+            for (number, at) in tin.sets.by_number() {
+                let packets = self.queues.each(self.queue(t, at));
+                packets.for_each(|(packet, _)| see(InnerQueue::Number(t * QUEUES + number), packet));
+            }
         }
     }
 }
@@ -487,11 +506,13 @@ mod tests {
     fn assert_counts(tin: &Tin) {
         let bulk = |flow: &&Flow| flow.set == Set::Bulk;
         assert_eq!(tin.bulk, tin.flows.iter().filter(bulk).count() as u64);
-        for host in 0..QUEUES {
+        for host in 0..tin.sources.places() {
             let from = tin.flows.iter().filter(bulk).filter(|flow| flow.source == host).count();
+            assert_eq!(tin.sources.bulk(host) as usize, from, "source {host}");
+        }
+        for host in 0..tin.destinations.places() {
             let to = tin.flows.iter().filter(bulk).filter(|flow| flow.destination == host).count();
-            let counted = (tin.sources.bulk(host) as usize, tin.destinations.bulk(host) as usize);
-            assert_eq!(counted, (from, to), "host {host}");
+            assert_eq!(tin.destinations.bulk(host) as usize, to, "destination {host}");
         }
     }
 

@@ -1,32 +1,64 @@
 //! Sets of classes, and the place in such a set that is next.
 
-/// Up to 256 classes, by number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Set([u64; 4]);
+/// Classes by number, with the next one found without a look at each: a bit for each class, and one for each word of bits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Set {
+    words: Vec<u64>,
+    /// Which of `words` are not zero.
+    used: Vec<u64>,
+    len: usize,
+}
 
 impl Set {
+    /// Makes room for the classes up to this number.
+    pub(super) fn reserve(&mut self, class: usize) {
+        if class / 64 >= self.words.len() {
+            self.words.resize(class / 64 + 1, 0);
+            self.used.resize(class / 4096 + 1, 0);
+        }
+    }
+
     pub(super) fn add(&mut self, class: usize) {
-        self.0[class / 64] |= 1 << (class % 64);
+        self.reserve(class);
+        let word = &mut self.words[class / 64];
+        self.len += usize::from(*word & 1 << (class % 64) == 0);
+        *word |= 1 << (class % 64);
+        self.used[class / 4096] |= 1 << (class / 64 % 64);
     }
 
     pub(super) fn remove(&mut self, class: usize) {
-        self.0[class / 64] &= !(1 << (class % 64));
+        let Some(word) = self.words.get_mut(class / 64) else { return };
+        self.len -= usize::from(*word & 1 << (class % 64) != 0);
+        *word &= !(1 << (class % 64));
+        if *word == 0 {
+            self.used[class / 4096] &= !(1 << (class / 64 % 64));
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
+        self.len == 0
     }
 
     /// The first class that is `class` or comes after it.
     pub(super) fn from(&self, class: usize) -> Option<usize> {
-        let mut word = class / 64;
-        let mut bits = self.0.get(word)? & (u64::MAX << (class % 64));
-        while bits == 0 {
-            word += 1;
-            bits = *self.0.get(word)?;
+        let own = self.words.get(class / 64)? & (u64::MAX << (class % 64));
+        if own != 0 {
+            return Some(class / 64 * 64 + own.trailing_zeros() as usize);
         }
-        Some(64 * word + bits.trailing_zeros() as usize)
+        let word = next_bit(&self.used, class / 64 + 1)?;
+        Some(64 * word + self.words[word].trailing_zeros() as usize)
     }
+}
+
+/// The first bit that is set, from this one on.
+fn next_bit(words: &[u64], bit: usize) -> Option<usize> {
+    let mut word = bit / 64;
+    let mut bits = words.get(word)? & (u64::MAX << (bit % 64));
+    while bits == 0 {
+        word += 1;
+        bits = *words.get(word)?;
+    }
+    Some(64 * word + bits.trailing_zeros() as usize)
 }
 
 /// Where the round of a set is.
@@ -42,7 +74,7 @@ enum Place {
 }
 
 /// Classes that take turns, in the order of their numbers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Feed {
     pub(super) set: Set,
     place: Place,
@@ -87,6 +119,26 @@ impl Feed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As a sorted set, with classes in words far apart.
+    #[test]
+    fn a_set_finds_the_next_class() {
+        let (mut set, mut model) = (Set::default(), std::collections::BTreeSet::new());
+        let mut draw = aqmkit_base::Rng::stream(1, "classes");
+        for _ in 0..20_000 {
+            let class = draw.below(9) as usize * 7001 + draw.below(70) as usize;
+            if draw.chance(0.4) {
+                set.add(class);
+                model.insert(class);
+            } else {
+                set.remove(class);
+                model.remove(&class);
+            }
+            let from = draw.below(65_536) as usize;
+            assert_eq!(set.from(from), model.range(from..).next().copied());
+            assert_eq!(set.is_empty(), model.is_empty());
+        }
+    }
 
     #[test]
     fn a_round_goes_by_number_and_ends() {

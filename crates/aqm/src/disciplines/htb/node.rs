@@ -80,8 +80,8 @@ pub(super) struct Node {
     pub(super) mode: Mode,
     /// Priorities at which it, or a class below that borrows from it, has packets: a bit each.
     pub(super) activity: u8,
-    /// The classes below an inner class that borrow from it, by priority.
-    pub(super) feeds: [Feed; PRIORITIES],
+    /// The classes below an inner class that borrow from it, by priority; none for a leaf.
+    pub(super) feeds: Vec<Feed>,
     /// Bytes that a leaf may still send in its turn, by the level of the lender.
     pub(super) deficits: [f64; LEVELS],
 }
@@ -98,7 +98,7 @@ impl Node {
             counted: now,
             mode: Mode::CanSend,
             activity: 0,
-            feeds: [Feed::default(); PRIORITIES],
+            feeds: if level > 0 { vec![Feed::default(); PRIORITIES] } else { Vec::new() },
             deficits: [0.0; LEVELS],
         }
     }
@@ -117,6 +117,13 @@ impl Node {
         } else {
             Mode::CanSend
         }
+    }
+
+    /// No change of its mode by time alone comes before this. Its mode counts [`ROUNDING`] as nothing, which at a low rate is some time.
+    pub(super) fn next_mode(&self) -> Instant {
+        let bucket = if self.mode == Mode::CantSend { &self.ceil } else { &self.rate };
+        let debt = (-bucket.tokens - 2.0 * ROUNDING).max(0.0);
+        self.counted + Duration::from_nanos((debt / bucket.rate * 1e9 * (1.0 - 1e-9)) as u64)
     }
 
     /// From when on it is within its ceiling, and within its rate.

@@ -1,13 +1,16 @@
 //! The parameters of HTB, as a user writes them and checked.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use aqmkit_base::{Amount, BitRate, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Htb;
-use super::node::{Bucket, LEVELS, Node, PRIORITIES};
+use super::node::{LEVELS, PRIORITIES};
+use super::plan::Plan;
 use crate::child::{ChildSpec, TX_QUEUE_LEN, shaped};
-use crate::discipline::{Discipline, Inner, discipline};
-use crate::filter::{Classifier, Match};
+use crate::discipline::{Circuit, Discipline, Inner, discipline};
+use crate::filter::{Classifier, MAX_CLASSES, Match};
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{ParamError, in_range, usable_limit};
@@ -59,6 +62,9 @@ pub struct ClassParams {
     pub cburst: Bytes,
     /// From 0, served first, to 7.
     pub prio: u32,
+    /// How many classes it stands for below each parent.
+    #[serde(skip_serializing_if = "is_one")]
+    pub each: u32,
     /// Bytes in a turn; of `rate` where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
@@ -68,6 +74,11 @@ pub struct ClassParams {
     /// The queue of this leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm: Option<ChildSpec>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(each: &u32) -> bool {
+    *each == 1
 }
 
 /// `tc` has this size of packets in mind where it is given none.
@@ -89,6 +100,7 @@ impl Default for ClassParams {
             burst: BURST,
             cburst: BURST,
             prio: 0,
+            each: 1,
             quantum: None,
             matches: Match::default(),
             aqm: None,
@@ -113,6 +125,7 @@ impl ClassParams {
         in_range("burst", self.burst.as_f64(), 1.0, f64::from(u32::MAX))?;
         in_range("cburst", self.cburst.as_f64(), 1.0, f64::from(u32::MAX))?;
         in_range("prio", self.prio.into(), 0.0, (PRIORITIES - 1) as f64).map_err(|e| e.cite("tc-htb(8)"))?;
+        in_range("each", self.each.into(), 1.0, MAX_CLASSES as f64)?;
         if leaf {
             let by_rate = self.by_rate(r2q).clamp(QUANTUM.0, QUANTUM.1);
             let quantum = *self.quantum.get_or_insert(Bytes(by_rate));
@@ -133,23 +146,42 @@ impl ClassParams {
     }
 }
 
+/// Finds classes by their names.
+pub(super) struct Names<'a> {
+    /// The first class with this name.
+    first: BTreeMap<&'a str, usize>,
+    parents: BTreeSet<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(classes: &'a [ClassParams]) -> Self {
+        let mut first = BTreeMap::new();
+        for (i, class) in classes.iter().enumerate() {
+            first.entry(class.name.as_str()).or_insert(i);
+        }
+        Names { first, parents: classes.iter().filter_map(|class| class.parent.as_deref()).collect() }
+    }
+
+    pub(super) fn is_leaf(&self, class: &ClassParams) -> bool {
+        !self.parents.contains(class.name.as_str())
+    }
+
+    pub(super) fn index(&self, name: &str) -> Option<usize> {
+        self.first.get(name).copied()
+    }
+}
+
 impl Params {
-    fn is_leaf(&self, class: &ClassParams) -> bool {
-        self.classes.iter().all(|other| other.parent.as_ref() != Some(&class.name))
-    }
-
-    fn index(&self, name: &str) -> Option<usize> {
-        self.classes.iter().position(|class| class.name == name)
-    }
-
     /// The levels of the classes: 0 for a leaf, and one less than the level of its parent for an inner class.
-    fn levels(&self) -> Result<Vec<usize>, ParamError> {
+    pub(super) fn levels(&self, names: &Names<'_>) -> Result<Vec<usize>, ParamError> {
         let depth = |i: usize| {
             let (mut at, mut depth) = (i, 0);
             while let Some(parent) = &self.classes[at].parent {
                 let want = "it must be the name of another class";
-                at =
-                    self.index(parent).filter(|to| *to != at).ok_or_else(|| ParamError::new("parent", parent, want))?;
+                at = names
+                    .index(parent)
+                    .filter(|to| *to != at)
+                    .ok_or_else(|| ParamError::new("parent", parent, want))?;
                 depth += 1;
                 if depth >= LEVELS {
                     return Err(ParamError::new("parent", parent, "there are eight levels at most, and no circles"));
@@ -159,30 +191,27 @@ impl Params {
         };
         let level = |(i, class): (usize, &ClassParams)| {
             let depth = depth(i).map_err(|e| e.within(&format!("classes[{i}]")))?;
-            Ok(if self.is_leaf(class) { 0 } else { LEVELS - 1 - depth })
+            Ok(if names.is_leaf(class) { 0 } else { LEVELS - 1 - depth })
         };
         self.classes.iter().enumerate().map(level).collect()
     }
 
     /// Finds the leaf of a packet, by the place of its class in the list.
-    fn classifier(&self, link: &Link) -> Result<Classifier, ParamError> {
+    pub(super) fn classifier(&self, names: &Names<'_>, link: &Link) -> Result<Classifier, ParamError> {
         // The name of a class of the link means nothing for a class that has no packets.
         let none = Match(Vec::new());
         let unnamed: Vec<String> = (0..self.classes.len()).map(|i| format!("({i})")).collect();
-        let name = |(i, class): (usize, &'_ ClassParams)| if self.is_leaf(class) { None } else { Some(i) };
-        let inner: Vec<Option<usize>> = self.classes.iter().enumerate().map(name).collect();
-        let entries = self.classes.iter().zip(&inner).map(|(class, inner)| match inner {
-            Some(i) => (unnamed[*i].as_str(), &none),
-            None => (class.name.as_str(), &class.matches),
+        let entries = self.classes.iter().zip(&unnamed).map(|(class, unnamed)| {
+            if names.is_leaf(class) { (class.name.as_str(), &class.matches) } else { (unnamed.as_str(), &none) }
         });
         Classifier::new(link, entries)
     }
 
-    fn check_names(&self) -> Result<(), ParamError> {
+    fn check_names(&self, names: &Names<'_>) -> Result<(), ParamError> {
         for (i, class) in self.classes.iter().enumerate() {
             let wrong = match class.name.as_str() {
                 "" => Some("each class needs a name"),
-                name if self.index(name) != Some(i) => Some("each class has a name of its own"),
+                name if names.index(name) != Some(i) => Some("each class has a name of its own"),
                 _ => None,
             };
             if let Some(want) = wrong {
@@ -190,14 +219,20 @@ impl Params {
             }
         }
         let Some(default) = &self.default else { return Ok(()) };
-        if self.classes.iter().any(|class| class.name == *default && self.is_leaf(class)) {
+        if names.index(default).is_some_and(|class| names.is_leaf(&self.classes[class])) {
             return Ok(());
         }
-        let leaves: Vec<&str> =
-            self.classes.iter().filter(|class| self.is_leaf(class)).map(|class| class.name.as_str()).collect();
-        Err(ParamError::new("default", default, format!("it must be a class without parts: {}", leaves.join(", "))))
+        let leaves = self.classes.iter().filter(|class| names.is_leaf(class)).map(|class| class.name.as_str());
+        let mut known: Vec<&str> = leaves.take(MOST_NAMED + 1).collect();
+        if known.len() > MOST_NAMED {
+            known[MOST_NAMED] = "…";
+        }
+        Err(ParamError::new("default", default, format!("it must be a class without parts: {}", known.join(", "))))
     }
 }
+
+/// The most names in a message.
+const MOST_NAMED: usize = 20;
 
 impl Discipline for Params {
     discipline!("htb");
@@ -209,33 +244,44 @@ impl Discipline for Params {
     }
 
     fn inner(&self, link: &Link) -> Vec<Inner> {
+        let names = Names::new(&self.classes);
         let one = |(i, class): (usize, &ClassParams)| {
             let rate = class.ceil.or(class.rate).unwrap_or(link.rate);
-            let leaf = self.is_leaf(class).then(|| class.aqm.clone().unwrap_or_default())?;
+            let leaf = names.is_leaf(class).then(|| class.aqm.clone().unwrap_or_default())?;
             Some(Inner { path: format!("classes[{i}].aqm"), spec: leaf.spec().clone(), link: shaped(link, rate) })
         };
         self.classes.iter().enumerate().filter_map(one).collect()
     }
 
     fn doubts(&self, link: &Link) -> Vec<String> {
-        let Ok(classifier) = self.classifier(link) else { return Vec::new() };
+        let names = Names::new(&self.classes);
+        let Ok(classifier) = self.classifier(&names, link) else { return Vec::new() };
         let each = self.classes.iter().enumerate();
+        let reached = |i: usize, class: &ClassParams| names.is_leaf(class).then(|| classifier.reaches(i));
         let mut doubts: Vec<String> =
-            each.flat_map(|(i, class)| self.doubts_of(class, link, classifier.reaches(i))).collect();
-        doubts.extend(self.classes.iter().filter_map(|whole| self.promises_too_much(whole)));
+            each.flat_map(|(i, class)| self.doubts_of(class, link, reached(i, class))).collect();
+        doubts.extend(self.promise_too_much());
         doubts
+    }
+
+    fn circuits(&self, link: &Link) -> Vec<Circuit> {
+        Plan::new(self, link).map(|plan| plan.circuits()).unwrap_or_default()
     }
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let mut full = self.clone();
         in_range("r2q", self.r2q.into(), 1.0, 1e6)?;
         usable_limit("direct_qlen", self.direct_qlen)?;
-        self.check_names()?;
-        self.levels()?;
-        self.classifier(link)?;
+        let names = Names::new(&self.classes);
+        self.check_names(&names)?;
+        self.levels(&names)?;
+        self.classifier(&names, link)?;
         for (i, class) in full.classes.iter_mut().enumerate() {
-            let leaf = self.is_leaf(class);
+            let leaf = names.is_leaf(class);
             class.complete(leaf, self.r2q, link).map_err(|e| e.within(&format!("classes[{i}]")))?;
+        }
+        if full.classes.iter().any(|class| class.each > 1) {
+            full.expanded()?;
         }
         Ok(full)
     }
@@ -247,7 +293,8 @@ impl Discipline for Params {
 
 /// Warnings of settings that are probably mistakes.
 impl Params {
-    fn doubts_of(&self, class: &ClassParams, link: &Link, reached: bool) -> Vec<String> {
+    /// `reached` says of a leaf whether packets can get to it.
+    fn doubts_of(&self, class: &ClassParams, link: &Link, reached: Option<bool>) -> Vec<String> {
         let name = &class.name;
         let mut doubts = Vec::new();
         let rates = [("rate", class.rate), ("ceil", class.ceil)];
@@ -262,9 +309,7 @@ impl Params {
         {
             doubts.push(format!("htb: ceil of {name}, {ceil}, is below its rate of {rate}, which it never gets"));
         }
-        if !self.is_leaf(class) {
-            return doubts;
-        }
+        let Some(reached) = reached else { return doubts };
         if !reached && self.default.as_ref() != Some(name) {
             doubts.push(format!("htb: no packets go to {name}: no class of the link has its name, it has no match and is not the default"));
         }
@@ -283,110 +328,26 @@ impl Params {
         doubts
     }
 
-    fn promises_too_much(&self, whole: &ClassParams) -> Option<String> {
-        let rate = whole.rate?;
-        let parts = self.classes.iter().filter(|class| class.parent.as_ref() == Some(&whole.name));
-        let sum: u64 = parts.filter_map(|class| class.rate).map(BitRate::as_bps).sum();
-        (sum > rate.as_bps()).then(|| {
-            format!(
-                "htb: the rates of the parts of {} are {} in total, above its own of {rate}: they are kept even so, and {} sends more than its rate",
-                whole.name,
-                BitRate::from_bps(sum),
-                whole.name
-            )
-        })
-    }
-}
-
-/// A leaf of the tree.
-#[derive(Clone, Debug)]
-pub(super) struct Leaf {
-    pub(super) name: String,
-    /// Its place among the classes.
-    pub(super) class: usize,
-    pub(super) aqm: ChildSpec,
-    /// The link that its queue sees.
-    pub(super) link: Link,
-}
-
-/// The parameters, checked.
-#[derive(Clone, Debug)]
-pub(super) struct Plan {
-    classes: Vec<ClassParams>,
-    levels: Vec<usize>,
-    parents: Vec<Option<usize>>,
-    classifier: Classifier,
-    pub(super) leaves: Vec<Leaf>,
-    /// The leaf of each class that is one.
-    leaf_of: Vec<Option<usize>>,
-    default: Option<usize>,
-    pub(super) direct_qlen: Amount,
-}
-
-impl Plan {
-    pub(super) fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
-        let full = params.effective(link)?;
-        let leaf = |(class, entry): (usize, &ClassParams)| {
-            let rate = entry.ceil.unwrap_or(link.rate);
-            Some(Leaf { name: entry.name.clone(), class, aqm: entry.aqm.clone()?, link: shaped(link, rate) })
+    /// The classes whose parts have higher rates in total than their own.
+    fn promise_too_much(&self) -> Vec<String> {
+        let mut parts: BTreeMap<&str, u64> = BTreeMap::new();
+        for class in &self.classes {
+            if let (Some(parent), Some(rate)) = (&class.parent, class.rate) {
+                let sum = parts.entry(parent).or_default();
+                *sum = sum.saturating_add(rate.as_bps().saturating_mul(class.each.into()));
+            }
+        }
+        let too_much = |whole: &ClassParams| {
+            let (rate, sum) = (whole.rate?, *parts.get(whole.name.as_str())?);
+            (sum > rate.as_bps()).then(|| {
+                format!(
+                    "htb: the rates of the parts of {} are {} in total, above its own of {rate}: they are kept even so, and {} sends more than its rate",
+                    whole.name,
+                    BitRate::from_bps(sum),
+                    whole.name
+                )
+            })
         };
-        let leaves: Vec<Leaf> = full.classes.iter().enumerate().filter_map(leaf).collect();
-        let place = |class: usize| leaves.iter().position(|one| one.class == class);
-        let leaf_of: Vec<Option<usize>> = (0..full.classes.len()).map(place).collect();
-        let index = |name: &String| full.index(name);
-        Ok(Plan {
-            levels: full.levels()?,
-            parents: full.classes.iter().map(|class| class.parent.as_ref().and_then(index)).collect(),
-            classifier: full.classifier(link)?,
-            default: full.default.as_ref().and_then(index).and_then(place),
-            direct_qlen: full.direct_qlen,
-            leaves,
-            leaf_of,
-            classes: full.classes,
-        })
-    }
-
-    /// The leaf of a packet, or nothing for the direct queue.
-    pub(super) fn leaf(&self, packet: &impl Packet) -> Option<usize> {
-        self.classifier.entry(packet).and_then(|class| self.leaf_of[class]).or(self.default)
-    }
-
-    /// The classes, with full buckets.
-    pub(super) fn nodes(&self, now: Instant) -> Vec<Node> {
-        let node = |(i, class): (usize, &ClassParams)| {
-            let bucket = |rate: Option<BitRate>, burst: Bytes| {
-                Bucket::new(rate.unwrap_or_default().bytes_per_sec(), burst.as_f64())
-            };
-            let (rate, ceil) = (bucket(class.rate, class.burst), bucket(class.ceil, class.cburst));
-            let mut node = Node::new(self.parents[i], self.levels[i], rate, ceil, now);
-            node.prio = class.prio as usize;
-            node.quantum = class.quantum.unwrap_or_default().as_f64();
-            node
-        };
-        self.classes.iter().enumerate().map(node).collect()
-    }
-
-    pub(super) fn children(&self) -> impl ExactSizeIterator<Item = (&ChildSpec, Link)> {
-        self.leaves.iter().map(|leaf| (&leaf.aqm, leaf.link.clone()))
-    }
-
-    /// Refuses other classes, or other packets in them.
-    pub(super) fn same_tree(&self, to: &Plan) -> Result<(), ParamError> {
-        let refuse = |field: &str, want: &str| Err(ParamError::new(field, "another list", want));
-        let names = |plan: &Plan| plan.classes.iter().map(|class| class.name.clone()).collect::<Vec<_>>();
-        if names(self) != names(to) || self.parents != to.parents {
-            return refuse("classes", "the classes cannot change while packets wait");
-        }
-        if self.classifier != to.classifier {
-            return refuse("match", "the packets of the classes cannot change while packets wait");
-        }
-        if self.default != to.default {
-            return refuse("default", "it cannot change while packets wait");
-        }
-        let prios = |plan: &Plan| plan.classes.iter().map(|class| class.prio).collect::<Vec<_>>();
-        if prios(self) != prios(to) {
-            return refuse("prio", "it cannot change while packets wait");
-        }
-        Ok(())
+        self.classes.iter().filter_map(too_much).collect()
     }
 }

@@ -4,6 +4,7 @@ use aqmkit_base::Instant;
 
 use super::feed::Feed;
 use super::node::{LEVELS, Mode, Node, PRIORITIES};
+use crate::storage::IndexedHeap;
 
 /// The classes and their turns.
 #[derive(Clone, Debug)]
@@ -11,11 +12,34 @@ pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
     /// The classes within their rates that have packets, or classes below that borrow and have: by level and priority.
     rows: [[Feed; PRIORITIES]; LEVELS],
+    /// The rows that are not empty: by level, a bit for each priority.
+    busy: [u8; LEVELS],
+    /// By level, the classes above their rates, by a time before which their modes do not change (`wait_pq`).
+    events: [IndexedHeap<Instant>; LEVELS],
+    /// The classes whose modes may change now.
+    due: Vec<usize>,
 }
 
 impl Tree {
     pub(super) fn new(nodes: Vec<Node>) -> Self {
-        Tree { nodes, rows: [[Feed::default(); PRIORITIES]; LEVELS] }
+        let mut tree =
+            Tree { nodes, rows: Default::default(), busy: [0; LEVELS], events: Default::default(), due: Vec::new() };
+        tree.reserve();
+        tree
+    }
+
+    /// Makes room in every feed for the classes that can be in it, so that no memory is needed later.
+    fn reserve(&mut self) {
+        for leaf in 0..self.nodes.len() {
+            let (mut class, prio) = (leaf, self.nodes[leaf].prio);
+            while self.nodes[leaf].level == 0 {
+                self.rows[self.nodes[class].level][prio].set.reserve(class);
+                let Some(parent) = self.nodes[class].parent else { break };
+                self.nodes[parent].feeds[prio].set.reserve(class);
+                class = parent;
+            }
+        }
+        self.due.reserve(self.nodes.len());
     }
 
     /// A leaf has packets.
@@ -49,8 +73,9 @@ impl Tree {
             class = parent;
         }
         if self.nodes[class].mode == Mode::CanSend {
-            let row = &mut self.rows[self.nodes[class].level];
-            priorities(mask).for_each(|prio| row[prio].set.add(class));
+            let level = self.nodes[class].level;
+            priorities(mask).for_each(|prio| self.rows[level][prio].set.add(class));
+            self.busy[level] |= mask;
         }
     }
 
@@ -71,28 +96,51 @@ impl Tree {
             class = parent;
         }
         if self.nodes[class].mode == Mode::CanSend {
-            let row = &mut self.rows[self.nodes[class].level];
-            priorities(mask).for_each(|prio| row[prio].remove(class, true));
+            let level = self.nodes[class].level;
+            for prio in priorities(mask) {
+                let row = &mut self.rows[level][prio];
+                row.remove(class, true);
+                if row.set.is_empty() {
+                    self.busy[level] &= !(1 << prio);
+                }
+            }
         }
     }
 
     /// Brings the mode of a class up to date.
     fn refresh(&mut self, class: usize, now: Instant) {
         let mode = self.nodes[class].mode_at(now);
-        if mode != self.nodes[class].mode {
+        let changed = mode != self.nodes[class].mode;
+        if changed {
             self.disconnect(class);
             self.nodes[class].mode = mode;
             self.connect(class);
         }
+        // A charge only puts off the change of a mode, so the time that is known stays early enough.
+        if changed || (mode != Mode::CanSend && !self.events[self.nodes[class].level].contains(class)) {
+            self.schedule(class);
+        }
     }
 
-    /// Brings the modes of all classes of a level up to date.
-    pub(super) fn refresh_level(&mut self, level: usize, now: Instant) {
-        for class in 0..self.nodes.len() {
-            if self.nodes[class].level == level && self.nodes[class].mode != Mode::CanSend {
-                self.refresh(class, now);
-            }
+    fn schedule(&mut self, class: usize) {
+        let node = &self.nodes[class];
+        let events = &mut self.events[node.level];
+        match node.mode {
+            Mode::CanSend => _ = events.remove(class),
+            _ => events.set(class, node.next_mode()),
         }
+    }
+
+    /// Brings the modes of all classes of a level up to date, in the order of their numbers.
+    pub(super) fn refresh_level(&mut self, level: usize, now: Instant) {
+        while let Some((_, class)) = self.events[level].peek().filter(|(at, _)| *at <= now) {
+            self.events[level].remove(class);
+            self.due.push(class);
+        }
+        let mut due = std::mem::take(&mut self.due);
+        due.sort_unstable();
+        due.drain(..).for_each(|class| self.refresh(class, now));
+        self.due = due;
     }
 
     /// Takes the parameters of these classes.
@@ -100,12 +148,13 @@ impl Tree {
         for (class, node) in to.iter().enumerate() {
             self.nodes[class].change(node, now);
             self.refresh(class, now);
+            self.schedule(class);
         }
     }
 
     /// Whether somebody is to be served by this row.
     pub(super) fn serves(&self, level: usize, prio: usize) -> bool {
-        !self.rows[level][prio].set.is_empty()
+        self.busy[level] & 1 << prio != 0
     }
 
     fn feed(&mut self, level: usize, prio: usize, path: &[usize]) -> &mut Feed {
@@ -155,20 +204,6 @@ impl Tree {
             next = node.parent;
             self.refresh(class, now);
         }
-    }
-
-    /// From when on a leaf with packets may send if nobody else does: when a class of its path is within its rate, and those below are within their
-    /// ceilings.
-    pub(super) fn eligible(&self, leaf: usize) -> Option<Instant> {
-        let (mut next, mut within_ceilings, mut earliest) = (Some(leaf), Instant::ZERO, None);
-        while let Some(class) = next {
-            let (ceil, rate) = self.nodes[class].recovered();
-            within_ceilings = within_ceilings.max(ceil);
-            let lent = within_ceilings.max(rate);
-            earliest = Some(earliest.map_or(lent, |other: Instant| other.min(lent)));
-            next = self.nodes[class].parent;
-        }
-        earliest
     }
 }
 
