@@ -265,7 +265,7 @@ fn check_group(old: &Group, new: &Group) -> Result<(), Refused> {
         return refused("class", "the class", "give a second traffic the other class");
     }
     let links = |group: &Group| group.routes.iter().map(|r| (r.forward.clone(), r.reverse.clone())).collect::<Vec<_>>();
-    if links(old) != links(new) || old.clients != new.clients {
+    if links(old) != links(new) || old.clients != new.clients || old.scattered != new.scattered {
         return refused("topology", "the hosts and paths", "set servers, clients, path and access for the whole run");
     }
     let written = |group: &Group| group.load.as_ref().map(|l| (l.written.clone(), l.back.is_some()));

@@ -56,6 +56,9 @@ pub(super) struct Group {
     pub(super) stop: Option<Duration>,
     pub(super) routes: Vec<Route>,
     pub(super) clients: u32,
+    /// Whether its applications are at clients in a random order.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) scattered: bool,
     pub(super) delays: Delays,
     /// Whether it sends at this stage of the run.
     #[serde(skip_serializing_if = "Clone::clone")]
@@ -210,6 +213,7 @@ impl Source<'_> {
             stop: self.keys.stop,
             routes,
             clients: network.clients,
+            scattered: self.keys.scattered,
             delays,
             active: self.keys.active,
         })

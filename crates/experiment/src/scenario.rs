@@ -133,6 +133,7 @@ fn group(group: &Group, run: &Resolved, seed: u64) -> scenario::Group {
         stop: group.stop.map_or(end, |t| run.instant(t).min(end)),
         routes: group.routes.iter().map(route).collect(),
         clients: group.clients,
+        scattered: group.scattered,
         delays: delays(&group.delays),
         active: group.active,
         datagram_overhead: UDP_HEADERS,

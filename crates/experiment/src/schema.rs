@@ -175,6 +175,7 @@ fn traffic() -> Value {
         ),
         ("load", text("Load to offer, such as 98%, instead of a population, which is then calibrated.")),
         ("both_ways", yes("The load includes requests and acknowledgements on the reverse path.")),
+        ("scattered", yes("Its applications are at clients in a random order instead of that of their numbers.")),
         ("active", yes("Whether it sends: [[changes]] can begin and end it. Default: true.")),
         ("transport", transport()),
     ];

@@ -113,6 +113,8 @@ pub(super) struct Traffic {
     pub(super) both_ways: bool,
     #[serde(default = "yes")]
     pub(super) active: bool,
+    #[serde(default)]
+    pub(super) scattered: bool,
     delays: Elsewhere,
     transport: Elsewhere,
 }
@@ -143,6 +145,7 @@ impl Traffic {
         "load",
         "both_ways",
         "active",
+        "scattered",
         "delays",
         "transport",
     ];

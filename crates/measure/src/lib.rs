@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod arithmetic;
+pub mod circuits;
 pub mod colour;
 pub mod counters;
 mod drops;
@@ -27,6 +28,7 @@ mod series;
 mod times;
 
 pub use arithmetic::{by_reason, utilization};
+pub use circuits::Circuits;
 pub use counters::{Received, Seen, Sent, Traffic};
 pub use drops::{DropLog, Owners};
 pub use hosts::{FinishedExchange, HostRecorder};

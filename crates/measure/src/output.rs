@@ -49,6 +49,101 @@ pub struct Window {
     pub flows: FlowStats,
     /// By name of traffic.
     pub apps: BTreeMap<String, AppStats>,
+    /// The customers of the operators' trees, for each link that has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circuits: Vec<CircuitStats>,
+}
+
+/// The customers of a tree at one link in one window: see [`crate::circuits`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CircuitStats {
+    /// The link.
+    pub link: String,
+    /// How many there are.
+    pub circuits: u64,
+    /// Those with at least [`crate::circuits::FEWEST_PACKETS`] packets; all that follows is about these.
+    pub active: u64,
+    /// Those that are late or short.
+    pub suffering: u64,
+    /// Those with a 99th percentile of the delay above [`crate::circuits::LATE_MS`].
+    pub late: u64,
+    /// Those that got less than [`crate::circuits::SHORT`] of their plan while packets waited.
+    pub short: u64,
+    /// The circuits' 99th percentiles of the delay in the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<Spread>,
+    /// The shares of the plan that circuits got while packets waited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_share: Option<Spread>,
+    /// Share of their packets that the queue dropped.
+    pub drop_rate: f64,
+    /// All of them, by load and delay.
+    pub cells: Vec<CircuitCell>,
+    /// The classes above with most circuits that suffer.
+    pub above: Vec<AboveCircuits>,
+    /// The circuits that suffer with the longest delays.
+    pub worst: Vec<CircuitRecord>,
+}
+
+/// Quantiles over circuits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Nine of ten are above.
+    pub p10: f64,
+    /// Median.
+    pub p50: f64,
+    /// Nine of ten are below.
+    pub p90: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// Circuits of about the same load and delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CircuitCell {
+    /// They asked for 2^load of their plan or more, up to twice that.
+    pub load: i32,
+    /// Their 99th percentile is 10^(delay / 5) ms or more, up to the next step.
+    pub delay: i32,
+    /// How many they are.
+    pub circuits: u64,
+    /// How many of them suffer.
+    pub suffering: u64,
+}
+
+/// The circuits below one class.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AboveCircuits {
+    /// The name of the class.
+    pub name: String,
+    /// Those that were active.
+    pub active: u64,
+    /// Those that suffer.
+    pub suffering: u64,
+}
+
+/// One circuit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CircuitRecord {
+    /// The name of its leaf.
+    pub name: String,
+    /// The name of the class above.
+    pub above: String,
+    /// Its plan in bit/s: the most that it may get.
+    pub plan_bps: f64,
+    /// The bits per second that arrived for it, over its plan.
+    pub load: f64,
+    /// Packets that left the queue.
+    pub packets: u64,
+    /// Packets that the queue dropped.
+    pub drops: u64,
+    /// Median of the delay in the queue.
+    pub p50_ms: f64,
+    /// 99th percentile of the delay in the queue, to an eighth of an octave above.
+    pub p99_ms: f64,
+    /// The share of its plan that it got while packets waited, where they waited for a hundredth of the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_share: Option<f64>,
 }
 
 /// A summary of a distribution.

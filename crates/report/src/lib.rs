@@ -4,6 +4,7 @@
 
 mod answer;
 mod card;
+mod circuits;
 mod columns;
 mod controls;
 pub mod difference;

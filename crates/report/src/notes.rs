@@ -9,6 +9,7 @@ use aqmkit_measure::output::{AppStats, Limits};
 use aqmkit_results::place::{AXIS, SIMULATED};
 use aqmkit_results::{Entry, Results, Stat};
 
+use crate::circuits;
 use crate::format::significant;
 
 /// Smallest share of the time, or of the flows, for which a limit is noted.
@@ -17,7 +18,7 @@ const WORTH_A_NOTE: f64 = 0.1;
 /// General notes, then notes on each traffic.
 #[must_use]
 pub fn notes(results: &Results) -> Vec<String> {
-    let mut found = results.notes.clone();
+    let mut found: Vec<String> = circuits::sentence(results).into_iter().chain(results.notes.clone()).collect();
     for (real, [receive, send]) in [(false, KEYS), (true, SYSCTLS)] {
         for (name, runs) in by_traffic(results, |entry| is_real(entry) == real) {
             found.extend(window_limited(name, &runs, "receive window", |l| l.receive_window, receive));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aqmkit_measure::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats, Output, Window};
+use aqmkit_measure::output::{AppStats, CircuitStats, ClassStats, Engine, FlowStats, LinkStats, Output, Window};
 use serde::{Deserialize, Serialize};
 
 use crate::means::Means;
@@ -251,6 +251,9 @@ pub struct Entry {
     pub flows: FlowStats,
     /// By name of traffic.
     pub apps: BTreeMap<String, AppStats>,
+    /// The customers of operators' trees, by link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circuits: Vec<CircuitStats>,
     /// The cost of the run.
     pub engine: Engine,
 }
@@ -267,6 +270,7 @@ impl Entry {
             classes: window.classes.clone(),
             flows: window.flows.clone(),
             apps: window.apps.clone(),
+            circuits: window.circuits.clone(),
             engine,
         }
     }

@@ -86,6 +86,7 @@ fn scenario(kind: &str, control: &str, seconds: u64) -> Scenario {
         stop: Instant::FAR_FUTURE,
         routes: vec![Route { forward: vec![0], ..Route::default() }],
         clients: 1,
+        scattered: false,
         delays: Delays::Each(vec![RTT]),
         datagram_overhead: 28,
         active: true,

@@ -83,6 +83,7 @@ fn scenario(users: u64) -> Scenario {
         stop: Instant::FAR_FUTURE,
         routes: vec![Route { forward: vec![0], ..Route::default() }],
         clients: 1,
+        scattered: false,
         delays: Delays::Uniform(Duration::from_millis(10), Duration::from_millis(290)),
         datagram_overhead: 28,
         active: true,

@@ -3,6 +3,7 @@
 //! Timers of the queue are not events: a discipline catches up with them at its next call, with the same results.
 
 use aqmkit_aqm::custom::Customs;
+use aqmkit_aqm::discipline::Circuit;
 use aqmkit_aqm::registry::{self, Parameters, Spec};
 use aqmkit_aqm::{Backlog, Cx, Dequeued, InnerQueue, ParamError, Qdisc, Sink, Stats, Why};
 use aqmkit_base::transmitter::{Resent, Settings, Transmitter};
@@ -44,6 +45,10 @@ pub(crate) struct Link {
     pub(crate) flow: FlowKind,
     /// Whether this queue needs the hosts and the acknowledgements of packets.
     pub(crate) hosts: bool,
+    /// The world's record of its customers, if its tree has some.
+    pub(crate) circuits: Option<u16>,
+    /// Whether anybody looks at each packet that leaves: its circuits, or an observer.
+    pub(crate) observed: bool,
     rng: Rng,
     fates: Fates,
     /// The packet sent last, and when it arrives at the next link or at its receiver; `None` if the wire loses it.
@@ -60,6 +65,8 @@ impl Link {
             driver: link.driver.map(|driver| Box::new(Driver::new(driver))),
             flow: link.aqm.flow(),
             hosts: link.aqm.tells_hosts(),
+            circuits: None,
+            observed: false,
             rng: Rng::stream(seed, &format!("link.{}", link.name)),
             fates: Fates::default(),
             sent_last: None,
@@ -161,6 +168,11 @@ impl Link {
 fn settings(link: &scenario::Link) -> Settings {
     let scenario::Link { rate, framing, delay, wire, .. } = *link;
     Settings { rate, trace: link.trace.clone(), framing, delay, wire }
+}
+
+/// The customers of a link's tree.
+pub(crate) fn circuits(link: &scenario::Link, classes: &[String]) -> Vec<Circuit> {
+    link.aqm.circuits(&seen_by_discipline(link, classes))
 }
 
 /// The link as a discipline sees it.

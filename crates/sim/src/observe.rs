@@ -7,7 +7,7 @@ use aqmkit_traffic::model::UDP_HEADERS;
 use aqmkit_transport::Segment;
 
 use crate::packet::{Body, Flight, Side};
-use crate::scenario::Scenario;
+use crate::scenario::{Placement, Scenario};
 
 /// Sees the packets of the measured link when they leave its queue, and the packets of the same connections in the
 /// other direction when the hosts send them. So acknowledged data is seen before its acknowledgement, unless it was
@@ -73,7 +73,6 @@ struct Path {
     place: Option<Place>,
     group: u16,
     server: u32,
-    clients: u32,
 }
 
 /// A run's observer, and its paths.
@@ -82,6 +81,8 @@ pub(crate) struct Watch<'o> {
     /// In the order of the world's paths: for each server of each group, the path from it and the path to
     /// it.
     paths: Vec<Path>,
+    /// By group.
+    placements: Vec<Placement>,
 }
 
 impl<'o> Watch<'o> {
@@ -96,11 +97,12 @@ impl<'o> Watch<'o> {
                     (false, false) => None,
                 };
                 let (down, up) = (crosses(&route.forward), crosses(&route.reverse));
-                let path = |at| Path { place: at, group: g as u16, server: s as u32, clients: group.clients };
+                let path = |at| Path { place: at, group: g as u16, server: s as u32 };
                 paths.extend([path(place(down, up)), path(place(up, down))]);
             }
         }
-        Watch { observer, paths }
+        let placements = scenario.groups.iter().map(|group| Placement::of(group, scenario.seed)).collect();
+        Watch { observer, paths, placements }
     }
 
     /// Reports a packet of the application with this number in its group.
@@ -115,7 +117,7 @@ impl<'o> Watch<'o> {
             Body::Datagram { len, .. } => (Content::Datagram(*len), u64::from(flight.app)),
         };
         let from_client = flight.to == Side::Server;
-        let (server, client) = (path.server, index % path.clients);
+        let (server, client) = (path.server, self.placements[usize::from(path.group)].client(index));
         let parties = Parties { server, client, group: path.group, conversation, from_client };
         self.observer.packet(now, &Sighting { parties, len: flight.len, ecn: flight.ecn, content });
     }

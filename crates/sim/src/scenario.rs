@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant, Rng};
 use aqmkit_measure::{GroupInfo, LinkInfo, Plan};
 use aqmkit_stack::Factory;
 use aqmkit_traffic::Application;
@@ -141,7 +141,7 @@ pub struct Group {
     pub name: String,
     /// The class of its packets.
     pub class: ClassId,
-    /// The applications. Application `i` is at client `i % clients`. Clients with the same number are the same host in
+    /// The applications. Application `i` is at client `i % clients`, unless they are scattered. Clients with the same number are the same host in
     /// all groups; so are servers.
     pub apps: Vec<Box<dyn Application>>,
     /// How both ends of its connections behave.
@@ -156,12 +156,46 @@ pub struct Group {
     pub routes: Vec<Route>,
     /// Number of client hosts.
     pub clients: u32,
+    /// Whether applications are at clients in a random order, rather than application `i` at client `i % clients`.
+    pub scattered: bool,
     /// Additional round-trip delay, applied on the reverse path to the server.
     pub delays: Delays,
     /// Bytes that the headers add to each datagram.
     pub datagram_overhead: u32,
     /// Whether its applications start at the beginning; others are started by a change only.
     pub active: bool,
+}
+
+/// At which client each application of a group is.
+#[derive(Clone, Debug)]
+pub(crate) struct Placement {
+    clients: u32,
+    /// The clients in their order; empty where it is that of their numbers.
+    order: Vec<u32>,
+}
+
+impl Placement {
+    /// The placement of a group: where it is random, the same for a seed whatever else differs.
+    pub(crate) fn of(group: &Group, seed: u64) -> Self {
+        let mut order: Vec<u32> = if group.scattered { (0..group.clients).collect() } else { Vec::new() };
+        let mut rng = Rng::stream(seed, &format!("clients.{}", group.name));
+        for last in (1..order.len()).rev() {
+            order.swap(last, rng.below(last as u64 + 1) as usize);
+        }
+        Placement { clients: group.clients, order }
+    }
+
+    /// The number of clients.
+    pub(crate) fn clients(&self) -> u32 {
+        self.clients
+    }
+
+    /// The client of the application with this number in its group.
+    #[inline]
+    pub(crate) fn client(&self, index: u32) -> u32 {
+        let place = index % self.clients;
+        if self.order.is_empty() { place } else { self.order[place as usize] }
+    }
 }
 
 impl Group {
@@ -257,5 +291,43 @@ impl Scenario {
             Delays::None => true,
         };
         if fits { Ok(()) } else { Err(format!("the delays of traffic {name:?} do not fit its servers and clients")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(scattered: bool) -> Group {
+        Group {
+            name: "web".into(),
+            class: ClassId(0),
+            apps: Vec::new(),
+            profile: Profile::rfc(),
+            stack: None,
+            start: Instant::ZERO,
+            stop: Instant::ZERO,
+            routes: vec![Route::default()],
+            clients: 100,
+            scattered,
+            delays: Delays::None,
+            datagram_overhead: 0,
+            active: true,
+        }
+    }
+
+    /// Scattered applications are at all clients before any has two, in an order that depends on the seed alone.
+    #[test]
+    fn scattered_applications_are_at_clients_in_a_random_order() {
+        let at = |scattered, seed| {
+            let placement = Placement::of(&group(scattered), seed);
+            (0..150).map(|index| placement.client(index)).collect::<Vec<u32>>()
+        };
+        let (plain, random) = (at(false, 1), at(true, 1));
+        assert!((0..100).chain(0..50).eq(plain.iter().copied()));
+        let mut all = random[..100].to_vec();
+        all.sort_unstable();
+        assert!((0..100).eq(all) && random[..50] == random[100..]);
+        assert!(random != plain && random == at(true, 1) && random != at(true, 2));
     }
 }

@@ -22,7 +22,7 @@ use aqmkit_aqm::custom::Customs;
 use aqmkit_aqm::{Dequeued, Ends, ParamError};
 use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 use aqmkit_measure::output::Engine;
-use aqmkit_measure::{Output, Recorder};
+use aqmkit_measure::{Circuits, Output, Recorder};
 use aqmkit_stack as stack;
 use aqmkit_traffic as traffic;
 use aqmkit_transport::{Profile, Route};
@@ -34,7 +34,7 @@ use crate::log::{Log, PacketEvent};
 use crate::observe::{Observer, Place, Watch};
 use crate::packet::{Arena, Body, Flight, Queued, Side};
 use crate::profile::{EventKind, Probe};
-use crate::scenario::{Delays, Scenario, WindowSpec};
+use crate::scenario::{Delays, Placement, Scenario, WindowSpec};
 use connections::Connection;
 use ends::Outputs;
 
@@ -87,6 +87,15 @@ pub(crate) enum SimEvent {
     Interval,
 }
 
+/// What happened to a packet in a queue with customers.
+#[derive(Clone, Copy)]
+enum CircuitEvent {
+    Offered,
+    /// It left after waiting so long.
+    Departed(Duration),
+    Dropped,
+}
+
 /// The links that a packet crosses, and the delay after the last.
 #[derive(Clone, Debug)]
 struct Path {
@@ -107,7 +116,7 @@ struct Group {
     class: aqmkit_base::ClassId,
     /// The paths from and to each server, alternating.
     paths: Vec<[u32; 2]>,
-    clients: u32,
+    placement: Placement,
     delays: Delays,
     datagram_overhead: u32,
     /// Timer phase of each host, by server and by client.
@@ -149,6 +158,8 @@ pub(crate) struct World<'o> {
     #[allow(clippy::vec_box, reason = "a call takes one word out and puts it back, not nine")]
     spare_outputs: Vec<Box<Outputs>>,
     ahead: Ahead,
+    /// The customers of links with trees that tell clients apart.
+    circuits: Vec<Circuits>,
 }
 
 impl<'o> World<'o> {
@@ -189,7 +200,17 @@ impl<'o> World<'o> {
             cancelled: Vec::new(),
             spare_outputs: Vec::new(),
             ahead: Ahead::default(),
+            circuits: Vec::new(),
         };
+        for (link, of) in scenario.links.iter().enumerate().filter(|(_, of)| of.report) {
+            let all = crate::link::circuits(of, &scenario.classes);
+            if let Some(circuits) = Circuits::new(link, &of.name, all, world.windows.len()) {
+                world.links[link].circuits = u16::try_from(world.circuits.len()).ok();
+                world.links[link].observed = true;
+                world.circuits.push(circuits);
+            }
+        }
+        world.links[scenario.measured].observed |= world.watch.is_some();
         world.schedule(scenario.origin, &scenario.groups);
         Ok(world)
     }
@@ -278,10 +299,12 @@ impl<'o> World<'o> {
                 self.meter.open(window as usize, self.now, counters);
                 let connections = self.in_slow_start();
                 self.meter.slow_start(window as usize, connections);
+                self.circuits.iter_mut().for_each(|circuits| circuits.open(window.into(), self.now));
             }
             SimEvent::Close { window } => {
                 let counters = self.counters();
                 self.meter.close(window as usize, self.now, counters);
+                self.circuits.iter_mut().for_each(|circuits| circuits.close(window.into(), self.now));
             }
             SimEvent::Interval => self.interval(),
         }
@@ -335,10 +358,7 @@ impl<'o> World<'o> {
             handle.flow = self.flow_by_ends(self.arena.get(id), kind);
         }
         if self.links[link].hosts {
-            let arrived = self.arena.get(id);
-            let (source, destination) = self.ends(arrived);
-            handle.ends = Ends { source: source as u32, destination: destination as u32 };
-            handle.ack = arrived.ack();
+            self.tell_hosts(link, &mut handle);
         }
         self.links[link].enqueue(handle, self.now);
         if self.links[link].transmitter.busy_until().is_none() {
@@ -360,11 +380,51 @@ impl<'o> World<'o> {
 
     /// The numbers of a packet's hosts: its sender and its receiver.
     fn ends(&self, flight: &Flight) -> (u64, u64) {
-        let app = &self.apps[flight.app];
         let path = &self.paths[flight.path as usize];
-        let client = 2 * u64::from(app.index % self.groups[usize::from(app.group)].clients);
+        let client = u64::from(Ends::of_client(self.client_of(flight)));
         let server = 2 * u64::from(path.server) + 1;
         if path.to_client { (server, client) } else { (client, server) }
+    }
+
+    /// The client that sends a packet or is to receive it.
+    fn client_of(&self, flight: &Flight) -> u32 {
+        let app = &self.apps[flight.app];
+        self.groups[usize::from(app.group)].placement.client(app.index)
+    }
+
+    /// Gives a packet its hosts and its acknowledgement, for a queue that needs them. Not inlined: most need none.
+    #[inline(never)]
+    fn tell_hosts(&mut self, link: usize, handle: &mut Queued) {
+        let arrived = self.arena.get(handle.id);
+        let (source, destination) = self.ends(arrived);
+        handle.ends = Ends { source: source as u32, destination: destination as u32 };
+        handle.ack = arrived.ack();
+        self.of_circuit(link, handle.id, CircuitEvent::Offered);
+    }
+
+    /// Shows a packet that leaves its queue to the observer, and measures it for its circuit.
+    #[inline(never)]
+    fn observe_departure(&mut self, link: usize, id: u32, waited: Duration) {
+        self.of_circuit(link, id, CircuitEvent::Departed(waited));
+        if link == self.measured
+            && let Some(watch) = &mut self.watch
+        {
+            let sent = self.arena.get(id);
+            watch.see(Place::Measured, sent, self.apps[sent.app].index, self.now);
+        }
+    }
+
+    /// Measures a packet for its circuit, where the link has circuits.
+    fn of_circuit(&mut self, link: usize, id: u32, event: CircuitEvent) {
+        let Some(circuits) = self.links[link].circuits else { return };
+        let flight = self.arena.get(id);
+        let (client, len) = (self.client_of(flight), flight.len);
+        let circuits = &mut self.circuits[usize::from(circuits)];
+        match event {
+            CircuitEvent::Offered => circuits.offered(client, len, self.now),
+            CircuitEvent::Departed(waited) => circuits.departed(client, len, waited, self.now),
+            CircuitEvent::Dropped => circuits.dropped(client, self.now),
+        }
     }
 
     /// A transmitter becomes free, or its wait ends.
@@ -403,10 +463,8 @@ impl<'o> World<'o> {
             Some(driver) => driver.waited(),
         };
         self.meter.departed(link, flight.seen(), waited, transmission);
-        if link == self.measured
-            && let Some(watch) = &mut self.watch
-        {
-            watch.see(Place::Measured, flight, self.apps[flight.app].index, self.now);
+        if state.observed {
+            self.observe_departure(link, id, waited);
         }
         if self.log.is_some() && self.links[link].driver.is_none() {
             self.record_of(link, PacketEvent::Departure, id);
@@ -446,6 +504,7 @@ impl<'o> World<'o> {
                 Fate::Dropped(packet, why) => {
                     let flight = self.arena.get(packet.id);
                     self.meter.dropped(link, flight.app, flight.seen(), why, flight.queued);
+                    self.of_circuit(link, packet.id, CircuitEvent::Dropped);
                     if self.log.is_some() {
                         self.record_of(link, PacketEvent::Drop, packet.id);
                     }
@@ -476,7 +535,10 @@ impl<'o> World<'o> {
     pub(crate) fn output(mut self) -> Output {
         // Free the run's memory before building the results.
         (self.conns, self.apps, self.arena, self.event_queue) = Default::default();
-        let output = self.meter.output(self.now);
+        let mut output = self.meter.output(self.now);
+        for (window, results) in output.windows.iter_mut().enumerate() {
+            results.circuits.extend(self.circuits.iter_mut().filter_map(|circuits| circuits.take(window)));
+        }
         Output { engine: Engine { events: self.events, ..output.engine }, ..output }
     }
 }
@@ -511,7 +573,7 @@ fn lay_out(scenario: &Scenario) -> (Vec<Path>, Vec<Group>) {
                 .enumerate()
                 .map(|(s, r)| [path(s, true, &r.forward, r.forward_delay), path(s, false, &r.reverse, r.reverse_delay)])
                 .collect(),
-            clients: g.clients,
+            placement: Placement::of(g, scenario.seed),
             delays: g.delays.clone(),
             datagram_overhead: g.datagram_overhead,
             rng,

@@ -256,6 +256,7 @@ fn scenario(path: Path, hosts: Profile, app: Box<dyn Application>) -> Result<Sce
         stop: Instant::FAR_FUTURE,
         routes: vec![route],
         clients: 1,
+        scattered: false,
         delays: Delays::None,
         datagram_overhead: 28,
         active: true,

@@ -13,6 +13,7 @@ use super::markdown;
 use super::overview::{Matrix, matrices};
 use super::sections::{Discipline, Extent, Mix, disciplines, extent, mixes};
 use crate::answer::answer;
+use crate::circuits::{Map, maps};
 use crate::columns::{Column, Term, columns};
 use crate::format::{significant, thousands};
 use crate::grid::{Grid, Group, Table};
@@ -67,6 +68,8 @@ pub(super) struct Page {
     answers: Vec<Answer>,
     /// Notes that a reader needs to interpret the results.
     notes: Vec<String>,
+    /// The customers of an operator, by load and delay.
+    circuits: Vec<Map>,
     /// The first combination's last window, if there are too many tables to show all.
     first: Option<GlanceGroup>,
     /// Plots of the other combinations in that window.
@@ -191,6 +194,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         windowed: grid.windows.len() > 1,
         focus: grid.row_name().to_owned(),
         notes: notes(results),
+        circuits: maps(results),
         first: crowded(results, &grid)
             .then(|| groups(&grid, &few, &swatches, &results.controls).into_iter().next().map(GlanceGroup::last))
             .flatten(),

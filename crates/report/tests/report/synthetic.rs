@@ -119,6 +119,7 @@ fn add_run(study: &mut Study, manner: &Manner, mix: usize, repeat: usize) {
             classes: window.classes.clone(),
             flows: window.flows.clone(),
             apps: window.apps.clone(),
+            circuits: window.circuits.clone(),
             engine: output.engine,
         });
     }
@@ -197,6 +198,7 @@ fn window(manner: &Manner, mix: usize, seed: usize, name: &str, from_s: f64, to_
             throughput_bps: Range { min: 1e3, mean: 2.7e4, max: 4e5 },
         },
         apps: apps(manner, mix, blast, wobble),
+        circuits: Vec::new(),
     }
 }
 

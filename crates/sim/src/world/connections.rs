@@ -92,13 +92,13 @@ impl World<'_> {
         let extra = self.extra_delay(group_index, index, server);
         self.serial += 1;
         let group = &self.groups[usize::from(group_index)];
-        let client = (index % group.clients) as usize;
+        let client = group.placement.client(index) as usize;
         let profile = &group.profile;
         let mut ends = match &group.stack {
             None => [End::new(profile, group.client_phase[client]), End::new(profile, group.server_phase[server])],
             Some(_) => self.stack_ends(group_index),
         };
-        if let Some(routes) = group.routes.get(server * group.clients as usize + client) {
+        if let Some(routes) = group.routes.get(server * group.placement.clients() as usize + client) {
             ends.iter_mut().zip(routes).for_each(|(end, route)| end.begin_with(profile, route));
         }
         let connection = Connection {
@@ -139,7 +139,7 @@ impl World<'_> {
         let group = &mut self.groups[usize::from(group)];
         match &group.delays {
             Delays::None => Duration::ZERO,
-            Delays::Matrix(rows) => rows[server][(index % group.clients) as usize],
+            Delays::Matrix(rows) => rows[server][group.placement.client(index) as usize],
             Delays::Uniform(low, high) => *low + (*high - *low).mul_f64(group.rng.uniform()),
             Delays::Each(list) => list[index as usize % list.len()],
         }
@@ -214,8 +214,8 @@ impl World<'_> {
         }
         let (server, index) = (self.server_of(conn), self.apps[connection.app].index);
         let group = &mut self.groups[usize::from(connection.group)];
-        let client = (index % group.clients) as usize;
-        let routes = &mut group.routes[server * group.clients as usize + client];
+        let client = group.placement.client(index) as usize;
+        let routes = &mut group.routes[server * group.placement.clients() as usize + client];
         connection.ends.iter().zip(routes).for_each(|(end, route)| end.leave_with(&group.profile, route));
     }
 

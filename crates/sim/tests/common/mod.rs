@@ -82,6 +82,7 @@ pub fn group(name: &str, apps: Vec<Box<dyn Application>>, profile: Profile, rtt:
         stop: Instant::FAR_FUTURE,
         routes: vec![Route { forward: vec![0], ..Route::default() }],
         clients: 1,
+        scattered: false,
         delays: rtt,
         datagram_overhead: 28,
         active: true,
