@@ -39,9 +39,9 @@ pub struct Bound {
 /// An experiment.
 pub const EXPERIMENT: Bound = Bound {
     name: "an experiment",
-    bytes: 4 * MIB,
+    bytes: 16 * MIB,
     line: MIB,
-    lines: 100_000,
+    lines: 1_000_000,
     form: "an experiment is a TOML file (docs/experiment-format.md)",
 };
 

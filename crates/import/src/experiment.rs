@@ -4,7 +4,7 @@ use aqmkit_base::units::parse_rate;
 use aqmkit_base::{BitRate, Duration};
 use toml::{Table, Value};
 
-use crate::{Direction, Leaf};
+use crate::{Direction, Leaf, MOST_BY_CLASS};
 
 /// The round-trip time without queues where none is given.
 const RTT: Duration = Duration::from_millis(50);
@@ -56,6 +56,11 @@ pub(crate) fn experiment(source: &str, directions: &[Direction], links: &[BitRat
             table([("delays", text(rtt)), ("measured", text("down")), ("links", Value::Array(list))])
         }
     };
+    let clients = directions.iter().map(|direction| direction.leaves.len()).max().unwrap_or(0);
+    let mut topology = topology;
+    if clients > MOST_BY_CLASS {
+        topology.insert("clients".to_owned(), Value::Integer(clients as i64));
+    }
     table([
         ("title", text(format!("The queues of {source}"))),
         (
@@ -78,6 +83,9 @@ fn flows(direction: &Direction, way: Option<&'static str>) -> Vec<Value> {
         urgent,
         rules: Vec::new(),
     });
+    if direction.leaves.len() > MOST_BY_CLASS {
+        return users(direction, way);
+    }
     let leaves: &[Leaf] = if direction.leaves.is_empty() { &whole } else { &direction.leaves };
     let one = |leaf: &Leaf| {
         let name = way.map_or_else(|| leaf.name.clone(), |way| format!("{} {way}", leaf.name));
@@ -87,12 +95,35 @@ fn flows(direction: &Direction, way: Option<&'static str>) -> Vec<Value> {
         } else {
             table([("kind", text("bulk")), ("flows", Value::Integer(2))])
         });
-        if let Some(way) = way {
-            let back = if way == "down" { "up" } else { "down" };
-            flow.insert("path".to_owned(), Value::Array(vec![text(way)]));
-            flow.insert("reverse".to_owned(), Value::Array(vec![text(back)]));
-        }
+        flow.extend(way.map(path).into_iter().flatten());
         Value::Table(flow)
     };
     leaves.iter().map(one).collect()
+}
+
+/// The keys of a traffic that goes this way.
+fn path(way: &'static str) -> Table {
+    let back = if way == "down" { "up" } else { "down" };
+    table([("path", Value::Array(vec![text(way)])), ("reverse", Value::Array(vec![text(back)]))])
+}
+
+/// Users of an operator, in an evening: a tenth of the circuits watch video, a fifth read pages, one in a hundred loads something down or up.
+fn users(direction: &Direction, way: Option<&'static str>) -> Vec<Value> {
+    let part = |of: usize| Value::Integer((direction.leaves.len() / of) as i64);
+    let of = |kind: &str, name: &str, more: Vec<(&str, Value)>| {
+        let name = way.map_or_else(|| name.to_owned(), |way| format!("{name} {way}"));
+        let mut flow = table([("name", text(name)), ("kind", text(kind)), ("scattered", Value::Boolean(true))]);
+        flow.extend(more.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        flow.extend(way.map(path).into_iter().flatten());
+        Value::Table(flow)
+    };
+    let load = of("bulk", "loads", vec![("flows", part(100))]);
+    if way == Some("up") {
+        return vec![load];
+    }
+    vec![
+        of("dash", "video", vec![("viewers", part(10)), ("player", text("rate"))]),
+        of("pages", "pages", vec![("users", part(5))]),
+        load,
+    ]
 }

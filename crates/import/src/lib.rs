@@ -18,6 +18,8 @@ mod shell;
 mod sqm;
 mod tree;
 
+use std::collections::BTreeMap;
+
 use aqmkit_base::{BitRate, Duration};
 use aqmkit_tc::{Listing, Parent, TcError};
 use toml::Table;
@@ -153,7 +155,10 @@ pub enum ImportError {
 }
 
 /// The most classes of a discipline.
-pub const MAX_CLASSES: usize = 255;
+pub const MAX_CLASSES: usize = 65_535;
+
+/// With more leaves than these, clients take the place of classes of traffic, of which there are at most 255.
+pub(crate) const MOST_BY_CLASS: usize = 200;
 
 /// Reads texts of one machine: listings may come in several parts, as `LibreQoS`'s files do. `source` names them in the title.
 ///
@@ -331,11 +336,20 @@ fn direction(
     let mut builder = tree::Builder::new(listing, device);
     policed(listing, device, notes);
     let name = device.unwrap_or("the device").to_owned();
-    let queue = builder.root().ok_or_else(|| ImportError::NoQueue(name.clone()))?;
+    let mut queue = builder.root().ok_or_else(|| ImportError::NoQueue(name.clone()))?;
     let count = queue.table.get("class").and_then(toml::Value::as_array).map_or(0, Vec::len);
     if count > MAX_CLASSES {
         let more = if libreqos::DEVICES.contains(&name.as_str()) { " with --site NAME" } else { "" };
         return Err(ImportError::Classes { device: name, count, more });
+    }
+    if builder.leaves.len() > MOST_BY_CLASS {
+        let n = builder.leaves.len();
+        by_client(&mut queue.table, &builder.leaves);
+        let text = format!(
+            "{name} has {n} classes with packets: client 0 of the simulation is in the first, client {} in the last, and users are at random clients",
+            n - 1
+        );
+        notes.push(Note::new(None, text));
     }
     for note in builder.notes {
         if !notes.contains(&note) {
@@ -343,6 +357,18 @@ fn direction(
         }
     }
     Ok(Direction { device: name, down, aqm: queue.table, rate: queue.rate, wire: builder.wire, leaves: builder.leaves })
+}
+
+/// Gives each leaf the client of its number.
+fn by_client(table: &mut Table, leaves: &[Leaf]) {
+    let numbers: BTreeMap<&str, usize> = leaves.iter().enumerate().map(|(i, leaf)| (leaf.name.as_str(), i)).collect();
+    let classes = table.get_mut("class").and_then(toml::Value::as_array_mut).into_iter().flatten();
+    for class in classes.filter_map(toml::Value::as_table_mut) {
+        let number = class.get("name").and_then(toml::Value::as_str).and_then(|name| numbers.get(name));
+        if let (Some(number), false) = (number, class.contains_key("match")) {
+            class.insert("match".to_owned(), toml::Value::String(format!("client {number}")));
+        }
+    }
 }
 
 /// Says which packets that arrive are dropped by a policer.

@@ -1,6 +1,6 @@
 //! The tree of a device: disciplines in classes of disciplines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_base::BitRate;
 use aqmkit_tc::{Class, Listing, Parent, Qdisc};
@@ -18,6 +18,8 @@ pub(crate) struct Builder<'a> {
     listing: &'a Listing,
     device: Option<&'a str>,
     filters: Filters<'a>,
+    /// The discipline below each class.
+    below: BTreeMap<String, &'a Qdisc>,
     depth: usize,
     pub(crate) notes: Vec<Note>,
     pub(crate) leaves: Vec<Leaf>,
@@ -41,6 +43,9 @@ fn fifo(limit: i64) -> Table {
     Table::from_iter([("name".to_owned(), text("fifo")), ("limit".to_owned(), Value::Integer(limit))])
 }
 
+/// The most bands of `ets`.
+const MOST_BANDS: usize = 16;
+
 /// Linux's length of the queue of an Ethernet interface.
 const TX_QUEUE_LEN: i64 = 1000;
 
@@ -48,7 +53,14 @@ impl<'a> Builder<'a> {
     pub(crate) fn new(listing: &'a Listing, device: Option<&'a str>) -> Self {
         let filters = Filters::of(listing, device);
         let (notes, leaves, wire) = (Vec::new(), Vec::new(), Table::new());
-        Builder { listing, device, filters, depth: 0, notes, leaves, wire }
+        let below = BTreeMap::new();
+        let mut builder = Builder { listing, device, filters, below, depth: 0, notes, leaves, wire };
+        for qdisc in &listing.qdiscs {
+            if let (Parent::Class(class), true) = (&qdisc.parent, builder.here(qdisc.device.as_deref())) {
+                builder.below.entry(id::plain(class)).or_insert(qdisc);
+            }
+        }
+        builder
     }
 
     pub(crate) fn tell(&mut self, line: Option<usize>, text: impl Into<String>) {
@@ -72,8 +84,7 @@ impl<'a> Builder<'a> {
 
     /// The discipline below a class.
     fn below(&self, class: &str) -> Option<&'a Qdisc> {
-        let class = id::plain(class);
-        self.at(|parent| matches!(parent, Parent::Class(of) if id::plain(of) == class))
+        self.below.get(&id::plain(class)).copied()
     }
 
     fn queue(&mut self, qdisc: &'a Qdisc, outermost: bool) -> Queue {
@@ -101,6 +112,7 @@ impl<'a> Builder<'a> {
         match qdisc.kind.as_str() {
             "htb" => self.htb(qdisc),
             "prio" | "ets" => self.bands(qdisc),
+            "drr" if (1..=MOST_BANDS).contains(&self.classes(qdisc).len()) => self.drr(qdisc),
             "tbf" => self.tbf(qdisc),
             "mq" | "mqprio" => self.transmit_queues(qdisc, outermost),
             "netem" if outermost => self.netem(qdisc),
@@ -117,11 +129,49 @@ impl<'a> Builder<'a> {
                         qdisc.line,
                         format!("{name} is not simulated: a FIFO of {TX_QUEUE_LEN} packets takes its place, and what is inside of it is left out"),
                     );
+                    self.left_out(qdisc);
                     return Queue { table: fifo(TX_QUEUE_LEN), rate: None };
                 };
                 let table = self.telling(qdisc.line, |tell| kinds::parameters(kind, qdisc.options.iter(), tell));
                 Queue { table, rate: None }
             }
+        }
+    }
+
+    /// Says of each class of a discipline that is not simulated, of what is below it and of its filters what they were to do.
+    fn left_out(&mut self, qdisc: &'a Qdisc) {
+        let kind = &qdisc.kind;
+        let mut told = Vec::new();
+        for class in self.classes(qdisc) {
+            let options =
+                class.options.iter().map(|(option, value)| said(option, value)).collect::<Vec<_>>().join(", ");
+            let like = match kind.as_str() {
+                "hfsc" => {
+                    "; a class of htb with the rate of its service curve as rate, and that of its upper limit as ceil, comes close, without the delay of the curve"
+                }
+                "qfq" => "; ets shares by quanta as qfq does by weights",
+                _ => "",
+            };
+            let id = &class.id;
+            let what = if options.is_empty() { String::new() } else { format!(" ({options})") };
+            told.push((
+                class.line,
+                format!("class {id} of {kind}{what} is left out: its packets wait with all others{like}"),
+            ));
+            if let Some(inner) = self.below(id) {
+                told.push((inner.line, format!("{} below class {id} of {kind} is left out", inner.kind)));
+            }
+        }
+        // A listing without classes has what is below them.
+        let major = id::major(&qdisc.handle);
+        let known: BTreeSet<String> = self.classes(qdisc).iter().map(|class| id::plain(&class.id)).collect();
+        for (class, inner) in
+            self.below.iter().filter(|(class, _)| id::major(class) == major && !known.contains(*class))
+        {
+            told.push((inner.line, format!("{} below class {class} of {kind} is left out", inner.kind)));
+        }
+        for (line, text) in told {
+            self.tell(line, text);
         }
     }
 
@@ -279,6 +329,41 @@ impl<'a> Builder<'a> {
         Queue { table, rate: None }
     }
 
+    /// `drr` with classes: the sharing bands of `ets` take turns by the same law.
+    fn drr(&mut self, qdisc: &'a Qdisc) -> Queue {
+        let classes = self.classes(qdisc);
+        let names = names(&classes);
+        let mut table = Table::from_iter([("name".to_owned(), text("ets"))]);
+        table.insert("bands".to_owned(), Value::Integer(classes.len() as i64));
+        let (mut quanta, mut list) = (Vec::new(), Vec::new());
+        for class in &classes {
+            let given = class.options.get("quantum");
+            let quantum = given.and_then(|turn| kinds::here(Unit::Turn, turn));
+            if let (Some(value), None) = (given, &quantum) {
+                self.tell(
+                    class.line,
+                    format!("quantum {value} of class {} cannot be read: it is a full packet", class.id),
+                );
+            }
+            quanta.push(quantum.unwrap_or_else(|| text("1500b")));
+            let id = id::plain(&class.id);
+            let (name, inner) = (names.get(&id).cloned().unwrap_or_else(|| id.clone()), self.below(&id));
+            list.push(self.leaf(qdisc, &id, name, inner, None));
+        }
+        table.insert("quanta".to_owned(), Value::Array(quanta));
+        let place =
+            |minor: u32| classes.iter().position(|class| id::parts(&class.id).is_some_and(|(_, own)| own == minor));
+        match self.everything(qdisc, |minor| place(minor).is_some()).and_then(place) {
+            Some(band) => drop(table.insert("priomap".to_owned(), Value::Array(vec![Value::Integer(band as i64); 16]))),
+            None => self.tell(
+                qdisc.line,
+                "drr drops packets that no filter takes; here they are those of the last class: add a filter for the rest",
+            ),
+        }
+        table.insert("class".to_owned(), Value::Array(list));
+        Queue { table, rate: None }
+    }
+
     /// The class to which a filter sends everything that no other has taken.
     fn everything(&mut self, qdisc: &Qdisc, is_class: impl Fn(u32) -> bool) -> Option<u32> {
         let target = self.filters.rest(&qdisc.handle)?;
@@ -337,7 +422,9 @@ impl<'a> Builder<'a> {
             Parent::Class(of) => id::parts(of).filter(|(_, minor)| *minor != 0).and_then(|_| name_of(of)),
             _ => None,
         };
-        let is_leaf = |class: &Class| !classes.iter().any(|other| parent(other) == name_of(&class.id));
+        let parents: BTreeSet<String> = classes.iter().filter_map(|class| parent(class)).collect();
+        let is_leaf = |class: &Class| name_of(&class.id).is_none_or(|name| !parents.contains(&name));
+        let first = classes.iter().any(|other| other.options.get("prio").is_some_and(|number| number != "0"));
         self.htb_options(qdisc, &classes, &is_leaf, &name_of, &mut table);
         let mut list = Vec::new();
         for class in &classes {
@@ -346,7 +433,6 @@ impl<'a> Builder<'a> {
             let of = parent(class);
             let mut entry = if leaf {
                 let prio = class.options.get("prio").and_then(|prio| prio.parse().ok());
-                let first = classes.iter().any(|other| other.options.get("prio").is_some_and(|number| number != "0"));
                 let inner = self.below(&class.id);
                 match self.leaf(qdisc, &id::plain(&class.id), name, inner, prio.filter(|_| first)) {
                     Value::Table(own) => own,
@@ -447,8 +533,9 @@ fn rate_of(class: &Class, option: &str) -> Option<BitRate> {
 
 /// The names of classes by their identifiers: those of comments where they differ, and otherwise the identifiers.
 fn names(classes: &[&Class]) -> BTreeMap<String, String> {
-    let given: Vec<&String> = classes.iter().filter_map(|class| class.name.as_ref()).collect();
-    let once = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
+    let mut given: BTreeMap<&String, usize> = BTreeMap::new();
+    classes.iter().filter_map(|class| class.name.as_ref()).for_each(|name| *given.entry(name).or_default() += 1);
+    let once = |name: &&String| given.get(*name) == Some(&1);
     let name = |class: &&Class| {
         let plain = id::plain(&class.id);
         (plain.clone(), class.name.as_ref().filter(once).cloned().unwrap_or(plain))

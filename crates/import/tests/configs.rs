@@ -154,16 +154,76 @@ fn scripts_are_read_as_far_as_they_need_no_shell() {
     );
 }
 
-#[test]
-fn a_tree_has_at_most_255_classes() {
+/// A network of `LibreQoS` with a site of this many circuits.
+fn network(circuits: u32) -> String {
     let circuit = |i: u32| format!("{{\"circuitID\": \"{i}\", \"maxDownload\": 20, \"maxUpload\": 5}}");
-    let circuits: Vec<String> = (0..300).map(circuit).collect();
-    let site = format!(
+    let circuits: Vec<String> = (0..circuits).map(circuit).collect();
+    format!(
         "{{\"Network\": {{\"A\": {{\"downloadBandwidthMbps\": 900, \"uploadBandwidthMbps\": 900, \"circuits\": [{}]}}}}}}",
         circuits.join(",")
+    )
+}
+
+/// More circuits than there are classes of traffic: each has a client of its own, the same in both directions, and users are at random clients.
+#[test]
+fn a_network_of_ten_thousand_circuits_is_read() {
+    let found = import("x", &[&network(10_000)], &Known::default()).unwrap();
+    for direction in &found.directions {
+        let classes = direction.aqm["class"].as_array().unwrap();
+        assert_eq!(classes.len(), 10_001);
+        let matched = |at: usize| (classes[at]["name"].as_str(), classes[at]["match"].as_str());
+        assert_eq!((matched(1), matched(10_000)), ((Some("0"), Some("client 0")), (Some("9999"), Some("client 9999"))));
+        assert!(classes[0].get("match").is_none(), "a site has no packets of its own");
+    }
+    assert_eq!(found.experiment["topology"]["clients"].as_integer(), Some(10_000));
+    let traffic = found.experiment["traffic"].as_array().unwrap();
+    let names: Vec<Option<&str>> = traffic.iter().map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, [Some("video down"), Some("pages down"), Some("loads down"), Some("loads up")]);
+    assert!(traffic.iter().all(|one| one["scattered"].as_bool() == Some(true)));
+    assert!(
+        found.notes.iter().any(|note| note.text.starts_with("down has 10000 classes with packets")),
+        "{:?}",
+        found.notes
     );
-    let told = import("x", &[&site], &Known::default()).unwrap_err().to_string();
-    assert_eq!(told, "down has 301 classes, and a tree has at most 255: choose a part of it with --site NAME");
+}
+
+/// The classes of `drr` are the sharing bands of `ets`; each quantum is without the MAC header that Linux counts.
+#[test]
+fn drr_with_classes_is_a_tree() {
+    let script = "tc qdisc add dev eth0 root handle 1: drr\n\
+                  tc class add dev eth0 parent 1: classid 1:10 drr quantum 3028\n\
+                  tc class add dev eth0 parent 1: classid 1:20 drr\n\
+                  tc qdisc add dev eth0 parent 1:20 fq_codel\n\
+                  tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match u32 0 0 flowid 1:20\n";
+    let known = Known { rate: Some(BitRate::from_mbps(10)), ..Known::default() };
+    let found = import("x", &[script], &known).unwrap();
+    let aqm = &found.directions[0].aqm;
+    let classes = aqm["class"].as_array().unwrap();
+    assert_eq!((aqm["name"].as_str(), aqm["quanta"].as_array().unwrap()[1].as_str()), (Some("ets"), Some("1500b")));
+    assert_eq!((classes[0]["name"].as_str(), classes[1]["aqm"]["name"].as_str()), (Some("1:10"), Some("fq-codel")));
+    assert_eq!(aqm["priomap"].as_array().unwrap()[0].as_integer(), Some(1));
+    assert!(found.notes.iter().all(|note| !note.text.contains("drr")), "{:?}", found.notes);
+}
+
+/// What a class was to do is said with its line.
+#[test]
+fn classes_that_are_left_out_are_named() {
+    let script = "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\
+                  tc class add dev eth0 parent 1: classid 1:20 hfsc sc rate 5mbit ul rate 9mbit\n\
+                  tc qdisc add dev eth0 parent 1:20 fq_codel\n";
+    let known = Known { rate: Some(BitRate::from_mbps(10)), ..Known::default() };
+    let found = import("x", &[script], &known).unwrap();
+    let told: Vec<(Option<usize>, &str)> = found.notes.iter().map(|note| (note.line, note.text.as_str())).collect();
+    let at = |line, part: &str| told.iter().any(|(at, text)| *at == Some(line) && text.contains(part));
+    assert!(at(1, "hfsc is not simulated"), "{told:?}");
+    assert!(at(2, "class 1:20 of hfsc") && at(2, "htb with the rate of its service curve"), "{told:?}");
+    assert!(at(3, "fq_codel below class 1:20 of hfsc is left out"), "{told:?}");
+}
+
+#[test]
+fn a_tree_has_at_most_65535_classes() {
+    let told = import("x", &[&network(65_535)], &Known::default()).unwrap_err().to_string();
+    assert_eq!(told, "down has 65536 classes, and a tree has at most 65535: choose a part of it with --site NAME");
 }
 
 /// `export` refuses disciplines that Linux does not have, and notes each parameter that `tc` cannot set.

@@ -17,7 +17,7 @@ pub struct Listing {
 }
 
 /// The place of a queue discipline or a class in the tree of its device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Parent {
     /// The root: all packets that leave through the device.
     Root,

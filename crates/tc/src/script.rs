@@ -1,5 +1,7 @@
 //! Lines of `tc` as people type them, and what they leave behind.
 
+use std::collections::BTreeMap;
+
 use super::listing::{Class, Filter, Listing, Parent, Qdisc};
 use super::text::attached;
 use super::{filter, text};
@@ -8,6 +10,9 @@ use super::{filter, text};
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     listing: Listing,
+    /// Where the discipline of each place is in the listing, and each class: a script may have tens of thousands.
+    placed: BTreeMap<(Option<String>, Parent), usize>,
+    classes: BTreeMap<(Option<String>, String), usize>,
     /// Handles given out, as the kernel does from 8001 on.
     given: u32,
 }
@@ -39,9 +44,15 @@ impl Script {
             return Ok(false);
         }
         match *object {
-            "qdisc" if deletes => self.remove(rest),
+            "qdisc" if deletes => {
+                self.remove(rest);
+                self.index();
+            }
             "qdisc" => self.qdisc(rest, changes, line)?,
-            "class" if deletes => self.classes_without(rest),
+            "class" if deletes => {
+                self.classes_without(rest);
+                self.index();
+            }
             "class" => self.class(rest, changes, line, name)?,
             "filter" if deletes => {
                 let device = after(rest, "dev");
@@ -51,6 +62,14 @@ impl Script {
             other => return Err(format!("`tc {other}` is neither qdisc nor class nor filter")),
         }
         Ok(true)
+    }
+
+    /// Finds everything again after some was removed.
+    fn index(&mut self) {
+        let places = self.listing.qdiscs.iter().enumerate();
+        self.placed = places.map(|(at, qdisc)| ((qdisc.device.clone(), qdisc.parent.clone()), at)).collect();
+        let classes = self.listing.classes.iter().enumerate();
+        self.classes = classes.map(|(at, class)| ((class.device.clone(), class.id.clone()), at)).collect();
     }
 
     fn remove(&mut self, words: &[&str]) {
@@ -92,8 +111,10 @@ impl Script {
         if !head.stab.is_empty() {
             qdisc.options.insert("stab".to_owned(), head.stab.join(" "));
         }
-        let here = |other: &&mut Qdisc| other.device == qdisc.device && other.parent == qdisc.parent;
-        match self.listing.qdiscs.iter_mut().find(here) {
+        let place = (qdisc.device.clone(), qdisc.parent.clone());
+        let next = self.listing.qdiscs.len();
+        let at = *self.placed.entry(place).or_insert(next);
+        match self.listing.qdiscs.get_mut(at) {
             Some(old) if changes && old.kind == qdisc.kind => old.options.extend(qdisc.options),
             Some(old) => *old = qdisc,
             None => self.listing.qdiscs.push(qdisc),
@@ -116,8 +137,9 @@ impl Script {
             name: name.map(str::to_owned),
             ..text::class(&line_of)?
         };
-        let here = |other: &&mut Class| other.device == class.device && other.id == class.id;
-        match self.listing.classes.iter_mut().find(here) {
+        let next = self.listing.classes.len();
+        let at = *self.classes.entry((class.device.clone(), class.id.clone())).or_insert(next);
+        match self.listing.classes.get_mut(at) {
             Some(old) if changes => old.options.extend(class.options),
             Some(old) => *old = class,
             None => self.listing.classes.push(class),

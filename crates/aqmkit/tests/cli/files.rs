@@ -84,7 +84,7 @@ fn a_gigabyte_of_zeros_is_refused_as_any_file() {
     desk.run_in_little_memory("replay zeros --aqm fifo --rate 1mbit").wrong(&["zeros: it is neither pcap nor pcapng"]);
     desk.run_in_little_memory("scoreboard --update zeros").wrong(&["it has 1 GiB, and a document has 16 MiB at most"]);
     desk.zeros("big.toml");
-    desk.run_in_little_memory("run big.toml").wrong(&["big.toml: it has 1 GiB, and an experiment has 4 MiB at most"]);
+    desk.run_in_little_memory("run big.toml").wrong(&["big.toml: it has 1 GiB, and an experiment has 16 MiB at most"]);
 }
 
 #[test]

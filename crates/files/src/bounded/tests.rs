@@ -99,7 +99,7 @@ fn a_large_file_is_refused_by_its_length() {
     file.write_all(b"title = 1\n").unwrap();
     file.as_file().set_len(EXPERIMENT.bytes + 1).unwrap();
     let told = text(file.path(), &EXPERIMENT).unwrap_err().to_string();
-    assert!(told.ends_with("it has 4.1 MiB, and an experiment has 4 MiB at most"), "{told}");
+    assert!(told.ends_with("it has 16.1 MiB, and an experiment has 16 MiB at most"), "{told}");
     assert!(text(&file.path().join("x"), &EXPERIMENT).is_err_and(|e| e.right().is_none()));
     assert!(text(Path::new("missing"), &EXPERIMENT).unwrap_err().is_missing());
 }
