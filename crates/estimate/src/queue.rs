@@ -160,6 +160,8 @@ pub(crate) fn managed(seen: &Evidence, fair: Verdict) -> (Kind, Option<Value>) {
     let at_cap = peaks.iter().filter(|peak| **peak >= AT_CAP * cap).count() as f64 / peaks.len().max(1) as f64;
     let tail = tail(&all, cap);
     let stands = median(&all).is_some_and(|middle| middle > seen.threshold());
+    // Single delays above the cap are of hosts that were busy: they are a long tail only of a queue that was full all the time.
+    let is_full = median(&all).is_some_and(|middle| middle >= AT_CAP * cap);
     let words = words(cap, at_cap, peaks.len(), tail);
     // Queues change within a round trip: peaks are seen where delays were measured more often.
     let peaks_seen = if is_resolved(&delays, seen.base + cap) { peaks.len() } else { 0 };
@@ -171,6 +173,7 @@ pub(crate) fn managed(seen: &Evidence, fair: Verdict) -> (Kind, Option<Value>) {
         _ if tail < CAPPED && (at_cap >= 0.7 || peaks_seen == 0) && (seen.knows_losses || stands) => No,
         _ if !seen.knows_losses => Unknown,
         _ if peaks_seen > 0 && at_cap >= 0.9 && tail < 1.0 => No,
+        _ if peaks_seen >= 10 && at_cap >= 0.9 && is_full => No,
         _ if peaks_seen >= 3 && at_cap <= 0.4 => Yes,
         _ if tail > 1.2 && (stands || at_cap <= 0.6) => Yes,
         _ => Unknown,
