@@ -194,6 +194,7 @@ pub(crate) struct RunOptions {
   aqmkit run live/agree --live
   aqmkit run live/kernel --live --kernel
   aqmkit run cbt/blast --scale quick --set aqm=red --pcap red.pcap
+  aqmkit run my.toml --qlog senders --qlog-version 0.3
 
 Finished runs are stored: after an interruption, repeat the command to resume.")]
 pub(crate) struct Run {
@@ -214,6 +215,13 @@ pub(crate) struct Run {
     /// Also write a capture of the first run at the measured link (select a run with --set aqm=red)
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
+    /// Also write qlog traces of the first run's senders at the measured link: of the first connection to a file FILE.sqlog, or of
+    /// each to a directory
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["live", "kernel", "kernel_queue"])]
+    pub qlog: Option<PathBuf>,
+    /// The version of qlog: that of the IETF's drafts, or 0.3, which qvis reads
+    #[arg(long, value_name = "VERSION", default_value = "draft", requires = "qlog")]
+    pub qlog_version: QlogVersion,
     /// Print the table of every combination and window, and each published value with its note
     #[arg(long, conflicts_with = "json")]
     pub explain: bool,
@@ -224,6 +232,16 @@ pub(crate) struct Run {
     /// How to run
     #[command(flatten)]
     pub how: RunOptions,
+}
+
+/// The version of qlog traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum QlogVersion {
+    /// draft-ietf-quic-qlog-main-schema-14
+    Draft,
+    /// 0.3, for qvis
+    #[value(name = "0.3")]
+    V03,
 }
 
 /// Runs with real packets beside the simulated ones.

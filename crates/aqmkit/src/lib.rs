@@ -44,6 +44,7 @@ mod play;
 mod progress;
 mod queue;
 mod rates;
+mod record;
 mod remaining;
 mod replay;
 mod report;

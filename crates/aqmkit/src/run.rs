@@ -1,25 +1,17 @@
-//! `run`: runs an experiment, simulated or with real packets, and writes a capture of it.
-
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+//! `run`: runs an experiment, simulated or with real packets.
 
 use aqmkit_experiment::{Catalogues, Experiment, Overrides};
-use aqmkit_files::full;
-use aqmkit_lab::{LabError, Workspace, perform_rounds};
-use aqmkit_runs::capture::{CaptureError, capture};
+use aqmkit_lab::{Workspace, perform_rounds};
 use aqmkit_runs::run::{Done, name};
-use aqmkit_sim::{Control, Progress};
 
 use super::args;
-use super::fail::{Failure, wrong};
+use super::fail::Failure;
 use super::live;
 use super::perform::{Bars, Shown, directory, jobs, perform, prepare, show};
-use super::places::Place;
 use super::progress::Talk;
+use super::record::record;
 use super::rounds::until;
 use super::say;
-use super::stop::{listen, stopping};
 
 /// `aqmkit run`.
 ///
@@ -37,10 +29,7 @@ pub(super) fn run(args: &args::Run, catalogues: &Catalogues, talk: Talk) -> Resu
     if args.real.any() {
         return live::run(&exp, args, talk);
     }
-    if let Some(file) = &args.pcap {
-        is_not_the_experiment(file, &args.experiment)?;
-        write_pcap(&exp, file, talk)?;
-    }
+    record(&exp, args, talk)?;
     let dir = directory(args.how.out.as_deref(), &exp.id);
     let bars = Bars::of_one(talk);
     let workspace = Workspace { play: true, ..bars.workspace(&dir, jobs(args.how.jobs)) };
@@ -67,36 +56,6 @@ fn digests(done: &[Done]) -> Result<(), Failure> {
     for run in done {
         let labels = if done.len() == 1 { String::new() } else { format!("  {}", name(&run.labels)) };
         say::print(&format!("Digest: {}{labels}", aqmkit_experiment::digest(&run.output)))?;
-    }
-    Ok(())
-}
-
-/// Rejects a capture file that is the experiment itself.
-fn is_not_the_experiment(pcap: &Path, experiment: &str) -> Result<(), Failure> {
-    if Place::of("--pcap", pcap).is(&Place::of("the experiment", Path::new(experiment))) {
-        return wrong(format!("--pcap {experiment} is the experiment itself"), "give another file with --pcap");
-    }
-    Ok(())
-}
-
-/// Simulates the first run of the plan, even if it is stored, and writes a capture of it.
-fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> {
-    let Some(spec) = exp.plan().into_iter().next() else {
-        return wrong("this experiment sends no packets", "omit --pcap: this experiment only computes equations");
-    };
-    let file = match File::create(path) {
-        Ok(file) => BufWriter::new(file),
-        Err(e) => return wrong(format!("cannot write to {}: {e}", path.display()), "give another file with --pcap"),
-    };
-    listen()?;
-    let mut on_progress = |_: Progress| if stopping() { Control::Stop } else { Control::Continue };
-    let packets = capture(&spec, file, &mut on_progress).map_err(|e| match e {
-        CaptureError::Stopped => Failure::Stopped(format!("Stopped. {} is incomplete.", path.display())),
-        other if full::caused(&other) => LabError::without_room(path, &other.to_string(), full::FILE).into(),
-        other => Failure::Environment(format!("{}: {other}", path.display())),
-    })?;
-    if talk != Talk::Quiet {
-        say::message(&format!("{packets} packets of run {} are in {}", name(&spec.labels), path.display()));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! | [`store`] | the directory of an experiment's results, with every finished run |
 //! | [`export`] | `results.json`, `summary.csv` and the Parquet tables |
 //! | [`capture`] | writes the packets of a run to a capture file |
+//! | [`qlog`] | writes what the senders of a run do as qlog traces |
 //! | [`transient`] | whether the start-up transient had ended when the measurement began |
 //! | [`tails`] | notes on response times with few responses |
 //! | [`clock`] | the cost of a run |
@@ -17,6 +18,7 @@ pub mod calibrate;
 pub mod capture;
 pub mod clock;
 pub mod export;
+pub mod qlog;
 pub mod run;
 pub mod store;
 pub mod tails;

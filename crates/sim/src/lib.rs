@@ -12,6 +12,7 @@ pub mod change;
 mod driver;
 pub mod event_queue;
 mod fetch;
+pub mod follow;
 pub mod host;
 mod link;
 pub mod log;
@@ -28,6 +29,7 @@ use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Instant};
 
 pub use aqmkit_measure::output::{self, Output};
+pub use follow::Follower;
 pub use link::check_queue;
 pub use observe::Observer;
 pub use scenario::Scenario;
@@ -70,7 +72,7 @@ pub enum Error {
 /// # Errors
 /// When the scenario contradicts itself, a discipline cannot be built, or `on_progress` stops the run.
 pub fn run(scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Error> {
-    go(scenario, None, &Customs::default(), on_progress)
+    go(Simulation::new(scenario)?, on_progress)
 }
 
 /// As [`run`], with an observer of the packets at the measured link. The output is the same.
@@ -82,7 +84,19 @@ pub fn run_observed(
     observer: &mut dyn Observer,
     on_progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Output, Error> {
-    go(scenario, Some(observer), &Customs::default(), on_progress)
+    go(Simulation::with(scenario, Some(observer), &Customs::default())?, on_progress)
+}
+
+/// As [`run`], with its senders followed. The output is the same.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_followed(
+    scenario: Scenario,
+    follower: &mut dyn Follower,
+    on_progress: &mut dyn FnMut(Progress) -> Control,
+) -> Result<Output, Error> {
+    go(Simulation::following(scenario, follower)?, on_progress)
 }
 
 /// As [`run`], with custom disciplines.
@@ -94,18 +108,12 @@ pub fn run_custom(
     customs: &Customs,
     on_progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Output, Error> {
-    go(scenario, None, customs, on_progress)
+    go(Simulation::with(scenario, None, customs)?, on_progress)
 }
 
-fn go(
-    scenario: Scenario,
-    observer: Option<&mut dyn Observer>,
-    customs: &Customs,
-    on_progress: &mut dyn FnMut(Progress) -> Control,
-) -> Result<Output, Error> {
-    let step = (scenario.duration / 256).max(Duration::from_millis(1));
-    let mut simulation = Simulation::with(scenario, observer, customs)?;
+fn go(mut simulation: Simulation<'_>, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Error> {
     let end = simulation.end();
+    let step = (end.since(Instant::ZERO) / 256).max(Duration::from_millis(1));
     while simulation.now() < end {
         let now = simulation.now();
         if on_progress(Progress { now, end }) == Control::Stop {

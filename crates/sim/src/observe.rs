@@ -6,6 +6,7 @@ use aqmkit_base::{Ecn, Instant};
 use aqmkit_traffic::model::UDP_HEADERS;
 use aqmkit_transport::Segment;
 
+use crate::follow::{Follower, SenderState};
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::{Placement, Scenario};
 
@@ -71,13 +72,21 @@ pub(crate) enum Place {
 struct Path {
     /// Where its packets are observed, if at all.
     place: Option<Place>,
+    /// Whether the senders of data on it are followed.
+    followed: bool,
     group: u16,
     server: u32,
 }
 
+/// Who looks.
+pub(crate) enum Observing<'o> {
+    Packets(&'o mut dyn Observer),
+    Senders(&'o mut dyn Follower),
+}
+
 /// A run's observer, and its paths.
 pub(crate) struct Watch<'o> {
-    observer: &'o mut dyn Observer,
+    observer: Observing<'o>,
     /// In the order of the world's paths: for each server of each group, the path from it and the path to
     /// it.
     paths: Vec<Path>,
@@ -86,7 +95,7 @@ pub(crate) struct Watch<'o> {
 }
 
 impl<'o> Watch<'o> {
-    pub(crate) fn new(observer: &'o mut dyn Observer, scenario: &Scenario) -> Self {
+    pub(crate) fn new(observer: Observing<'o>, scenario: &Scenario) -> Self {
         let mut paths = Vec::new();
         for (g, group) in scenario.groups.iter().enumerate() {
             for (s, route) in group.routes.iter().enumerate() {
@@ -97,8 +106,8 @@ impl<'o> Watch<'o> {
                     (false, false) => None,
                 };
                 let (down, up) = (crosses(&route.forward), crosses(&route.reverse));
-                let path = |at| Path { place: at, group: g as u16, server: s as u32 };
-                paths.extend([path(place(down, up)), path(place(up, down))]);
+                let path = |at, followed| Path { place: at, followed, group: g as u16, server: s as u32 };
+                paths.extend([path(place(down, up), down), path(place(up, down), false)]);
             }
         }
         let placements = scenario.groups.iter().map(|group| Placement::of(group, scenario.seed)).collect();
@@ -107,7 +116,54 @@ impl<'o> Watch<'o> {
 
     /// Reports a packet of the application with this number in its group.
     pub(crate) fn see(&mut self, place: Place, flight: &Flight, index: u32, now: Instant) {
-        let Some(path) = self.paths.get(flight.path as usize).filter(|w| w.place == Some(place)) else { return };
+        let Some(path) = self.paths.get(flight.path as usize) else { return };
+        match &mut self.observer {
+            Observing::Packets(observer) if path.place == Some(place) => {
+                observer.packet(now, &path.sighting(flight, index, &self.placements));
+            }
+            Observing::Senders(follower) if path.followed && place == Place::Sender => {
+                // Datagrams of applications belong to no connection.
+                if !matches!(flight.body, Body::Datagram { .. }) {
+                    follower.sent(now, &path.sighting(flight, index, &self.placements));
+                }
+            }
+            Observing::Packets(_) | Observing::Senders(_) => {}
+        }
+    }
+
+    /// Whether senders are followed.
+    pub(crate) fn follows(&self) -> bool {
+        matches!(self.observer, Observing::Senders(_))
+    }
+
+    /// The follower of the sender of data on a path, and the parties of its connection with this number.
+    pub(crate) fn follower(&mut self, path: u32, index: u32, connection: u64) -> Option<(&mut dyn Follower, Parties)> {
+        let path = self.paths.get(path as usize).filter(|path| path.followed)?;
+        match &mut self.observer {
+            Observing::Packets(_) => None,
+            Observing::Senders(follower) => Some((&mut **follower, path.parties(index, connection, false, &self.placements))),
+        }
+    }
+
+    /// Reports a packet that reaches a followed sender. `path` is that of its data.
+    pub(crate) fn see_reception(&mut self, path: u32, flight: &Flight, index: u32, now: Instant) {
+        let Some(seen) = self.paths.get(path as usize).map(|path| path.sighting(flight, index, &self.placements)) else { return };
+        if let Some((follower, _)) = self.follower(path, index, 0) {
+            follower.received(now, &seen);
+        }
+    }
+
+    /// Reports the state of a followed sender.
+    pub(crate) fn see_state(&mut self, path: u32, index: u32, connection: u64, state: &SenderState, now: Instant) {
+        if let Some((follower, parties)) = self.follower(path, index, connection) {
+            follower.state(now, &parties, state);
+        }
+    }
+}
+
+impl Path {
+    /// A packet of the application with this number in its group.
+    fn sighting(&self, flight: &Flight, index: u32, placements: &[Placement]) -> Sighting {
         let connection = flight.flow.0 / 2;
         let (content, conversation) = match &flight.body {
             Body::Segment(segment) => (Content::Segment(segment.clone()), connection),
@@ -116,9 +172,12 @@ impl<'o> Watch<'o> {
             Body::Bytes(bytes) => (Content::Bytes(bytes.clone()), connection),
             Body::Datagram { len, .. } => (Content::Datagram(*len), u64::from(flight.app)),
         };
-        let from_client = flight.to == Side::Server;
-        let (server, client) = (path.server, self.placements[usize::from(path.group)].client(index));
-        let parties = Parties { server, client, group: path.group, conversation, from_client };
-        self.observer.packet(now, &Sighting { parties, len: flight.len, ecn: flight.ecn, content });
+        let parties = self.parties(index, conversation, flight.to == Side::Server, placements);
+        Sighting { parties, len: flight.len, ecn: flight.ecn, content }
+    }
+
+    fn parties(&self, index: u32, conversation: u64, from_client: bool, placements: &[Placement]) -> Parties {
+        let client = placements[usize::from(self.group)].client(index);
+        Parties { server: self.server, client, group: self.group, conversation, from_client }
     }
 }

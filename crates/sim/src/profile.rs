@@ -81,8 +81,11 @@ pub struct Profile {
 
 /// Observes the event loop of a run.
 pub(crate) trait Probe {
-    /// Whether it needs to know the kinds of events.
+    /// Whether it needs anything but the number of events.
     const WATCHES: bool;
+
+    /// Whether senders are followed: see [`crate::follow`].
+    fn follows(&self) -> bool;
 
     /// The next event was found.
     fn found(&mut self, kind: EventKind);
@@ -96,10 +99,44 @@ impl Probe for () {
     const WATCHES: bool = false;
 
     #[inline(always)]
+    fn follows(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
     fn found(&mut self, _: EventKind) {}
 
     #[inline(always)]
     fn processed(&mut self) {}
+}
+
+/// Observes everything. One type for all that do, because each makes another copy of the event loop, and with more copies the
+/// compiler inlines less of the ordinary one.
+pub(crate) enum Watching<'p> {
+    /// The time of each event.
+    Time(Stopwatch<'p>),
+    /// The senders that events concern.
+    Senders,
+}
+
+impl Probe for Watching<'_> {
+    const WATCHES: bool = true;
+
+    fn follows(&self) -> bool {
+        matches!(self, Watching::Senders)
+    }
+
+    fn found(&mut self, kind: EventKind) {
+        if let Watching::Time(stopwatch) = self {
+            stopwatch.found(kind);
+        }
+    }
+
+    fn processed(&mut self) {
+        if let Watching::Time(stopwatch) = self {
+            stopwatch.processed();
+        }
+    }
 }
 
 /// Reads a clock before and after each event.
@@ -123,9 +160,7 @@ impl<'p> Stopwatch<'p> {
     }
 }
 
-impl Probe for Stopwatch<'_> {
-    const WATCHES: bool = true;
-
+impl Stopwatch<'_> {
     fn found(&mut self, kind: EventKind) {
         let ns = self.lap();
         self.profile.finding.add(ns);

@@ -7,10 +7,11 @@ use aqmkit_base::Instant;
 use aqmkit_measure::Output;
 
 use crate::change::{Change, TimedChange};
+use crate::follow::Follower;
 use crate::host::Host;
 use crate::log::Log;
-use crate::observe::Observer;
-use crate::profile::{Probe, Profile, Stopwatch};
+use crate::observe::{Observer, Observing};
+use crate::profile::{Probe, Profile, Stopwatch, Watching};
 use crate::scenario::{Link, Scenario};
 use crate::view::{FlowView, LinkView};
 use crate::world::World;
@@ -45,16 +46,24 @@ impl<'o> Simulation<'o> {
     ///
     /// # Errors
     /// As [`Simulation::new`]; also when a link asks for a discipline that `customs` does not have.
-    pub fn with(
-        mut scenario: Scenario,
-        observer: Option<&'o mut dyn Observer>,
-        customs: &Customs,
-    ) -> Result<Self, Error> {
+    pub fn with(scenario: Scenario, observer: Option<&'o mut dyn Observer>, customs: &Customs) -> Result<Self, Error> {
+        Simulation::start(scenario, observer.map(Observing::Packets), customs)
+    }
+
+    /// The run at time zero, whose senders are followed.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    pub fn following(scenario: Scenario, follower: &'o mut dyn Follower) -> Result<Self, Error> {
+        Simulation::start(scenario, Some(Observing::Senders(follower)), &Customs::default())
+    }
+
+    fn start(mut scenario: Scenario, observing: Option<Observing<'o>>, customs: &Customs) -> Result<Self, Error> {
         scenario.check().map_err(Error::Scenario)?;
         let changes = std::mem::take(&mut scenario.changes).into();
         let end = Instant::ZERO + scenario.duration;
         let (links, groups) = (scenario.links.clone(), scenario.groups.len());
-        Ok(Simulation { world: World::new(scenario, observer, customs)?, end, changes, links, groups })
+        Ok(Simulation { world: World::new(scenario, observing, customs)?, end, changes, links, groups })
     }
 
     /// The simulated time.
@@ -88,7 +97,10 @@ impl<'o> Simulation<'o> {
     /// # Errors
     /// As [`Simulation::advance`].
     pub fn advance_by(&mut self, until: Instant, events: u64) -> Result<bool, Error> {
-        self.advance_watched(until, events, &mut ())
+        match self.world.follows() {
+            false => self.advance_watched(until, events, &mut ()),
+            true => self.advance_watched(until, events, &mut Watching::Senders),
+        }
     }
 
     /// As [`Simulation::advance`], and records in a profile where the time goes. `clock` returns nanoseconds since some
@@ -102,7 +114,7 @@ impl<'o> Simulation<'o> {
         profile: &mut Profile,
         clock: &mut dyn FnMut() -> u64,
     ) -> Result<(), Error> {
-        self.advance_watched(until, u64::MAX, &mut Stopwatch::new(profile, clock)).map(|_| ())
+        self.advance_watched(until, u64::MAX, &mut Watching::Time(Stopwatch::new(profile, clock))).map(|_| ())
     }
 
     fn advance_watched(&mut self, until: Instant, events: u64, probe: &mut impl Probe) -> Result<bool, Error> {

@@ -3,13 +3,14 @@
 //! The path of a packet: an application issues an action ([`host`]), its connection creates segments
 //! ([`connections`]), a packet passes from link to link (here) and is delivered ([`connections`] again).
 //! With many connections their state is prefetched ([`ahead`]). The caller observes
-//! the run ([`look`]) and changes it ([`changes`]).
+//! the run ([`look`], [`follow`]) and changes it ([`changes`]).
 
 mod ahead;
 mod changes;
 mod connections;
 mod drivers;
 mod ends;
+mod follow;
 mod host;
 mod limits;
 mod look;
@@ -31,7 +32,7 @@ use crate::event_queue::EventQueue;
 use crate::host::{Applications, Host};
 use crate::link::{Fate, Link};
 use crate::log::{Log, PacketEvent};
-use crate::observe::{Observer, Place, Watch};
+use crate::observe::{Observing, Place, Watch};
 use crate::packet::{Arena, Body, Flight, Queued, Side};
 use crate::profile::{EventKind, Probe};
 use crate::scenario::{Delays, Placement, Scenario, WindowSpec};
@@ -146,7 +147,7 @@ pub(crate) struct World<'o> {
     /// Samples of what limits the senders so far.
     limit_turns: usize,
     measured: usize,
-    watch: Option<Watch<'o>>,
+    watch: Option<Box<Watch<'o>>>,
     log: Option<Box<Log>>,
     windows: Vec<WindowSpec>,
     events: u64,
@@ -166,14 +167,14 @@ impl<'o> World<'o> {
     /// The world at time zero.
     pub(crate) fn new(
         mut scenario: Scenario,
-        observer: Option<&'o mut dyn Observer>,
+        observing: Option<Observing<'o>>,
         customs: &Customs,
     ) -> Result<Self, ParamError> {
         let meter = Recorder::new(scenario.plan());
         let links: Result<Vec<Link>, ParamError> =
             scenario.links.iter().map(|l| Link::new(l, &scenario, customs)).collect();
         let (paths, groups) = lay_out(&scenario);
-        let watch = observer.map(|o| Watch::new(o, &scenario));
+        let watch = observing.map(|o| Box::new(Watch::new(o, &scenario)));
         let apps = Applications::take(&mut scenario);
         let mut world = World {
             now: Instant::ZERO,
@@ -253,8 +254,12 @@ impl<'o> World<'o> {
         if P::WATCHES {
             probe.found(self.kind_of(event));
         }
+        let sender = if probe.follows() { self.followed(event) } else { None };
         self.handle(event);
         self.deliver_events();
+        if let Some(sender) = sender {
+            self.report(sender);
+        }
         probe.processed();
     }
 

@@ -35,4 +35,18 @@ pub trait Factory: fmt::Debug + Send + Sync {
 
     /// One end of a new connection. An end accepts its peer's connection without another call.
     fn end(&self, new: &NewEnd) -> Box<dyn Stack>;
+
+    /// Whether the ends can write a qlog trace of themselves.
+    fn writes_traces(&self) -> bool {
+        false
+    }
+
+    /// As [`Factory::end`], with a trace in JSON text sequences, whose times are milliseconds since [`Instant::ZERO`](aqmkit_base::Instant::ZERO).
+    /// The end must do what it does without a trace. Called only if [`Factory::writes_traces`].
+    fn traced_end(&self, new: &NewEnd, _trace: Trace) -> Box<dyn Stack> {
+        self.end(new)
+    }
 }
+
+/// Takes the next bytes of a trace. The stack does no I/O: what becomes of them is the caller's concern.
+pub type Trace = Box<dyn FnMut(&[u8]) + Send + Sync>;

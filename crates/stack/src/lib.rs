@@ -46,5 +46,5 @@ pub mod stack;
 pub mod stop_and_wait;
 
 pub use catalogue::{Addition, Catalogue, Kind, Settings, Spec};
-pub use factory::{Factory, NewEnd, Role};
+pub use factory::{Factory, NewEnd, Role, Trace};
 pub use stack::{Datagram, Event, Stack, StackStats, StackView};

@@ -53,7 +53,7 @@ mod usage;
 
 use std::num::NonZeroU64;
 
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{BitRate, Duration, Instant};
 
 #[cfg(test)]
 pub(super) use ranges::Range;
@@ -461,6 +461,18 @@ impl Tcp {
     #[must_use]
     pub fn srtt(&self, p: &Profile) -> Option<Duration> {
         self.rtt.smoothed(p)
+    }
+
+    /// The mean deviation of the round-trip time (`RTTVAR` of RFC 6298), if there is one.
+    #[must_use]
+    pub fn rtt_variation(&self, p: &Profile) -> Option<Duration> {
+        self.rtt.variation(p)
+    }
+
+    /// The rate of the congestion control's pacer, once it has one.
+    #[must_use]
+    pub fn paced_at(&self) -> Option<BitRate> {
+        self.control.pacer().and_then(Pacer::rate)
     }
 
     /// The current retransmission timeout, including backoff.

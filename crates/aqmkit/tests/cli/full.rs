@@ -72,6 +72,10 @@ fn a_capture_that_does_not_fit_says_what_to_do() {
     assert_eq!(told.code, 3, "{told:?}");
     assert!(told.err.contains("/dev/full") && told.err.contains("No space left"), "{told:?}");
     assert!(told.err.contains("free space on that disk, or name a file on another one"), "{told:?}");
+    std::os::unix::fs::symlink("/dev/full", desk.path().join("full.sqlog")).unwrap();
+    let trace = desk.run("run tiny.toml --qlog full.sqlog");
+    assert_eq!(trace.code, 3, "{trace:?}");
+    assert!(trace.err.contains("full.sqlog") && trace.err.contains("free space on that disk"), "{trace:?}");
     desk.run("-q run tiny.toml --pcap a.pcap").good();
     std::os::unix::fs::symlink("/dev/full", desk.path().join("full.csv")).unwrap();
     for (argument, file) in [("--out", "/dev/full"), ("--fates", "full.csv")] {

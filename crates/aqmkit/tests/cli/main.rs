@@ -21,6 +21,7 @@ mod measure;
 mod null_test;
 mod pcap;
 mod play;
+mod qlog;
 mod replay;
 #[cfg(live)]
 mod rootless;

@@ -5,7 +5,7 @@ mod ahead;
 use aqmkit_base::rng::derive_seed;
 use aqmkit_base::{Duration, Ecn, FlowKey, Instant};
 use aqmkit_measure::SenderSample;
-use aqmkit_stack::{Datagram, NewEnd, Role};
+use aqmkit_stack::{Datagram, NewEnd, Role, Trace};
 use aqmkit_traffic as traffic;
 use aqmkit_transport::rate::{Content, Packet};
 use aqmkit_transport::{Event, Profile, Segment, Tcp};
@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::ends::{End, Other, Outputs, SenderView, StackEnd};
 use super::{SimEvent, World};
+use crate::follow::SenderState;
 use crate::host::{Host, Request};
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Delays;
@@ -84,6 +85,22 @@ impl Progress {
     }
 }
 
+impl Connection {
+    pub(super) fn generation(&self) -> u16 {
+        self.generation
+    }
+
+    /// Index of the path to the client.
+    pub(super) fn path(&self) -> u32 {
+        self.path
+    }
+
+    /// Its number in the run, from 1.
+    pub(super) fn serial(&self) -> u64 {
+        self.serial.into()
+    }
+}
+
 impl World<'_> {
     /// Creates a connection of an application to a server, not opened yet. Returns its number.
     pub(super) fn new_connection(&mut self, app: u32, local: traffic::Conn, server: u32) -> u32 {
@@ -91,12 +108,13 @@ impl World<'_> {
         let server = server as usize % self.groups[usize::from(group_index)].paths.len();
         let extra = self.extra_delay(group_index, index, server);
         self.serial += 1;
+        let trace = if self.watch.is_some() { self.trace_of_stack(app, server) } else { None };
         let group = &self.groups[usize::from(group_index)];
         let client = group.placement.client(index) as usize;
         let profile = &group.profile;
         let mut ends = match &group.stack {
             None => [End::new(profile, group.client_phase[client]), End::new(profile, group.server_phase[server])],
-            Some(_) => self.stack_ends(group_index),
+            Some(_) => self.stack_ends(group_index, trace),
         };
         if let Some(routes) = group.routes.get(server * group.placement.clients() as usize + client) {
             ends.iter_mut().zip(routes).for_each(|(end, route)| end.begin_with(profile, route));
@@ -119,14 +137,18 @@ impl World<'_> {
         self.store_connection(connection)
     }
 
-    /// The ends of a new connection of a stack.
+    /// The ends of a new connection of a stack. The server's end writes a trace.
     #[cold]
-    fn stack_ends(&self, group: u16) -> [End; 2] {
+    fn stack_ends(&self, group: u16, mut trace: Option<Trace>) -> [End; 2] {
         let group = &self.groups[usize::from(group)];
         let number = u64::from(self.serial);
-        let end = |role: Role| {
-            let seed = derive_seed(group.stack_seed, &format!("{number}.{role:?}"));
-            group.stack.as_ref().map(|stack| stack.end(&NewEnd { role, seed, number }))
+        let mut end = |role: Role| {
+            let new = NewEnd { role, seed: derive_seed(group.stack_seed, &format!("{number}.{role:?}")), number };
+            let trace = trace.take_if(|_| role == Role::Server);
+            group.stack.as_ref().map(|stack| match trace {
+                None => stack.end(&new),
+                Some(trace) => stack.traced_end(&new, trace),
+            })
         };
         [Role::Client, Role::Server].map(|role| match end(role) {
             Some(stack) => End::Other(Box::new(Other::Stack(StackEnd::new(stack)))),
@@ -161,6 +183,12 @@ impl World<'_> {
     pub(super) fn sender_view(&self, conn: u32) -> SenderView {
         let connection = &self.conns[conn as usize];
         connection.ends[Side::Server as usize].view(&self.groups[usize::from(connection.group)].profile, self.now)
+    }
+
+    /// The sender of a connection's data, for its trace.
+    pub(super) fn sender_state(&self, conn: u32) -> SenderState {
+        let connection = &self.conns[conn as usize];
+        connection.ends[Side::Server as usize].state(&self.groups[usize::from(connection.group)].profile, self.now)
     }
 
     /// The sender of a connection's data, for what limits it; `None` unless it is an open TCP.

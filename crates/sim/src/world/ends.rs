@@ -10,6 +10,7 @@ use aqmkit_transport::{Event, Output, Profile, Route, Segment, Tcp, Timer, rate}
 
 pub(super) use other::{Other, StackEnd};
 
+use crate::follow::{SenderCounters, SenderState};
 use crate::packet::Side;
 
 /// An endpoint. Nearly all are TCP; the others are boxed to keep the type small.
@@ -71,6 +72,14 @@ impl End {
                 pipe: Some(tcp.pipe(p)),
             },
             End::Other(other) => other.view(p, now),
+        }
+    }
+
+    /// The state of a sender, for its trace.
+    pub(super) fn state(&self, p: &Profile, now: Instant) -> SenderState {
+        match self {
+            End::Tcp(tcp) => state_of_tcp(tcp, p),
+            End::Other(other) => other.state(p, now),
         }
     }
 
@@ -183,6 +192,30 @@ impl End {
             End::Tcp(tcp) => tcp.is_closed(),
             End::Other(other) => other.is_closed(),
         }
+    }
+}
+
+fn state_of_tcp(tcp: &Tcp, p: &Profile) -> SenderState {
+    let (model, stats, phase) = (tcp.model(p), tcp.stats(), tcp.phase());
+    // A threshold that nothing has set yet is as good as infinite.
+    let is_set = p.congestion.ends_slow_start_at_threshold() && tcp.ssthresh() != p.initial_ssthresh.0;
+    SenderState {
+        window: Some(tcp.cwnd()),
+        ssthresh: is_set.then(|| tcp.ssthresh()),
+        in_flight: Some(tcp.pipe(p)),
+        pacing_bps: tcp.paced_at().map(|rate| rate.as_bps() as f64),
+        rtt: tcp.srtt(p),
+        rtt_variation: tcp.rtt_variation(p),
+        min_rtt: model.and_then(|model| model.min_rtt),
+        phase: model.filter(|_| tcp.is_open()).map_or(phase, |model| model.phase.name()),
+        counters: SenderCounters {
+            lost: stats.retransmissions.into(),
+            timeouts: stats.timeouts.into(),
+            fast_retransmits: stats.fast_retransmits.into(),
+            tail_probes: stats.tail_probes.into(),
+            ecn_reductions: stats.ecn_reductions.into(),
+            undone: tcp.undone().into(),
+        },
     }
 }
 

@@ -13,6 +13,7 @@ mod controls;
 mod determinism;
 mod driver;
 mod flow_kind;
+mod follow;
 mod host;
 mod hosts;
 mod nada;

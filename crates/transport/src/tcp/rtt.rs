@@ -157,6 +157,15 @@ impl Rtt {
         };
         self.known.then_some(srtt)
     }
+
+    /// The mean deviation (`RTTVAR` of RFC 6298).
+    pub(crate) fn variation(&self, p: &Profile) -> Option<Duration> {
+        let variation = match p.timer {
+            Timer::Tick(tick) => tick * self.rttvar.unsigned_abs() / 16,
+            Timer::Exact => nanos(self.rttvar),
+        };
+        self.known.then_some(variation)
+    }
 }
 
 /// 1, 2, 4, 8, … times the timeout (RFC 6298 (5.5); 4.4BSD's `tcp_backoff` ends at 64).

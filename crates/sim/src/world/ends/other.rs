@@ -7,6 +7,7 @@ use aqmkit_stack::{Datagram, Stack, StackStats};
 use aqmkit_transport::{Event, Profile, rate};
 
 use super::{Outputs, SenderView};
+use crate::follow::{SenderCounters, SenderState};
 
 /// An end of another transport than TCP.
 #[allow(clippy::large_enum_variant, reason = "each is in a box of its own")]
@@ -26,6 +27,28 @@ impl Other {
                 ..SenderView::default()
             },
             Other::Stack(end) => end.view(),
+        }
+    }
+
+    pub(super) fn state(&self, p: &Profile, now: Instant) -> SenderState {
+        let view = self.view(p, now);
+        let counters = match self {
+            Other::Rate(_) => SenderCounters::default(),
+            Other::Stack(end) => SenderCounters {
+                lost: end.stats.lost,
+                timeouts: end.stats.timeouts.into(),
+                ..SenderCounters::default()
+            },
+        };
+        SenderState {
+            window: view.window,
+            ssthresh: view.ssthresh,
+            in_flight: view.in_flight,
+            pacing_bps: view.rate,
+            rtt: view.rtt,
+            phase: view.phase,
+            counters,
+            ..SenderState::default()
         }
     }
 
