@@ -8,7 +8,7 @@ use aqmkit_characterize::contestant::Contestant;
 use aqmkit_characterize::guide::Guide;
 use aqmkit_characterize::plan::{Planned, experiments};
 use aqmkit_characterize::{rfc7928, rfc9743};
-use aqmkit_experiment::{Experiment, Overrides, Problem, Scale};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem, Scale};
 use aqmkit_lab::characterize::{compose, control, directory, hosts, one};
 use aqmkit_lab::estimate::{Effort, about};
 use aqmkit_report::terminal;
@@ -28,14 +28,14 @@ const ALL: &str = "all";
 ///
 /// # Errors
 /// When a discipline is wrong, a run failed, or Ctrl-C was pressed.
-pub(super) fn characterize(args: &args::Characterize, talk: Talk) -> Result<(), Failure> {
+pub(super) fn characterize(args: &args::Characterize, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
     if args.cases.is_some() {
-        return cases(args);
+        return cases(args, catalogues);
     }
     let (guide, subjects): (&Guide, _) = if args.control.is_empty() {
         (&rfc7928::GUIDE, subjects(&args.disciplines, talk)?)
     } else {
-        (&rfc9743::GUIDE, controls(&args.control)?)
+        (&rfc9743::GUIDE, controls(&args.control, catalogues)?)
     };
     let count = subjects.len();
     let contestants = guide.with_references(subjects).map_err(|e| Problem::new(e.to_string()))?;
@@ -43,7 +43,7 @@ pub(super) fn characterize(args: &args::Characterize, talk: Talk) -> Result<(), 
     let dir = args.how.out.clone().unwrap_or_else(|| directory(&contestants[..count], args.quick));
     let scale = if args.quick { Scale::Quick } else { Scale::Full };
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, scale, ..Overrides::default() };
-    let failed = run(&plan, &overrides, &dir, jobs(args.how.jobs), talk)?;
+    let failed = run(&plan, (&overrides, catalogues), &dir, jobs(args.how.jobs), talk)?;
     let names: Vec<String> = plan.into_iter().map(|planned| planned.name).collect();
     let file = args.card.clone().unwrap_or_else(|| dir.join("card.html"));
     let card = compose(guide, &contestants, count, &names, &dir, &file)?;
@@ -56,9 +56,9 @@ pub(super) fn characterize(args: &args::Characterize, talk: Talk) -> Result<(), 
 }
 
 /// The example cases of the BBR draft with each control.
-fn cases(args: &args::Characterize) -> Result<(), Failure> {
+fn cases(args: &args::Characterize, catalogues: &Catalogues) -> Result<(), Failure> {
     let judged: Vec<_> =
-        args.control.iter().map(|text| Ok(judge(text, &hosts(text)?))).collect::<Result<_, Failure>>()?;
+        args.control.iter().map(|text| Ok(judge(text, &hosts(text, catalogues)?))).collect::<Result<_, Failure>>()?;
     if args.how.json {
         return Ok(say::print(&serde_json::to_string_pretty(&judged)?)?);
     }
@@ -67,10 +67,10 @@ fn cases(args: &args::Characterize) -> Result<(), Failure> {
 }
 
 /// The controls to characterise, without duplicates.
-fn controls(texts: &[String]) -> Result<Vec<Contestant>, Failure> {
+fn controls(texts: &[String], catalogues: &Catalogues) -> Result<Vec<Contestant>, Failure> {
     let mut all: Vec<Contestant> = Vec::new();
     for text in texts {
-        let contestant = control(text)?;
+        let contestant = control(text, catalogues)?;
         if !all.iter().any(|c| c.label() == contestant.label()) {
             all.push(contestant);
         }
@@ -114,8 +114,15 @@ fn every(talk: Talk) -> Vec<Contestant> {
 }
 
 /// Executes the experiments of a card, each in its own directory below `dir`; returns the errors of failed runs.
-fn run(plan: &[Planned], overrides: &Overrides, dir: &Path, jobs: usize, talk: Talk) -> Result<Vec<String>, Failure> {
-    let all: Vec<Experiment> = plan.iter().map(|planned| planned.experiment(overrides)).collect::<Result<_, _>>()?;
+fn run(
+    plan: &[Planned],
+    (overrides, catalogues): (&Overrides, &Catalogues),
+    dir: &Path,
+    jobs: usize,
+    talk: Talk,
+) -> Result<Vec<String>, Failure> {
+    let all: Vec<Experiment> =
+        plan.iter().map(|planned| planned.experiment(overrides, catalogues)).collect::<Result<_, _>>()?;
     let dirs: Vec<PathBuf> = plan.iter().map(|planned| dir.join(&planned.name)).collect();
     let tell = |text: &str| {
         if talk != Talk::Quiet {
@@ -163,7 +170,10 @@ mod tests {
         let set = vec!["duration=10s".to_owned(), "warmup=14s".to_owned()];
         let overrides = Overrides { set, repeat: Some(1), ..Overrides::default() };
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(run(&plan, &overrides, dir.path(), 2, Talk::Quiet).unwrap(), Vec::<String>::new());
+        assert_eq!(
+            run(&plan, (&overrides, &Catalogues::default()), dir.path(), 2, Talk::Quiet).unwrap(),
+            Vec::<String>::new()
+        );
         let names: Vec<String> = plan.iter().map(|planned| planned.name.clone()).collect();
         let file = dir.path().join("card.html");
         let card = compose(&rfc7928::GUIDE, &contestants, 1, &names, dir.path(), &file).unwrap();

@@ -149,7 +149,7 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         Command::List(args) => list::list(args, catalogues),
         Command::Describe(args) => describe::describe(args, catalogues),
         Command::Compare(args) => compare::compare(args, catalogues, talk),
-        Command::Characterize(args) => characterize::characterize(args, talk),
+        Command::Characterize(args) => characterize::characterize(args, catalogues, talk),
         Command::Advise(args) => advise::advise(args, talk),
         Command::Attack(args) => attack::attack(args, catalogues, talk),
         Command::Measure(args) => measure::measure(args, talk),

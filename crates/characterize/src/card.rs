@@ -172,7 +172,11 @@ fn of_experiment(
         repeats.iter().map(|repeat| section.rules.iter().map(|rule| (rule.of)(repeat, aqm)).collect()).collect()
     };
     let reference = numbers(guide.reference);
-    let of = |contestant: &Contestant| match (section.not_for)(&evidence, contestant.label()) {
+    let not_for = |contestant: &Contestant| {
+        let of_stack = contestant.is_stack().then(|| guide.not_for_stacks(section)).flatten();
+        of_stack.or_else(|| (section.not_for)(&evidence, contestant.label()))
+    };
+    let of = |contestant: &Contestant| match not_for(contestant) {
         Some(why) => row(section, &Numbers::default(), &reference, why),
         None => row(section, &numbers(contestant.label()), &reference, "nothing could be measured"),
     };

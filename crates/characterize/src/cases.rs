@@ -11,7 +11,10 @@ mod steady;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use aqmkit_results::cases::{Case as Judged, Cases, Verdict};
+use aqmkit_stack::Factory;
 use aqmkit_transport::Profile;
 
 /// Why a case does not pass.
@@ -19,8 +22,32 @@ use aqmkit_transport::Profile;
 pub(crate) enum Miss {
     /// The control deviates from the draft; the sentence says where.
     Broken(String),
-    /// The control does not show the state that the case is about.
-    NeedsState,
+    /// The sender does not show what the case is about.
+    Hidden(&'static str),
+}
+
+/// The state of its model, as a sender may hide it.
+pub(crate) const MODEL: Miss = Miss::Hidden("the state of its model");
+
+/// The two ends of the connections of a case.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    /// The simulator's TCP.
+    pub profile: Profile,
+    /// A stack from outside in its place.
+    pub stack: Option<Arc<dyn Factory>>,
+}
+
+impl Hosts {
+    fn sender(&self) -> &'static str {
+        if self.stack.is_some() { "the stack" } else { "the control" }
+    }
+}
+
+impl From<Profile> for Hosts {
+    fn from(profile: Profile) -> Self {
+        Hosts { profile, stack: None }
+    }
 }
 
 /// The observation of a case, in a sentence.
@@ -32,7 +59,7 @@ pub(crate) struct Case {
     title: &'static str,
     /// The requirement of the draft.
     wants: &'static str,
-    run: fn(&Profile) -> Found,
+    run: fn(&Hosts) -> Found,
 }
 
 /// Fails the case with a sentence unless something holds.
@@ -42,14 +69,12 @@ fn ensure(holds: bool, broken: impl FnOnce() -> String) -> Result<(), Miss> {
 
 /// Runs all cases with connections between such hosts, called `subject` in the result.
 #[must_use]
-pub fn judge(subject: &str, hosts: &Profile) -> Cases {
+pub fn judge(subject: &str, hosts: &Hosts) -> Cases {
     let one = |case: &Case| {
         let (verdict, found) = match (case.run)(hosts) {
             Ok(found) => (Verdict::Passes, found),
             Err(Miss::Broken(found)) => (Verdict::Fails, found),
-            Err(Miss::NeedsState) => {
-                (Verdict::NotJudged, "the control does not show the state of its model".to_owned())
-            }
+            Err(Miss::Hidden(what)) => (Verdict::NotJudged, format!("{} does not show {what}", hosts.sender())),
         };
         Judged { number: case.number, title: case.title.to_owned(), wants: case.wants.to_owned(), verdict, found }
     };
@@ -59,7 +84,7 @@ pub fn judge(subject: &str, hosts: &Profile) -> Cases {
 /// The document.
 const SOURCE: &str = "draft-ietf-ccwg-bbr, example test cases";
 
-const fn case(number: u32, title: &'static str, wants: &'static str, run: fn(&Profile) -> Found) -> Case {
+const fn case(number: u32, title: &'static str, wants: &'static str, run: fn(&Hosts) -> Found) -> Case {
     Case { number, title, wants, run }
 }
 

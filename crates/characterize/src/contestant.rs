@@ -16,6 +16,8 @@ pub struct Contestant {
     entry: Table,
     /// The discipline in the catalogue; `None` for one that is defined elsewhere, such as in Python, and for connections.
     spec: Option<Spec>,
+    /// Whether it is a stack that can use ECN.
+    stack_has_ecn: bool,
 }
 
 impl Contestant {
@@ -30,7 +32,7 @@ impl Contestant {
         let mut entry = parameters.clone();
         entry.insert("name".to_owned(), Value::String(name.to_owned()));
         entry.insert("label".to_owned(), Value::String(label.to_owned()));
-        Ok(Contestant { label: label.to_owned(), entry, spec: Some(spec) })
+        Ok(Contestant { label: label.to_owned(), entry, spec: Some(spec), stack_has_ecn: false })
     }
 
     /// A discipline of the catalogue with its defaults.
@@ -45,14 +47,28 @@ impl Contestant {
     #[must_use]
     pub fn custom(entry: Table) -> Contestant {
         let label = entry.get("label").and_then(Value::as_str).unwrap_or("custom").to_owned();
-        Contestant { label, entry, spec: None }
+        Contestant { label, entry, spec: None, stack_has_ecn: false }
     }
 
     /// A connection whose `transport` table differs from the experiment's in these keys, such as
     /// `congestion`.
     #[must_use]
     pub fn connection(label: &str, transport: Table) -> Contestant {
-        Contestant { label: label.to_owned(), entry: transport, spec: None }
+        Contestant { label: label.to_owned(), entry: transport, spec: None, stack_has_ecn: false }
+    }
+
+    /// A connection of a stack from outside, with one of its congestion controls. It uses ECN where an experiment does, if it can.
+    #[must_use]
+    pub fn stack(label: &str, stack: &str, congestion: &str, has_ecn: bool) -> Contestant {
+        let keys = [("stack", stack), ("congestion", congestion)];
+        let entry = keys.map(|(key, value)| (key.to_owned(), Value::String(value.to_owned())));
+        Contestant { stack_has_ecn: has_ecn, ..Contestant::connection(label, Table::from_iter(entry)) }
+    }
+
+    /// Whether it is a stack from outside.
+    #[must_use]
+    pub fn is_stack(&self) -> bool {
+        self.transport("stack").is_some()
     }
 
     /// A connection with this congestion control.
@@ -81,10 +97,15 @@ impl Contestant {
     }
 
     /// The value of the sweep of an experiment that sets each of `keys`, all of them tables of a transport, to what the connection uses.
+    /// `ecn` is whether the experiment's own hosts use ECN: a stack has nothing of those.
     #[must_use]
-    pub fn choice(&self, keys: &[String]) -> Table {
+    pub fn choice(&self, keys: &[String], ecn: bool) -> Table {
         let label = [("label".to_owned(), Value::String(self.label.clone()))].into_iter();
-        label.chain(keys.iter().map(|key| (key.clone(), Value::Table(self.entry.clone())))).collect()
+        let mut entry = self.entry.clone();
+        if ecn && self.stack_has_ecn {
+            entry.insert("ecn".to_owned(), Value::Boolean(true));
+        }
+        label.chain(keys.iter().map(|key| (key.clone(), Value::Table(entry.clone())))).collect()
     }
 
     /// The entry of a discipline in the sweep of an experiment with queues of `limit`. The discipline marks if it can; its own

@@ -30,6 +30,15 @@ pub struct Guide {
     pub sections: &'static [Section],
     /// Sections of the document without an experiment: number and title, and why or where else.
     pub(crate) elsewhere: &'static [(&'static str, &'static str)],
+    /// Sections that do not apply to stacks from outside: number, and why.
+    pub(crate) not_for_stacks: &'static [(&'static str, &'static str)],
+}
+
+impl Guide {
+    /// Why a section does not apply to stacks from outside, if it does not.
+    pub(crate) fn not_for_stacks(&self, section: &Section) -> Option<&'static str> {
+        self.not_for_stacks.iter().find(|(number, _)| *number == section.number).map(|(_, why)| *why)
+    }
 }
 
 impl Guide {

@@ -53,9 +53,10 @@ fn with_subjects(file: &Table, axis: &str, contestants: &[Contestant]) -> Table 
     let first = file.get("sweep").and_then(|sweep| sweep.get(axis)?.as_array()?.first()?.as_table());
     let keys: Vec<String> =
         first.into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "label").cloned().collect();
+    let ecn = file.get("transport").and_then(|hosts| hosts.get("ecn")?.as_bool()).unwrap_or(false);
     let value = |contestant: &Contestant| match axis {
         "aqm" => contestant.entry(&limit),
-        _ => contestant.choice(&keys),
+        _ => contestant.choice(&keys, ecn),
     };
     let list = contestants.iter().map(|contestant| Value::Table(value(contestant))).collect();
     let mut file = file.clone();

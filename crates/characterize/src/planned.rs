@@ -1,6 +1,6 @@
 //! An experiment of a card.
 
-use aqmkit_experiment::{Experiment, Overrides, Problem};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem};
 use toml::{Table, Value};
 
 /// An experiment of a card.
@@ -17,12 +17,12 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Parses the experiment.
+    /// Parses the experiment, with the stacks and the other additions of a program.
     ///
     /// # Errors
-    /// When the experiment rejects a discipline.
-    pub fn experiment(&self, overrides: &Overrides) -> Result<Experiment, Problem> {
-        Experiment::parse(&format!("experiments/{}.toml", self.id), &self.text, overrides)
+    /// When the experiment rejects a discipline or a stack.
+    pub fn experiment(&self, overrides: &Overrides, catalogues: &Catalogues) -> Result<Experiment, Problem> {
+        Experiment::parse_with(&format!("experiments/{}.toml", self.id), &self.text, overrides, catalogues)
     }
 }
 

@@ -21,6 +21,7 @@ pub static GUIDE: Guide = Guide {
     path: "10 Mbit/s, 100 ms and a buffer of 83 packets, unless a section says otherwise",
     sections: SECTIONS,
     elsewhere: ELSEWHERE,
+    not_for_stacks: &[],
 };
 
 /// Minimum utilisation, in percent, of a single `NewReno` transfer without any buffer: the mean of a sawtooth between

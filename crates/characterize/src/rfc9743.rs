@@ -22,6 +22,10 @@ pub static GUIDE: Guide = Guide {
     path: "20 Mbit/s, 40 ms and a drop-tail queue of 66 packets, one bandwidth-delay product, unless a section says otherwise",
     sections: SECTIONS,
     elsewhere: ELSEWHERE,
+    not_for_stacks: &[(
+        "5.3.2",
+        "both ends of a connection are of the stack, so its receiver knows what its sender does",
+    )],
 };
 
 /// Utilisation, in percent, of one `NewReno` transfer without any buffer: the mean of a sawtooth between half and full.

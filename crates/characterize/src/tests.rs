@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
-use aqmkit_experiment::{Overrides, Scale};
+use aqmkit_experiment::{Catalogues, Overrides, Scale};
 use toml::{Table, Value};
 
 use crate::contestant::Contestant;
@@ -43,7 +43,9 @@ fn the_controls_of_a_card_take_the_place_of_those_of_the_files() {
     for planned in experiments(&rfc9743::GUIDE, &contestants).unwrap() {
         for scale in [Scale::Quick, Scale::Full] {
             let overrides = Overrides { scale, ..Overrides::default() };
-            let experiment = planned.experiment(&overrides).unwrap_or_else(|e| panic!("{}: {e}", planned.id));
+            let experiment = planned
+                .experiment(&overrides, &Catalogues::default())
+                .unwrap_or_else(|e| panic!("{}: {e}", planned.id));
             let axis = experiment.axes.iter().find(|axis| axis.name == "control").unwrap();
             assert_eq!(axis.labels, ["rfc/prague", "newreno", "cubic", "bbr3"], "{}", planned.id);
             assert!(experiment.source.starts_with("RFC 9743 section"), "{}", planned.id);
@@ -67,7 +69,9 @@ fn the_disciplines_of_a_card_take_the_place_of_those_of_the_files() {
     for planned in &plan {
         for scale in [Scale::Quick, Scale::Full] {
             let overrides = Overrides { scale, ..Overrides::default() };
-            let experiment = planned.experiment(&overrides).unwrap_or_else(|e| panic!("{}: {e}", planned.id));
+            let experiment = planned
+                .experiment(&overrides, &Catalogues::default())
+                .unwrap_or_else(|e| panic!("{}: {e}", planned.id));
             let axis = experiment.axes.iter().find(|axis| axis.name == "aqm").unwrap();
             if !planned.name.starts_with("parameters-") {
                 assert_eq!(axis.labels, ["red", "dualpi2", "fifo", "fq-codel"], "{}", planned.id);

@@ -2,15 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use aqmkit_advise::attack::target::Control;
 use aqmkit_aqm::Catalogue;
+use aqmkit_base::ParamError;
 use aqmkit_base::near::suggest;
+use aqmkit_base::read::Value as Tree;
 use aqmkit_characterize::card::{Finished, card};
+use aqmkit_characterize::cases::Hosts;
 use aqmkit_characterize::contestant::Contestant;
 use aqmkit_characterize::guide::Guide;
-use aqmkit_experiment::Problem;
+use aqmkit_experiment::{Catalogues, Problem};
 use aqmkit_report::write_card;
 use aqmkit_results::card::Card;
+use aqmkit_stack::Spec;
 use aqmkit_transport::{Kind, LossDetection, Overrides, Profile, congestion, profile};
 use toml::{Table, Value};
 
@@ -33,11 +39,17 @@ pub fn one(text: &str) -> Result<Contestant, LabError> {
     })
 }
 
-/// Parses a congestion control: with the hosts of the experiments, or as `PROFILE/CONTROL` with hosts of that profile.
+/// Parses a congestion control: with the hosts of the experiments, as `PROFILE/CONTROL` with hosts of that profile, or as `STACK:CONTROL`
+/// of a stack from outside, where a stack alone stands for its default control.
 ///
 /// # Errors
-/// When there is no such control or profile, or the control is not one of TCP.
-pub fn control(text: &str) -> Result<Contestant, LabError> {
+/// When there is no such control, profile or stack, or the control is not one of TCP.
+pub fn control(text: &str, catalogues: &Catalogues) -> Result<Contestant, LabError> {
+    if let Some(control) = of_stack(text, catalogues)? {
+        let (stack, name) = (control.stack.unwrap_or_default(), control.name);
+        let has_ecn = stack_with(stack, name, true, catalogues).is_ok();
+        return Ok(Contestant::stack(&control.written(), stack, name, has_ecn));
+    }
     let (hosts, name) = text.split_once('/').map_or((None, text), |(hosts, name)| (Some(hosts), name));
     let controls = || congestion::ALL.iter().map(|entry| entry.name);
     if !controls().any(|control| control == name) {
@@ -54,13 +66,35 @@ pub fn control(text: &str) -> Result<Contestant, LabError> {
     Ok(Contestant::connection(text, transport))
 }
 
+/// The control of a stack that is named, if one is.
+fn of_stack(text: &str, catalogues: &Catalogues) -> Result<Option<Control>, LabError> {
+    let found = match text.split_once(':') {
+        Some((stack, control)) => Control::of_stack(stack.trim(), Some(control.trim()), catalogues),
+        None if catalogues.stacks.find(text).is_some() => Control::of_stack(text, None, catalogues),
+        None => return Ok(None),
+    };
+    found.map(Some).map_err(|(what, right)| Problem::new(what).right(right).into())
+}
+
+/// A stack with a control and its default parameters.
+fn stack_with(stack: &str, control: &str, ecn: bool, catalogues: &Catalogues) -> Result<Spec, ParamError> {
+    let keys = [("congestion", Tree::from(control)), ("ecn", Tree::from(ecn))];
+    let table = Tree::Table(keys.map(|(key, value)| (key.to_owned(), value)).into());
+    catalogues.stacks.spec(stack, table)
+}
+
 /// The hosts of the example cases of BBR with a control, named as for [`control`]: Linux 6, or of the profile that is named. Where the
 /// control wants losses found one by one, so do they.
 ///
 /// # Errors
 /// As for [`control`].
-pub fn hosts(text: &str) -> Result<Profile, LabError> {
-    let transport = control(text)?;
+pub fn hosts(text: &str, catalogues: &Catalogues) -> Result<Hosts, LabError> {
+    if let Some(control) = of_stack(text, catalogues)? {
+        let spec = stack_with(control.stack.unwrap_or_default(), control.name, false, catalogues);
+        let spec = spec.map_err(|e| Problem::new(format!("{text}: {e}")))?;
+        return Ok(Hosts { profile: Profile::rfc(), stack: Some(Arc::clone(spec.factory())) });
+    }
+    let transport = control(text, catalogues)?;
     let named = |key: &str| transport.transport(key).unwrap_or_default();
     let kind: Kind = serde_json::from_value(named("congestion").into()).map_err(|e| Problem::new(e.to_string()))?;
     let rack = kind.wants_rack();
@@ -73,7 +107,7 @@ pub fn hosts(text: &str) -> Result<Profile, LabError> {
     let profile = Some(named("profile")).filter(|name| !name.is_empty()).unwrap_or("linux-6");
     let profile =
         Profile::named(profile).ok_or_else(|| Problem::new(format!("no profile of TCP is called {profile:?}")))?;
-    Ok(changes.apply(profile).map_err(|e| Problem::new(e.to_string()))?)
+    Ok(changes.apply(profile).map_err(|e| Problem::new(e.to_string()))?.into())
 }
 
 /// The default results directory of a card. The same command finds its finished runs there.

@@ -32,6 +32,31 @@ impl Control {
         self.joined("-")
     }
 
+    /// The control of a stack with this name, or the default of the stack.
+    ///
+    /// # Errors
+    /// When there is no such stack, or it has no such control.
+    pub fn of_stack(stack: &str, control: Option<&str>, catalogues: &Catalogues) -> Result<Control, Unknown> {
+        let Some(about) = catalogues.stacks.find(stack) else {
+            let what = format!("no transport stack is called {stack:?}");
+            if catalogues.stacks.names().next().is_none() {
+                let right = "this program has no stacks; aqmkit-stacks is the same command with quinn, noq, smoltcp, sctp and str0m \
+                             (cargo build --release in stacks/)";
+                return Err((what, right.to_owned()));
+            }
+            return Err((what, suggest(stack, catalogues.stacks.names())));
+        };
+        let found = match control {
+            None => about.controls.first(),
+            Some(written) => about.controls.iter().find(|known| known.eq_ignore_ascii_case(written)),
+        };
+        let Some(name) = found else {
+            let what = format!("the stack {stack} has no congestion control {:?}", control.unwrap_or_default());
+            return Err((what, suggest(control.unwrap_or_default(), about.controls.iter().copied())));
+        };
+        Ok(Control { stack: Some(about.name), name })
+    }
+
     fn joined(self, by: &str) -> String {
         self.stack.map_or_else(|| self.name.to_owned(), |stack| format!("{stack}{by}{}", self.name))
     }
@@ -118,24 +143,7 @@ pub(super) fn discipline(written: &str, catalogues: &Catalogues) -> Option<&'sta
 }
 
 fn of_stack(stack: &str, control: Option<&str>, catalogues: &Catalogues) -> Result<Target, Unknown> {
-    let Some(about) = catalogues.stacks.find(stack) else {
-        let what = format!("no transport stack is called {stack:?}");
-        if catalogues.stacks.names().next().is_none() {
-            let right = "this program has no stacks; aqmkit-stacks is the same command with quinn, noq, smoltcp, sctp and str0m \
-                         (cargo build --release in stacks/)";
-            return Err((what, right.to_owned()));
-        }
-        return Err((what, suggest(stack, catalogues.stacks.names())));
-    };
-    let found = match control {
-        None => about.controls.first(),
-        Some(written) => about.controls.iter().find(|known| known.eq_ignore_ascii_case(written)),
-    };
-    let Some(name) = found else {
-        let what = format!("the stack {stack} has no congestion control {:?}", control.unwrap_or_default());
-        return Err((what, suggest(control.unwrap_or_default(), about.controls.iter().copied())));
-    };
-    Ok(Target::Control(Control { stack: Some(about.name), name }))
+    Control::of_stack(stack, control, catalogues).map(Target::Control)
 }
 
 #[cfg(test)]

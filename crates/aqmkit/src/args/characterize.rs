@@ -22,6 +22,7 @@ pub(crate) enum CaseList {
   aqmkit characterize mine.py --quick        a discipline written in Python, with the command of the Python package
   aqmkit characterize --control cubic        a congestion control, by RFC 9743
   aqmkit characterize --control rfc/bbr3     the same on hosts of another profile
+  aqmkit-stacks characterize --control quinn:bbr   the same of a transport stack from outside
   aqmkit characterize --control bbr3 --cases bbr   the example cases of the BBR draft
 
 Each section of RFC 7928 is an experiment, rfc7928/NAME of `aqmkit list experiments`; fifo and fq-codel are run \
@@ -31,7 +32,7 @@ pub(crate) struct Characterize {
     /// Disciplines, each a name or NAME:PARAMETER=VALUE,…; `all` stands for all that need no parameters
     #[arg(required_unless_present = "control")]
     pub disciplines: Vec<String>,
-    /// Congestion controls instead, by RFC 9743: names of `aqmkit list transports`, each CONTROL or PROFILE/CONTROL
+    /// Congestion controls instead, by RFC 9743: names of `aqmkit list transports`, each CONTROL or PROFILE/CONTROL, or STACK:CONTROL
     #[arg(long, value_name = "CONTROL", value_delimiter = ',', conflicts_with = "disciplines")]
     pub control: Vec<String>,
     /// Test cases of a draft instead of the card: bbr, the example cases of draft-ietf-ccwg-bbr

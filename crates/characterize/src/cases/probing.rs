@@ -2,12 +2,11 @@
 
 use aqmkit_base::Duration;
 use aqmkit_sim::scenario::Loss;
-use aqmkit_transport::Profile;
 use aqmkit_transport::congestion::Phase;
 
 use super::scene::{Feed, Look, Path, Scene};
 use super::startup::ROOMY;
-use super::{Found, Miss, ensure};
+use super::{Found, Hosts, Miss, ensure};
 
 /// The same path with room for half of what it holds.
 const SHORT: Path = Path { queue: 33, ..ROOMY };
@@ -33,7 +32,7 @@ fn through(scene: &mut Scene, first: Look, seconds: f64) -> Result<(Look, Look),
 }
 
 /// Case 5.
-pub(super) fn up_plateau(hosts: &Profile) -> Found {
+pub(super) fn up_plateau(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     let first = to(&mut scene, Phase::Up)?;
     let (_, after) = through(&mut scene, first, 3.0)?;
@@ -51,7 +50,7 @@ pub(super) fn up_plateau(hosts: &Profile) -> Found {
 }
 
 /// Case 6.
-pub(super) fn up_loss_while_limited(hosts: &Profile) -> Found {
+pub(super) fn up_loss_while_limited(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     to(&mut scene, Phase::Up)?;
     scene.feed(Feed::Rate(10_000_000));
@@ -66,7 +65,7 @@ pub(super) fn up_loss_while_limited(hosts: &Profile) -> Found {
 }
 
 /// Case 8. Two segments that leave with the acknowledgement count as in flight already.
-pub(super) fn down_by_inflight(hosts: &Profile) -> Found {
+pub(super) fn down_by_inflight(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(SHORT, hosts)?;
     to(&mut scene, Phase::Up)?;
     let first = to(&mut scene, Phase::Down)?;
@@ -78,18 +77,17 @@ pub(super) fn down_by_inflight(hosts: &Profile) -> Found {
     let product = model.max_bw * model.min_rtt.map_or(0.0, Duration::as_secs_f64);
     let bound = model.inflight_with_headroom.map_or(product, |bound| product.min(bound as f64));
     let limit = bound + (4 * scene.mss()) as f64;
-    ensure(after.in_flight as f64 <= limit, || {
-        format!("{} bytes are in flight, the bound is {bound:.0}", after.in_flight)
-    })?;
+    let now = after.in_flight()?;
+    ensure(now as f64 <= limit, || format!("{now} bytes are in flight, the bound is {bound:.0}"))?;
     Ok(format!(
         "CRUISE after {:.0} ms, with {:.2} of the bound in flight",
         1e3 * after.seconds_since(&first),
-        after.in_flight as f64 / bound
+        now as f64 / bound
     ))
 }
 
 /// Case 9. A visit to `ProbeRTT` says nothing: then the next probe counts.
-pub(super) fn down_by_time(hosts: &Profile) -> Found {
+pub(super) fn down_by_time(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     for _ in 0..8 {
         scene.set_rate(ROOMY.rate)?;
@@ -115,7 +113,7 @@ pub(super) fn down_by_time(hosts: &Profile) -> Found {
 }
 
 /// Case 15. Without the state: nine tenths of the new rate within 15 s.
-pub(super) fn faster(hosts: &Profile) -> Found {
+pub(super) fn faster(hosts: &Hosts) -> Found {
     let slow = Path { rate: 10_000_000, rtt_ms: 40, queue: 17 };
     let mut scene = Scene::on(slow, hosts)?;
     scene.pass(8.0)?;
@@ -143,9 +141,9 @@ pub(super) fn faster(hosts: &Profile) -> Found {
         Ok(model.max_bw * 8.0 >= 0.9 * new)
     })?;
     ensure(!steps.is_empty(), || "inflight_longterm was never set".to_owned())?;
-    let most = steps.iter().copied().max().unwrap_or(0) / hosts.mss.0;
+    let most = steps.iter().copied().max().unwrap_or(0) / scene.mss();
     ensure(most >= 16, || format!("the largest step of inflight_longterm in a round is {most} segments"))?;
-    let product = new / 8.0 * 0.04 / hosts.mss.0 as f64;
+    let product = new / 8.0 * 0.04 / scene.mss() as f64;
     let allowed = (4.0 * product.log2()).ceil() as u64;
     ensure(up <= allowed, || format!("{up} rounds of probing, and 4 log2(BDP) are {allowed}"))?;
     Ok(format!(
@@ -161,7 +159,7 @@ fn deep(limit: u64, link: &aqmkit_sim::scenario::Link) -> aqmkit_aqm::registry::
 }
 
 /// Case 21.
-pub(super) fn loss_above_bound(hosts: &Profile) -> Found {
+pub(super) fn loss_above_bound(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(SHORT, hosts)?;
     scene.wait("inflight_longterm", 20.0, |look| {
         let model = look.state()?;
@@ -189,7 +187,7 @@ pub(super) fn loss_above_bound(hosts: &Profile) -> Found {
 }
 
 /// Case 22.
-pub(super) fn limited_refill(hosts: &Profile) -> Found {
+pub(super) fn limited_refill(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     let before = to(&mut scene, Phase::Refill)?.state()?;
     scene.feed(Feed::Rate(2_000_000));

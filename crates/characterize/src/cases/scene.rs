@@ -9,15 +9,16 @@ use aqmkit_sim::Simulation;
 use aqmkit_sim::change::Change;
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, Scenario, WindowSpec, Wire};
 use aqmkit_traffic::{Action, Application, Conn, Cx, Event};
-use aqmkit_transport::Profile;
 use aqmkit_transport::congestion::ModelView;
 
-use super::Miss;
+use super::{Hosts, MODEL, Miss};
 
 /// How often the application looks whether it has something to send.
 const TICK: Duration = Duration::from_millis(1);
 /// Bytes beyond the congestion window that a full feed keeps in the send buffer.
 const AHEAD: u64 = 32 << 10;
+/// The same beyond a window that is not shown: more than any path of the cases holds.
+const HIDDEN_WINDOW: u64 = 4 << 20;
 /// The end of every scene, which no case reaches.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -84,9 +85,9 @@ pub(super) struct Look {
     pub(super) at: Instant,
     /// The variables of the model, where the control shows them.
     pub(super) model: Option<ModelView>,
-    pub(super) cwnd: u64,
+    cwnd: Option<u64>,
     /// Bytes in the network, by the sender's estimate.
-    pub(super) in_flight: u64,
+    in_flight: Option<u64>,
     /// Bytes that have arrived.
     pub(super) delivered: u64,
     /// Packets lost.
@@ -100,7 +101,17 @@ pub(super) struct Look {
 impl Look {
     /// The variables of the model.
     pub(super) fn state(&self) -> Result<ModelView, Miss> {
-        self.model.ok_or(Miss::NeedsState)
+        self.model.ok_or(MODEL)
+    }
+
+    /// The congestion window in bytes.
+    pub(super) fn cwnd(&self) -> Result<u64, Miss> {
+        self.cwnd.ok_or(Miss::Hidden("its congestion window"))
+    }
+
+    /// Bytes in the network, by the sender's estimate.
+    pub(super) fn in_flight(&self) -> Result<u64, Miss> {
+        self.in_flight.ok_or(Miss::Hidden("its bytes in flight"))
     }
 
     pub(super) fn seconds_since(&self, before: &Look) -> f64 {
@@ -124,12 +135,14 @@ pub(super) struct Scene {
 
 impl Scene {
     /// One connection between such hosts, whose application has more to send than the path carries.
-    pub(super) fn on(path: Path, hosts: &Profile) -> Result<Scene, Miss> {
+    pub(super) fn on(path: Path, hosts: &Hosts) -> Result<Scene, Miss> {
         let tap = Arc::new(Tap::default());
         let source = Source { tap: Arc::clone(&tap), written: 0 };
         let scenario = scenario(path, hosts.clone(), Box::new(source))?;
         let simulation = Simulation::new(scenario).map_err(|e| Miss::Broken(e.to_string()))?;
-        let scene = Scene { simulation, tap, path, segment: (hosts.mss.0, hosts.header.0) };
+        // The packets of a stack count as those of the profile: what they have more in headers is taken from their use of the link.
+        let segment = (hosts.profile.mss.0, hosts.profile.header.0);
+        let scene = Scene { simulation, tap, path, segment };
         scene.feed(Feed::Full);
         Ok(scene)
     }
@@ -174,13 +187,12 @@ impl Scene {
 
     pub(super) fn look(&self) -> Option<Look> {
         let flow = self.simulation.flows(1).pop().filter(|flow| flow.connections > 0)?;
-        let window = flow.window.unwrap_or(0);
-        self.tap.up_to.store(flow.delivered + window + AHEAD, Ordering::Relaxed);
+        self.tap.up_to.store(flow.delivered + flow.window.unwrap_or(HIDDEN_WINDOW) + AHEAD, Ordering::Relaxed);
         Some(Look {
             at: self.simulation.now(),
             model: flow.model,
-            cwnd: window,
-            in_flight: flow.pipe.unwrap_or(0),
+            cwnd: flow.window,
+            in_flight: flow.pipe.or(flow.in_flight),
             delivered: flow.delivered,
             drops: flow.drops,
             queue: self.simulation.link(0).backlog.packets,
@@ -228,7 +240,7 @@ impl Scene {
     }
 }
 
-fn scenario(path: Path, hosts: Profile, app: Box<dyn Application>) -> Result<Scenario, Miss> {
+fn scenario(path: Path, hosts: Hosts, app: Box<dyn Application>) -> Result<Scenario, Miss> {
     let end = Instant::ZERO + LONGEST;
     let limit = serde_json::json!({ "limit": path.queue });
     let aqm = Spec::read("fifo", limit).map_err(|e| Miss::Broken(e.to_string()))?;
@@ -250,8 +262,8 @@ fn scenario(path: Path, hosts: Profile, app: Box<dyn Application>) -> Result<Sce
         name: "own".into(),
         class: ClassId(0),
         apps: vec![app],
-        profile: hosts,
-        stack: None,
+        profile: hosts.profile,
+        stack: hosts.stack,
         start: Instant::ZERO,
         stop: Instant::FAR_FUTURE,
         routes: vec![route],

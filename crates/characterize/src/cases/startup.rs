@@ -2,17 +2,16 @@
 
 use aqmkit_base::{Bytes, Duration};
 use aqmkit_sim::scenario::Loss;
-use aqmkit_transport::Profile;
 use aqmkit_transport::congestion::Phase;
 
 use super::scene::{Feed, Look, Path, Scene};
-use super::{Found, Miss, ensure};
+use super::{Found, Hosts, Miss, ensure};
 
 /// A path of 67 packets with so much room that a queue never overflows.
 pub(super) const ROOMY: Path = Path { rate: 20_000_000, rtt_ms: 40, queue: 1000 };
 
 /// Case 1. Without the state: the link is full, and the queue of Startup has gone a second after it was longest.
-pub(super) fn plateau(hosts: &Profile) -> Found {
+pub(super) fn plateau(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     let first = scene.wait("the first data", 2.0, |look| Ok(look.delivered > 0))?;
     if first.model.is_none() {
@@ -49,7 +48,7 @@ fn plateau_from_outside(scene: &mut Scene) -> Found {
 }
 
 /// Case 2. Where little is in flight, Drain is over with the acknowledgement that begins it.
-pub(super) fn loss_while_limited(hosts: &Profile) -> Found {
+pub(super) fn loss_while_limited(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(Path { rate: 100_000_000, ..ROOMY }, hosts)?;
     scene.feed(Feed::Rate(15_000_000));
     let before = scene.pass(1.0)?.state()?;
@@ -83,7 +82,7 @@ fn through_drain(scene: &mut Scene, first: Look) -> Result<(Look, Look), Miss> {
 }
 
 /// Case 3. Two segments that leave with the acknowledgement count as in flight already.
-pub(super) fn drain_by_inflight(hosts: &Profile) -> Found {
+pub(super) fn drain_by_inflight(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     let first = to_drain(&mut scene)?;
     let gain = first.state()?.pacing_gain;
@@ -94,22 +93,19 @@ pub(super) fn drain_by_inflight(hosts: &Profile) -> Found {
     let product = model.bdp().unwrap_or(0.0);
     let more = 2 * scene.mss();
     let limit = product + 2.0 * more as f64;
-    ensure(after.in_flight as f64 <= limit, || {
-        format!("{} bytes are in flight, the product is {product:.0}", after.in_flight)
-    })?;
-    ensure((last.in_flight + more) as f64 >= product, || {
-        format!("{} bytes are in flight, the product is {product:.0}", last.in_flight)
-    })?;
+    let (now, then) = (after.in_flight()?, last.in_flight()?);
+    ensure(now as f64 <= limit, || format!("{now} bytes are in flight, the product is {product:.0}"))?;
+    ensure((then + more) as f64 >= product, || format!("{then} bytes are in flight, the product is {product:.0}"))?;
     Ok(format!(
         "{} after {:.0} ms, with {:.2} products in flight",
         next.name(),
         1e3 * after.seconds_since(&first),
-        after.in_flight as f64 / product
+        now as f64 / product
     ))
 }
 
 /// Case 4. At half of the rate a queue empties on a link that is slower by 10 %, the draft's example; so the link becomes slower by 60 %.
-pub(super) fn drain_by_time(hosts: &Profile) -> Found {
+pub(super) fn drain_by_time(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     let first = to_drain(&mut scene)?;
     scene.set_rate(ROOMY.rate * 4 / 10)?;
@@ -117,18 +113,18 @@ pub(super) fn drain_by_time(hosts: &Profile) -> Found {
     let (begun, model) = (first.state()?, after.state()?);
     let product = model.bdp().unwrap_or(0.0);
     ensure(model.phase.is_probe_bw(), || format!("Drain went to {}", model.phase.name()))?;
-    ensure(last.in_flight as f64 > product, || "inflight had come down before".to_owned())?;
+    ensure(last.in_flight()? as f64 > product, || "inflight had come down before".to_owned())?;
     let rounds = model.rounds - begun.rounds;
     ensure((3..=4).contains(&rounds), || format!("Drain lasted {rounds} rounds"))?;
     Ok(format!(
         "{} after {rounds} rounds, with {:.2} products in flight",
         model.phase.name(),
-        last.in_flight as f64 / product
+        last.in_flight()? as f64 / product
     ))
 }
 
 /// Case 7.
-pub(super) fn stays_while_limited(hosts: &Profile) -> Found {
+pub(super) fn stays_while_limited(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     scene.feed(Feed::Rate(5_000_000));
     scene.watch(20.0, |look| {
@@ -162,7 +158,7 @@ pub(super) fn in_slots(link: &mut aqmkit_sim::scenario::Link) {
 }
 
 /// Case 12. A sample over one round trip may hold a lump too many, half of what a round trip brings.
-pub(super) fn aggregation(hosts: &Profile) -> Found {
+pub(super) fn aggregation(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     scene.change(in_slots)?;
     let full = scene.wait("a full pipe", 10.0, |look| Ok(look.state()?.full_bw_reached))?.state()?;
@@ -182,7 +178,7 @@ pub(super) fn aggregation(hosts: &Profile) -> Found {
 }
 
 /// Case 20.
-pub(super) fn probe_rtt(hosts: &Profile) -> Found {
+pub(super) fn probe_rtt(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     scene.feed(Feed::Rate(2_000_000));
     let begun = scene.wait("ProbeRTT", 12.0, |look| Ok(look.state()?.phase == Phase::ProbeRtt))?;

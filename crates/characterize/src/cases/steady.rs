@@ -2,16 +2,15 @@
 
 use aqmkit_base::{BitRate, Duration};
 use aqmkit_sim::scenario::Reorder;
-use aqmkit_transport::Profile;
 use aqmkit_transport::congestion::{ModelView, Phase};
 
 use super::probing::to;
 use super::scene::{Feed, Look, Path, Scene};
 use super::startup::{ROOMY, in_slots};
-use super::{Found, Miss, ensure};
+use super::{Found, Hosts, Miss, ensure};
 
 /// Case 10. Without the state: every 11 s, the longest interval of a version of BBR, at most 0.6 of the product is in flight for 200 ms.
-pub(super) fn probe_rtt(hosts: &Profile) -> Found {
+pub(super) fn probe_rtt(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     if scene.pass(3.0)?.model.is_none() {
         return probe_rtt_from_outside(&mut scene);
@@ -22,7 +21,7 @@ pub(super) fn probe_rtt(hosts: &Profile) -> Found {
     let half = 0.5 * model.bdp().unwrap_or(0.0);
     let mut least = u64::MAX;
     let after = scene.wait("the end of ProbeRTT", 3.0, |look| {
-        least = least.min(look.in_flight);
+        least = least.min(look.in_flight()?);
         Ok(look.state()?.phase != Phase::ProbeRtt)
     })?;
     let (lasted, next) = (after.seconds_since(&begun), after.state()?.phase);
@@ -45,13 +44,13 @@ pub(super) fn probe_rtt(hosts: &Profile) -> Found {
 
 fn probe_rtt_from_outside(scene: &mut Scene) -> Found {
     let product = scene.capacity() / 8.0 * scene.path.rtt_ms as f64 * 1e-3;
-    let low = |look: &Look| look.in_flight as f64 <= 0.6 * product;
+    let low = |look: &Look| Ok(look.in_flight()? as f64 <= 0.6 * product);
     let mut since: Option<Look> = None;
     let begun = scene.wait("200 ms with little in flight", 11.0, |look| {
-        since = if low(look) { since.or(Some(*look)) } else { None };
+        since = if low(look)? { since.or(Some(*look)) } else { None };
         Ok(since.is_some_and(|first| look.seconds_since(&first) >= 0.15))
     })?;
-    let after = scene.wait("more in flight", 2.0, |look| Ok(look.in_flight as f64 >= 0.9 * product))?;
+    let after = scene.wait("more in flight", 2.0, |look| Ok(look.in_flight()? as f64 >= 0.9 * product))?;
     Ok(format!(
         "from outside: little in flight for some {:.0} ms, then a full product again",
         150.0 + 1e3 * after.seconds_since(&begun)
@@ -59,12 +58,12 @@ fn probe_rtt_from_outside(scene: &mut Scene) -> Found {
 }
 
 /// Case 11.
-pub(super) fn idle(hosts: &Profile) -> Found {
+pub(super) fn idle(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     scene.wait("ProbeBW", 10.0, |look| Ok(look.state()?.phase == Phase::Cruise))?;
     scene.feed(Feed::Nothing);
     let silent = scene.pass(6.5)?;
-    ensure(silent.in_flight == 0, || "data is still in flight".to_owned())?;
+    ensure(silent.in_flight()? == 0, || "data is still in flight".to_owned())?;
     scene.feed(Feed::Full);
     let mut seen = false;
     scene.watch(1.0, |look| {
@@ -78,7 +77,7 @@ pub(super) fn idle(hosts: &Profile) -> Found {
 }
 
 /// Case 13.
-pub(super) fn aggregation(hosts: &Profile) -> Found {
+pub(super) fn aggregation(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     scene.wait("CRUISE", 10.0, |look| Ok(look.state()?.phase == Phase::Cruise))?;
     scene.change(in_slots)?;
@@ -98,15 +97,15 @@ pub(super) fn aggregation(hosts: &Profile) -> Found {
 }
 
 /// Case 14. Without the state: the link is used, by no more than 12 packets.
-pub(super) fn sub_packet(hosts: &Profile) -> Found {
+pub(super) fn sub_packet(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(Path { rate: 200_000, rtt_ms: 20, queue: 100 }, hosts)?;
     let before = scene.pass(20.0)?;
     let (floor, mut paced) = (4 * scene.mss(), Vec::new());
     let mut least = u64::MAX;
     let mut most = 0;
     let (after, _) = scene.watch(20.0, |look| {
-        least = least.min(look.cwnd);
-        most = most.max(look.in_flight);
+        least = least.min(look.cwnd()?);
+        most = most.max(look.in_flight()?);
         if let Some(model) = look.model.filter(|model| model.phase == Phase::Cruise) {
             paced.extend(model.pacing_rate.map(BitRate::as_bps));
         }
@@ -125,7 +124,7 @@ pub(super) fn sub_packet(hosts: &Profile) -> Found {
 
 /// Case 16, with the losses that it is about: the queue has room for the product of the faster link. Without the state: 30 s later the new
 /// link is used, and at most 2 % are lost.
-pub(super) fn slower(hosts: &Profile) -> Found {
+pub(super) fn slower(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(Path { rate: 100_000_000, rtt_ms: 40, queue: 333 }, hosts)?;
     let before = scene.pass(8.0)?;
     scene.set_rate(10_000_000)?;
@@ -133,7 +132,7 @@ pub(super) fn slower(hosts: &Profile) -> Found {
         let (from, to) = (scene.pass(30.0)?, scene.pass(10.0)?);
         let used = to.goodput_since(&from) / scene.capacity();
         let lost =
-            f64::from(to.drops - from.drops) * hosts.mss.0 as f64 / (to.delivered - from.delivered).max(1) as f64;
+            f64::from(to.drops - from.drops) * scene.mss() as f64 / (to.delivered - from.delivered).max(1) as f64;
         ensure(used >= 0.9, || format!("{:.0} % of the new link are used", 100.0 * used))?;
         ensure(lost <= 0.02, || format!("{:.1} % of the packets are lost", 100.0 * lost))?;
         return Ok(format!("from outside: {:.0} % of the new link used, {:.1} % lost", 100.0 * used, 100.0 * lost));
@@ -154,7 +153,7 @@ pub(super) fn slower(hosts: &Profile) -> Found {
 }
 
 /// Case 17: a bucket of five packets.
-pub(super) fn policer(hosts: &Profile) -> Found {
+pub(super) fn policer(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(Path { rate: 10_000_000, rtt_ms: 40, queue: 5 }, hosts)?;
     let mut bounded = false;
     scene.watch(20.0, |look| {
@@ -164,7 +163,7 @@ pub(super) fn policer(hosts: &Profile) -> Found {
     })?;
     let (from, to) = (scene.pass(0.0)?, scene.pass(20.0)?);
     let used = to.goodput_since(&from) / scene.capacity();
-    let lost = f64::from(to.drops - from.drops) * hosts.mss.0 as f64 / (to.delivered - from.delivered).max(1) as f64;
+    let lost = f64::from(to.drops - from.drops) * scene.mss() as f64 / (to.delivered - from.delivered).max(1) as f64;
     ensure(bounded, || "the short-term bounds were never set".to_owned())?;
     ensure(lost <= 0.02, || format!("{:.1} % of the packets are lost", 100.0 * lost))?;
     ensure(used >= 0.7, || format!("{:.0} % of the rate are used", 100.0 * used))?;
@@ -188,7 +187,7 @@ fn restored(before: &ModelView, look: &Look) -> Result<(), Miss> {
 }
 
 /// Case 18.
-pub(super) fn spurious_recovery(hosts: &Profile) -> Found {
+pub(super) fn spurious_recovery(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     let before = to(&mut scene, Phase::Up)?.state()?;
     scene.change(|link| link.wire.reorder = Some(Reorder { chance: 0.03, delay: Duration::from_millis(20) }))?;
@@ -206,7 +205,7 @@ pub(super) fn spurious_recovery(hosts: &Profile) -> Found {
 }
 
 /// Case 19: the path holds everything back for longer than the timer waits.
-pub(super) fn spurious_timeout(hosts: &Profile) -> Found {
+pub(super) fn spurious_timeout(hosts: &Hosts) -> Found {
     let mut scene = Scene::on(ROOMY, hosts)?;
     let up = to(&mut scene, Phase::Up)?;
     let before = up.state()?;
@@ -215,11 +214,7 @@ pub(super) fn spurious_timeout(hosts: &Profile) -> Found {
     scene.change(|link| link.delay = Duration::from_millis(20))?;
     let over = scene.wait("the end of the timeout", 3.0, |look| Ok(look.tcp != "timeout"))?;
     restored(&before, &over)?;
-    ensure(over.cwnd >= before.cwnd / 2, || format!("cwnd is {} bytes, and was {}", over.cwnd, before.cwnd))?;
-    Ok(format!(
-        "taken back after {:.1} s; cwnd is {} bytes, and was {}",
-        over.seconds_since(&up),
-        over.cwnd,
-        before.cwnd
-    ))
+    let cwnd = over.cwnd()?;
+    ensure(cwnd >= before.cwnd / 2, || format!("cwnd is {cwnd} bytes, and was {}", before.cwnd))?;
+    Ok(format!("taken back after {:.1} s; cwnd is {cwnd} bytes, and was {}", over.seconds_since(&up), before.cwnd))
 }

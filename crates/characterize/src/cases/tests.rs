@@ -2,14 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+use std::sync::Arc;
+
 use aqmkit_transport::congestion::faults::{Fault, with};
 use aqmkit_transport::{Kind, Overrides, Profile};
 
-use super::{CASES, Miss, judge};
+use super::{CASES, Hosts, Miss, judge};
 use aqmkit_results::cases::Verdict;
 
-fn hosts(profile: &str, congestion: Kind) -> Profile {
-    Overrides { congestion: Some(congestion), ..Overrides::default() }.apply(Profile::named(profile).unwrap()).unwrap()
+fn hosts(profile: &str, congestion: Kind) -> Hosts {
+    let changes = Overrides { congestion: Some(congestion), ..Overrides::default() };
+    changes.apply(Profile::named(profile).unwrap()).unwrap().into()
 }
 
 /// For each case, a deliberate error that it is about.
@@ -69,4 +72,19 @@ fn without_a_state_five_cases_judge_from_outside() {
     let judged: Vec<u32> =
         cases.cases.iter().filter(|case| case.verdict != Verdict::NotJudged).map(|case| case.number).collect();
     assert_eq!(judged, [1, 10, 14, 15, 16]);
+}
+
+/// A stack that sends one datagram for each round trip shows its window and its bytes in flight, and has no model. It fails what can be
+/// judged from outside, because it fills no link.
+#[test]
+fn a_stack_is_judged_by_what_it_shows() {
+    let stack: Arc<dyn aqmkit_stack::Factory> = Arc::new(aqmkit_stack::stop_and_wait::Factory::default());
+    let cases = judge("slow", &Hosts { profile: Profile::rfc(), stack: Some(stack) });
+    let with = |verdict: Verdict| -> Vec<u32> {
+        cases.cases.iter().filter(|case| case.verdict == verdict).map(|case| case.number).collect()
+    };
+    assert_eq!(with(Verdict::Fails), [1, 10, 14, 15, 16], "{cases:#?}");
+    assert_eq!(with(Verdict::NotJudged).len(), 17);
+    let why = "the stack does not show the state of its model";
+    assert!(cases.cases.iter().all(|case| case.verdict != Verdict::NotJudged || case.found == why), "{cases:#?}");
 }
