@@ -1,15 +1,18 @@
 //! The configuration of an endpoint, without any source of randomness or time but those of the simulator.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aqmkit_stack::{NewEnd, Settings};
-use aqmkit_stack_quic::Params;
+use aqmkit_base::Instant;
+use aqmkit_stack::{NewEnd, Settings, Trace};
+use aqmkit_stack_common::clock;
 use aqmkit_stack_quic::seed::{Counter, seed};
+use aqmkit_stack_quic::{Params, TraceWriter};
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{
-    ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig,
-    TransportConfig, ValidationTokenConfig, VarInt,
+    ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, QlogConfig,
+    QlogFactory, ServerConfig, Side, TransportConfig, ValidationTokenConfig, VarInt,
 };
 
 use crate::crypto::Null;
@@ -36,22 +39,22 @@ pub(crate) fn endpoint(new: &NewEnd) -> EndpointConfig {
     config
 }
 
-pub(crate) fn client(params: &Params, settings: &Settings) -> ClientConfig {
+pub(crate) fn client(params: &Params, settings: &Settings, trace: Option<Trace>) -> ClientConfig {
     let mut config = ClientConfig::new(Arc::new(Null));
-    config.transport_config(transport(params, settings));
+    config.transport_config(transport(params, settings, trace));
     config.initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&Counter::FIRST)));
     config
 }
 
-pub(crate) fn server(params: &Params, settings: &Settings) -> ServerConfig {
+pub(crate) fn server(params: &Params, settings: &Settings, trace: Option<Trace>) -> ServerConfig {
     let mut config = ServerConfig::new(Arc::new(Null), Arc::new(Null));
     let mut tokens = ValidationTokenConfig::default();
     tokens.sent(0);
-    config.transport_config(transport(params, settings)).validation_token_config(tokens);
+    config.transport_config(transport(params, settings, trace)).validation_token_config(tokens);
     config
 }
 
-fn transport(params: &Params, settings: &Settings) -> Arc<TransportConfig> {
+fn transport(params: &Params, settings: &Settings, trace: Option<Trace>) -> Arc<TransportConfig> {
     let control: Arc<dyn ControllerFactory + Send + Sync> = match settings.congestion {
         "newreno" => Arc::new(NewRenoConfig::default()),
         "bbr3" => Arc::new(Bbr3Config::default()),
@@ -66,5 +69,20 @@ fn transport(params: &Params, settings: &Settings) -> Arc<TransportConfig> {
         .stream_receive_window(number(params.stream_window.0))
         .send_window(params.send_window.0)
         .max_idle_timeout(Some(IdleTimeout::from(number(params.idle_ms()))));
+    if let Some(trace) = trace {
+        config.qlog_factory(Arc::new(Once(Mutex::new(Some(trace)))));
+    }
     Arc::new(config)
+}
+
+/// The trace of the only connection of an endpoint.
+struct Once(Mutex<Option<Trace>>);
+
+impl QlogFactory for Once {
+    fn for_connection(&self, _: Side, _: SocketAddr, _: ConnectionId, _: std::time::Instant) -> Option<QlogConfig> {
+        let trace = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let mut config = QlogConfig::new(Box::new(TraceWriter::new(trace)));
+        config.start_time(clock::real(Instant::ZERO));
+        Some(config)
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use aqmkit_base::{Duration, Ecn};
-use aqmkit_stack::{NewEnd, Role, Settings, StackView};
+use aqmkit_stack::{NewEnd, Role, Settings, StackView, Trace};
 use aqmkit_stack_common::{Connection, Progress, Sent, ZEROS};
 use aqmkit_stack_quic::Params;
 use bytes::{Bytes, BytesMut};
@@ -28,12 +28,12 @@ pub(crate) struct Noq {
 }
 
 impl Noq {
-    pub(crate) fn new(params: &Params, settings: &Settings, new: &NewEnd) -> Self {
+    pub(crate) fn new(params: &Params, settings: &Settings, new: &NewEnd, mut trace: Option<Trace>) -> Self {
         let is_client = new.role == Role::Client;
-        let server = (!is_client).then(|| Arc::new(config::server(params, settings)));
+        let server = (!is_client).then(|| Arc::new(config::server(params, settings, trace.take())));
         Noq {
             endpoint: Endpoint::new(Arc::new(config::endpoint(new)), server, true),
-            client: is_client.then(|| config::client(params, settings)),
+            client: is_client.then(|| config::client(params, settings, trace.take())),
             connection: None,
             peer: SocketAddr::from((Ipv4Addr::new(10, 0, 0, if is_client { 2 } else { 1 }), 4433)),
             own: None,

@@ -9,7 +9,7 @@ mod crypto;
 use std::sync::Arc;
 
 use aqmkit_base::ParamError;
-use aqmkit_stack::{Factory, Kind, NewEnd, Settings, Stack};
+use aqmkit_stack::{Factory, Kind, NewEnd, Settings, Stack, Trace};
 use aqmkit_stack_common::{End, UDP_HEADERS};
 use aqmkit_stack_quic::Params;
 
@@ -51,7 +51,21 @@ impl Factory for Ends {
     }
 
     fn end(&self, new: &NewEnd) -> Box<dyn Stack> {
-        let connection = connection::Quinn::new(&self.params, &self.settings, new);
+        self.make(new, None)
+    }
+
+    fn writes_traces(&self) -> bool {
+        true
+    }
+
+    fn traced_end(&self, new: &NewEnd, trace: Trace) -> Box<dyn Stack> {
+        self.make(new, Some(trace))
+    }
+}
+
+impl Ends {
+    fn make(&self, new: &NewEnd, trace: Option<Trace>) -> Box<dyn Stack> {
+        let connection = connection::Quinn::new(&self.params, &self.settings, new, trace);
         Box::new(End::new(connection, self.params.burst, self.settings.ecn))
     }
 }
