@@ -75,6 +75,21 @@ impl Setup {
         Settings { rate, trace: self.trace.clone(), framing, delay, wire }
     }
 
+    /// Whether a bottleneck can have this rate, and packets that are not of a simulation this discipline.
+    fn check(&self) -> Result<(), ParamError> {
+        if self.rate == BitRate::default() {
+            return Err(ParamError::new("rate", self.rate, "it must be above zero"));
+        }
+        match self.aqm.circuits(&self.link()).first() {
+            None => Ok(()),
+            Some(circuit) => {
+                let what =
+                    format!("{} matches packets of a client of a simulation, and these are of none", circuit.name);
+                Err(ParamError::sentence("classes", what, "match a class or a codepoint"))
+            }
+        }
+    }
+
     /// The link as the discipline sees it.
     #[must_use]
     pub fn link(&self) -> registry::Link {
@@ -174,9 +189,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     /// # Errors
     /// When a discipline parameter is invalid at this rate.
     pub fn new(setup: &Setup, meter: W, now: Instant) -> Result<Self, ParamError> {
-        if setup.rate == BitRate::default() {
-            return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
-        }
+        setup.check()?;
         Ok(Shaper {
             transmitter: Transmitter::new(&setup.name, setup.settings(), setup.seed),
             qdisc: setup.aqm.build(&setup.link(), now)?,
@@ -348,9 +361,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     /// # Errors
     /// When a parameter is invalid at this rate; nothing has changed then.
     pub fn reconfigure(&mut self, setup: &Setup, now: Instant) -> Result<(), ParamError> {
-        if setup.rate == BitRate::default() {
-            return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
-        }
+        setup.check()?;
         self.advance(now);
         if setup.aqm.name() == self.name {
             let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };

@@ -61,6 +61,7 @@ fn simulated(queue: &str, parameters: Value, wire: Wire, rate: BitRate) -> (Vec<
         report: true,
     };
     let group = Group {
+        scattered: false,
         name: "udp".into(),
         class: ClassId(0),
         apps: vec![Box::new(Sender(Arc::clone(&notes)))],

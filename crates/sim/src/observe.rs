@@ -141,13 +141,18 @@ impl<'o> Watch<'o> {
         let path = self.paths.get(path as usize).filter(|path| path.followed)?;
         match &mut self.observer {
             Observing::Packets(_) => None,
-            Observing::Senders(follower) => Some((&mut **follower, path.parties(index, connection, false, &self.placements))),
+            Observing::Senders(follower) => {
+                Some((&mut **follower, path.parties(index, connection, false, &self.placements)))
+            }
         }
     }
 
     /// Reports a packet that reaches a followed sender. `path` is that of its data.
     pub(crate) fn see_reception(&mut self, path: u32, flight: &Flight, index: u32, now: Instant) {
-        let Some(seen) = self.paths.get(path as usize).map(|path| path.sighting(flight, index, &self.placements)) else { return };
+        let Some(seen) = self.paths.get(path as usize).map(|path| path.sighting(flight, index, &self.placements))
+        else {
+            return;
+        };
         if let Some((follower, _)) = self.follower(path, index, 0) {
             follower.received(now, &seen);
         }

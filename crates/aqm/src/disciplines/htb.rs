@@ -71,7 +71,7 @@
 //!
 //! ## Limits
 //!
-//! At most 65535 classes on at most eight levels. Clients are those of a simulation: on a live link a match of a client takes no packets. A leaf's discipline sees a link of its `ceil`, or that of the link if it is lower. Priorities starve as those of `prio` do among leaves that borrow.
+//! At most 65535 classes on at most eight levels. Clients are those of a simulation: a live link refuses a match of a client. A leaf's discipline sees a link of its `ceil`, or that of the link if it is lower. Priorities starve as those of `prio` do among leaves that borrow.
 //! State: a queue for each leaf, about 200 bytes for each class and eight rounds for each inner one. With more than 256 leaves, gauges are those of all leaves together. Per packet: the classes on the way up, and the logarithm of the number of those above their rates; no look at
 //! other leaves (`cargo run --release -p aqmkit-aqm --example leaves -- 10 1000 10000` measures it).
 //!

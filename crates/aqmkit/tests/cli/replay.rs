@@ -147,6 +147,9 @@ fn wrong_input_is_named() {
     wrong("replay in.pcap --rate 8mbit --aqm red:min=9,max=3", &["max"]);
     wrong("replay in.pcap --rate 8mbit --aqm red:maxx=3", &["maxx"]);
     wrong("replay in.pcap --rate 8mbit --class web", &["\"web\" is not a class"]);
+    let tree = "name = \"htb\"\n[[class]]\nname = \"a\"\nrate = \"1mbit\"\nmatch = [\"client 3\", \"*\"]\n";
+    desk.write("customers.toml", tree);
+    wrong("replay in.pcap --rate 8mbit --aqm customers.toml", &["a client of a simulation", "a class or a codepoint"]);
     wrong("replay in.pcap --rate 8mbit --fates x.xlsx", &["x.xlsx", ".parquet or .csv"]);
     for line in ["-o no/where.pcap", "--fates no/where.csv"] {
         let told = desk.run(&format!("replay in.pcap --rate 8mbit {line}"));
