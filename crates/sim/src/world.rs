@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use ahead::Ahead;
 use aqmkit_aqm::custom::Customs;
-use aqmkit_aqm::{Dequeued, Ends, ParamError};
+use aqmkit_aqm::{Ack, Dequeued, Ends, ParamError};
 use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 use aqmkit_measure::output::Engine;
 use aqmkit_measure::{Circuits, Output, Recorder};
@@ -363,7 +363,7 @@ impl<'o> World<'o> {
             handle.flow = self.flow_by_ends(self.arena.get(id), kind);
         }
         if self.links[link].hosts {
-            self.tell_hosts(link, &mut handle);
+            (handle.ends, handle.ack) = self.hosts_of(link, id);
         }
         self.links[link].enqueue(handle, self.now);
         if self.links[link].transmitter.busy_until().is_none() {
@@ -397,14 +397,13 @@ impl<'o> World<'o> {
         self.groups[usize::from(app.group)].placement.client(app.index)
     }
 
-    /// Gives a packet its hosts and its acknowledgement, for a queue that needs them. Not inlined: most need none.
+    /// The hosts and the acknowledgement of a packet that arrives, for a queue that needs them. Not inlined: most need none.
     #[inline(never)]
-    fn tell_hosts(&mut self, link: usize, handle: &mut Queued) {
-        let arrived = self.arena.get(handle.id);
+    fn hosts_of(&mut self, link: usize, id: u32) -> (Ends, Option<Ack>) {
+        self.of_circuit(link, id, CircuitEvent::Offered);
+        let arrived = self.arena.get(id);
         let (source, destination) = self.ends(arrived);
-        handle.ends = Ends { source: source as u32, destination: destination as u32 };
-        handle.ack = arrived.ack();
-        self.of_circuit(link, handle.id, CircuitEvent::Offered);
+        (Ends { source: source as u32, destination: destination as u32 }, arrived.ack())
     }
 
     /// Shows a packet that leaves its queue to the observer, and measures it for its circuit.
