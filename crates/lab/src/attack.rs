@@ -69,7 +69,7 @@ pub struct Attacked {
     pub worst: Judged,
     /// The smallest scenario that is nearly as bad, under fresh seeds.
     pub small: Judged,
-    /// The same scenario with another discipline or control in the place of the attacked one.
+    /// The reference: the same scenario with the discipline or control that the attacked one is compared with.
     pub reference: Judged,
     /// Whether at least four fifths of the harm are there under fresh seeds.
     pub confirmed: bool,
