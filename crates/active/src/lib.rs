@@ -6,12 +6,12 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`client`] | the test, in its order |
-//! | [`server`] | the other host |
-//! | [`protocol`] | what the two say to each other |
-//! | [`transfer`] | a TCP connection that loads the path, at its two ends |
-//! | [`probe`] | the sparse packets |
-//! | [`assemble`] | measurements of all that |
+//! | `client` | the test, in its order |
+//! | `server` | the other host |
+//! | `protocol` | what the two say to each other |
+//! | `transfer` | a TCP connection that loads the path, at its two ends |
+//! | `probe` | the sparse packets |
+//! | `assemble` | measurements of all that |
 
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
