@@ -86,6 +86,7 @@ impl Case {
             report: true,
         };
         let group = Group {
+            scattered: false,
             name: "transfer".into(),
             class: ClassId(0),
             apps: vec![app],
