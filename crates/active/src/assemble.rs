@@ -8,7 +8,7 @@ use crate::transfer::{Received, Sent};
 
 /// Bytes of the headers of IPv4 and UDP.
 const IP_AND_UDP: usize = 28;
-/// Bytes of the headers of IPv4 and TCP with a time stamp, which Linux sends unless it is told not to.
+/// Bytes of an IPv4 header and a TCP header with the timestamps option (RFC 7323), which Linux uses by default.
 const IP_AND_TCP: u64 = 52;
 /// Bytes that an IPv6 header has more than an IPv4 header.
 const MORE_OF_IPV6: usize = 20;

@@ -15,7 +15,7 @@ use crate::protocol::{
 };
 use crate::transfer::{Bounds, Clock, receive, send};
 
-/// What a test does.
+/// Server and bounds of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The name or address of the server.
@@ -47,7 +47,7 @@ pub enum Phase {
     End,
 }
 
-/// What a test has seen.
+/// The measurements of a test, one for each direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The load to the server, with the sparse packets before, beside and after it.
@@ -62,7 +62,7 @@ pub struct Measured {
 pub struct ActiveError {
     /// The problem.
     pub what: String,
-    /// What would be right.
+    /// How to avoid it.
     pub right: String,
 }
 
@@ -111,7 +111,7 @@ pub fn measure(settings: &Settings, begins: &mut dyn FnMut(Phase)) -> Result<Mea
     let probes = path.probes().map_err(lost)?;
     let is_over = AtomicBool::new(false);
     let (loads, samples) = thread::scope(|scope| {
-        let sparse = scope.spawn(|| probe(&probes, token, clock, &|_| is_over.load(Ordering::Relaxed)));
+        let sparse = scope.spawn(|| probe(&probes, token, clock, &is_over));
         let loads = path.loads(begins);
         is_over.store(true, Ordering::Relaxed);
         (loads, sparse.join())

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aqmkit_estimate::measurement::Sample;
@@ -29,23 +30,18 @@ pub(crate) fn numbers(bytes: &[u8]) -> Option<(u64, u64)> {
     Some((u64::from_be_bytes(token.try_into().ok()?), u64::from_be_bytes(number.try_into().ok()?)))
 }
 
-/// Sends a packet every [`INTERVAL`] until `is_over`, and returns when each was sent and how long its reply took.
+/// Sends a packet every [`INTERVAL`] until `is_over` is set, and returns when each was sent and how long its reply took.
 ///
 /// # Errors
 /// When the socket fails. A packet that cannot be sent, or a port that is closed, counts as a loss.
-pub(crate) fn probe(
-    socket: &UdpSocket,
-    token: u64,
-    clock: Clock,
-    is_over: &dyn Fn(&[Sample]) -> bool,
-) -> io::Result<Vec<Sample>> {
+pub(crate) fn probe(socket: &UdpSocket, token: u64, clock: Clock, is_over: &AtomicBool) -> io::Result<Vec<Sample>> {
     let mut samples: Vec<Sample> = Vec::new();
     let interval = INTERVAL.as_secs_f64();
     let mut next = clock.now();
     let mut end = None;
     while end.is_none_or(|end| clock.now() < end) {
         if end.is_none() && clock.now() >= next {
-            if is_over(&samples) {
+            if is_over.load(Ordering::Relaxed) {
                 end = Some(clock.now() + LAST);
                 continue;
             }

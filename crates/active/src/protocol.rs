@@ -1,4 +1,4 @@
-//! What the two hosts say to each other: lines of JSON over TCP, to one port. Each sparse packet begins with the number of the test, to the same port of UDP.
+//! The protocol between client and server: one JSON object per line over TCP. UDP probes go to the same port number and begin with the token of the test.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -55,7 +55,7 @@ pub(crate) enum Request {
 pub(crate) enum Reply {
     /// The test has begun, at this time of the server's clock in seconds.
     Begun { token: u64, at: f64 },
-    /// What the server has seen, in times of its clock.
+    /// The server's counts and samples; times are on its clock.
     Report { received: Vec<Received>, sent: Vec<Sent> },
     /// The server does not take part, with the reason.
     Refused { why: String },

@@ -37,7 +37,7 @@ pub(crate) struct Bounds {
     pub(crate) bytes: u64,
 }
 
-/// What a sender has seen of a connection.
+/// A sender's samples of `TCP_INFO` for one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sent {
     /// The port of the host that measures, which tells connections apart.
@@ -48,7 +48,7 @@ pub(crate) struct Sent {
     pub(crate) samples: Vec<(f64, f64, u32)>,
 }
 
-/// What a receiver has seen of a connection.
+/// A receiver's byte counts for one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Received {
     /// The port of the host that measures.

@@ -22,7 +22,7 @@ pub enum Condition {
     Dscp(Dscp),
     /// The packet is to or from this client of a simulation: `client 17`.
     Client(u32),
-    /// Of a class that stands for several, each takes the next client that no class before it has: `client *`.
+    /// `client *`: each copy of a class with `each` takes the next client that no earlier class has.
     NextClient,
     /// Every packet: `*`.
     Any,

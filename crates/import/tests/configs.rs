@@ -205,7 +205,7 @@ fn drr_with_classes_is_a_tree() {
     assert!(found.notes.iter().all(|note| !note.text.contains("drr")), "{:?}", found.notes);
 }
 
-/// What a class was to do is said with its line.
+/// An error or remark about a class names its line.
 #[test]
 fn classes_that_are_left_out_are_named() {
     let script = "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\

@@ -136,7 +136,7 @@ pub const LATE_MS: f64 = 100.0;
 /// A circuit that got less than this share of its plan while its packets waited suffers (chosen).
 pub const SHORT: f64 = 0.5;
 
-/// Of a circuit with fewer packets in a window nothing is said.
+/// A circuit with fewer packets in a window is not judged.
 pub const FEWEST_PACKETS: u64 = 100;
 
 /// A share of its plan is told of a circuit whose packets waited for this share of the window at least; a short wait says little of a rate.

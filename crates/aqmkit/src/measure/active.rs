@@ -81,7 +81,7 @@ fn direction(seen: Measurement) -> Result<Estimate, Failure> {
     }
 }
 
-/// What a part of the test does.
+/// The progress message for a phase.
 fn words(phase: Phase, settings: &Settings) -> String {
     let Settings { host, flows, time, data, .. } = settings;
     let load = format!("{flows} connections, {} s or {} MB at most", time.as_secs_f64(), data / 1_000_000);
